@@ -1,0 +1,1 @@
+//! The private extension module `fairlane._fairlane`.

@@ -1,0 +1,87 @@
+//! Randomness: one named generator, one named stream per component, and our own samplers.
+//!
+//! The generator is xoshiro256++ (Blackman and Vigna 2018). A stream is seeded from (seed, replication, name,
+//! index), so that the draws of one component never shift those of another. The samplers use only IEEE arithmetic
+//! and `libm`'s portable logarithm: the same seed gives the same bits on every machine.
+
+use rand_core::{Rng as _, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// One stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng(Xoshiro256PlusPlus);
+
+impl Rng {
+    /// A stream of its own for each (seed, replication, name, index).
+    #[must_use]
+    pub fn stream(seed: u64, replication: u64, name: &str, index: u64) -> Self {
+        let mut hash = mix(mix(seed) ^ replication);
+        for byte in name.bytes() {
+            hash = mix(hash ^ u64::from(byte));
+        }
+        Self(Xoshiro256PlusPlus::seed_from_u64(mix(hash ^ index)))
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in the open interval (0, 1): the midpoints of 2^52 equal cells.
+    #[inline]
+    pub fn open01(&mut self) -> f64 {
+        ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+    }
+
+    /// Exponential with the given mean.
+    #[inline]
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(self.open01())
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit reaches every output bit.
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open01_never_reaches_its_ends() {
+        // The extreme draws of the formula itself: all bits zero, all bits one.
+        let cell = 1.0 / (1u64 << 52) as f64;
+        assert!(0.5 * cell > 0.0);
+        assert!((((1u64 << 52) - 1) as f64 + 0.5) * cell < 1.0);
+    }
+
+    #[test]
+    fn exponential_has_its_mean_and_variance() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let n = 200_000;
+        let draws: Vec<f64> = (0..n).map(|_| rng.exponential(2.0)).collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
+        // Standard error of the mean 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025: five of each.
+        assert!((mean - 2.0).abs() < 0.023, "{mean}");
+        assert!((variance - 4.0).abs() < 0.13, "{variance}");
+    }
+
+    #[test]
+    fn streams_differ_by_every_part_of_their_name() {
+        let first = |seed, replication, name, index| Rng::stream(seed, replication, name, index).bits();
+        let base = first(1, 2, "source", 3);
+        assert_eq!(base, first(1, 2, "source", 3));
+        for other in
+            [first(2, 2, "source", 3), first(1, 3, "source", 3), first(1, 2, "sourcf", 3), first(1, 2, "source", 4)]
+        {
+            assert_ne!(base, other);
+        }
+    }
+}
