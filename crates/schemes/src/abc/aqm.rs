@@ -1,0 +1,179 @@
+//! The activity AQM: the queue is shorter for the more active. abc2018 III-C.
+
+use crate::discipline::{Aqm, Backlog, QueueView, Verdict};
+use crate::packet::Packet;
+use crate::params;
+use crate::queue_length::{DelayEstimate, QueueLength};
+use crate::rng::Rng;
+use crate::units::{Threshold, Time};
+use crate::utema::WeightedMean;
+
+params! {
+    /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
+    pub struct AbcParams {
+        /// No packet is dropped while the queue is shorter.
+        q_min: Threshold = "12 packets", symbol "Q_min", source "abc2018 Table 1, eq. (10)";
+        /// Threshold of a packet of average activity.
+        q_base: Threshold = "20 packets", symbol "Q_base", source "abc2018 Table 1, eq. (10)";
+        /// By how much one unit of activity above the average shortens the queue.
+        gamma: Threshold = "16 packets", symbol "gamma", source "abc2018 Table 1, eq. (10)";
+        /// Memory of the average activity; to be smaller than that of the meters.
+        averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
+        /// Where the queueing delay comes from when the thresholds are times.
+        delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
+    }
+}
+
+/// The activity AQM of one port.
+#[derive(Clone, Debug)]
+pub struct AbcAqm {
+    q_min: f64,
+    q_base: f64,
+    gamma: f64,
+    average_activity: WeightedMean,
+    length: QueueLength,
+    drop_threshold: f64,
+}
+
+impl AbcAqm {
+    /// A port that has seen nothing. The thresholds of `params` must share one unit.
+    #[must_use]
+    pub fn new(params: &AbcParams) -> Self {
+        Self {
+            q_min: params.q_min.magnitude(),
+            q_base: params.q_base.magnitude(),
+            gamma: params.gamma.magnitude(),
+            average_activity: WeightedMean::new(params.averager_memory),
+            length: QueueLength::new(params.q_min.measure(), params.delay_estimate),
+            drop_threshold: params.q_base.magnitude(),
+        }
+    }
+
+    /// A_avg: mean activity of the accepted packets, 0 before the first.
+    #[must_use]
+    pub fn average_activity(&self) -> f64 {
+        self.average_activity.mean()
+    }
+}
+
+impl Aqm for AbcAqm {
+    #[inline]
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
+        let excess = packet.label() - self.average_activity.mean();
+        self.drop_threshold = f64::max(self.q_min, self.q_base - self.gamma * excess); // eq. (10)
+        if self.length.of(queue, now) >= self.drop_threshold { Verdict::Drop } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, packet: &P, now: Time) {
+        self.average_activity.update(packet.label(), now); // eq. (6)-(9)
+    }
+
+    #[inline]
+    fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
+        self.length.departed(packet.wire_bytes(), backlog, now);
+    }
+
+    #[inline]
+    fn drop_threshold(&self) -> Option<f64> {
+        Some(self.drop_threshold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::{BufferParams, ManagedQueue};
+    use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::{BitRate, QueueLimit};
+
+    /// An AQM whose average activity is `average`.
+    fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
+        let mut aqm = AbcAqm::new(params);
+        aqm.accepted(&TestPacket { label: average, ..Default::default() }, Time::ZERO);
+        aqm
+    }
+
+    fn admit(aqm: &mut AbcAqm, activity: f64, packets: u32) -> Verdict {
+        let view = QueueView {
+            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
+            head_enqueued_at: None,
+            link_rate: BitRate(10_000_000),
+        };
+        let packet = TestPacket { label: activity, ..Default::default() };
+        aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
+    }
+
+    /// The shortest queue that drops a packet whose activity is `excess` above the average.
+    fn threshold(params: &AbcParams, excess: f64) -> u32 {
+        let mut aqm = aqm_with_average(params, 7.0);
+        (0..100).find(|&q| admit(&mut aqm, 7.0 + excess, q) == Verdict::Drop).unwrap()
+    }
+
+    #[test]
+    fn equation_10_shortens_the_queue_for_the_more_active() {
+        let params = AbcParams::default();
+        assert_eq!(threshold(&params, 0.0), 20); // Q_base
+        assert_eq!(threshold(&params, 0.25), 16); // 20 - 16/4
+        assert_eq!(threshold(&params, 0.3), 16); // 15.2: a queue of 16 is the first not below it
+        assert_eq!(threshold(&params, 0.5), 12); // Q_min from 0.5 on
+        assert_eq!(threshold(&params, 9.0), 12);
+        assert_eq!(threshold(&params, -0.25), 24); // only the limit is left to drop
+    }
+
+    #[test]
+    fn thresholds_in_bytes_and_in_delay_are_those_in_packets_scaled() {
+        let bytes = AbcParams {
+            q_min: Threshold::Bytes(18_000.0),
+            q_base: Threshold::Bytes(30_000.0),
+            gamma: Threshold::Bytes(24_000.0),
+            ..Default::default()
+        };
+        // 1.2 ms a packet at 10 Mbit/s.
+        let delay = AbcParams {
+            q_min: Threshold::Delay(Time::from_micros(14_400)),
+            q_base: Threshold::Delay(Time::from_micros(24_000)),
+            gamma: Threshold::Delay(Time::from_micros(19_200)),
+            ..Default::default()
+        };
+        for excess in [-0.2, 0.01, 0.3, 2.0] {
+            let packets = threshold(&AbcParams::default(), excess);
+            assert_eq!(threshold(&bytes, excess), packets, "{excess}");
+            assert_eq!(threshold(&delay, excess), packets, "{excess}");
+        }
+    }
+
+    #[test]
+    fn average_counts_accepted_packets_only() {
+        let params = BufferParams { limit: QueueLimit::Packets(14), ..Default::default() };
+        let mut queue = ManagedQueue::new(&params, BitRate(10_000_000), AbcAqm::new(&AbcParams::default()));
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        let mut offer = |queue: &mut ManagedQueue<_, _>, label| {
+            queue.enqueue(TestPacket { label, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+        };
+        for _ in 0..12 {
+            offer(&mut queue, 1.0);
+        }
+        offer(&mut queue, 50.0); // dropped: Q = 12 = Q_min
+        offer(&mut queue, 1.0);
+        offer(&mut queue, 1.0); // the 14th
+        offer(&mut queue, 1.0); // tail drop, below the threshold of 20
+        let reasons: Vec<_> =
+            drops.0.iter().map(|&(packet, reason, backlog)| (packet.label, reason, backlog.packets)).collect();
+        assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
+        assert_eq!(queue.backlog().packets, 14);
+    }
+
+    #[test]
+    fn equation_13_equal_shift_of_all_activities_changes_no_decision() {
+        let params = AbcParams::default();
+        for shift in [1.0, -1.0, 4.0, 100.0] {
+            for excess in [-1.0, -0.125, 0.0, 0.125, 0.375, 2.0] {
+                let mut aqm = aqm_with_average(&params, 7.0 + shift);
+                let first = (0..100).find(|&q| admit(&mut aqm, 7.0 + shift + excess, q) == Verdict::Drop).unwrap();
+                assert_eq!(first, threshold(&params, excess), "{shift} {excess}");
+            }
+        }
+    }
+}

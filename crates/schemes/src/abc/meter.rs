@@ -1,0 +1,181 @@
+//! The activity meter: how much a user sends, relative to its reference rate, as a logarithm. abc2018 III-B, D, E.
+
+use crate::choices;
+use crate::marker::Marker;
+use crate::packet::{Packet, TrafficClass};
+use crate::params;
+use crate::rng::Rng;
+use crate::units::{BitRate, Time};
+use crate::utema::RateMeter;
+
+choices! {
+    /// What rate a packet is labelled with.
+    pub enum MeterKind {
+        /// The user's whole rate: of two users the more active one loses first.
+        Normal = "normal",
+        /// A random part of the user's rate: equal-rate parts of unequal users are treated alike (III-E).
+        Fair = "fair",
+    }
+}
+
+params! {
+    /// Activity meter of ABC.
+    pub struct MeterParams {
+        /// Memory of the rate measurement; the same for all meters of a domain.
+        memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1, eq. (1)-(2)";
+        /// Normal or fair meter.
+        meter: MeterKind = "normal", source "abc2018 III-B, III-E";
+        /// Accounting factor of BE: its packets count this many times their length.
+        accounting_be: f64 = 1.0, in 0.001..=1000.0, symbol "a_BE", source "abc2018 III-D1, Table 1";
+        /// Accounting factor of EF: a surcharge on low delay.
+        accounting_ef: f64 = 3.0, in 0.001..=1000.0, symbol "a_EF", source "abc2018 III-D1, Table 1";
+    }
+}
+
+/// The meter of one user, or of the part of its traffic that enters here.
+#[derive(Clone, Debug)]
+pub struct AbcMeter {
+    rate: RateMeter,
+    reference_rate: f64,
+    accounting: [f64; TrafficClass::ALL.len()],
+    kind: MeterKind,
+}
+
+impl AbcMeter {
+    /// A meter with reference rate R_r in bit/s, above 0. `start` is t0, when the measurement process began.
+    #[must_use]
+    pub fn new(params: &MeterParams, reference_rate: f64, start: Time) -> Self {
+        Self {
+            rate: RateMeter::new(params.memory, start),
+            reference_rate,
+            accounting: [params.accounting_be, params.accounting_ef],
+            kind: params.meter,
+        }
+    }
+}
+
+impl Marker for AbcMeter {
+    #[inline]
+    fn mark<P: Packet>(&mut self, packet: &mut P, now: Time, rng: &mut Rng) {
+        let bits = f64::from(packet.wire_bytes()) * 8.0 * self.accounting[packet.class().index()];
+        let rate = self.rate.update(bits, now);
+        let metered = match self.kind {
+            MeterKind::Normal => rate,
+            MeterKind::Fair => rng.open01() * rate, // III-E
+        };
+        packet.set_label(libm::log2(metered / self.reference_rate)); // eq. (5)
+    }
+}
+
+/// Partition of a user's reference rate over the meters of several ingress nodes (III-F), in proportion to
+/// `shares`. The parts sum to the whole exactly; each is at least 1 bit/s.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn split_reference_rate(rate: BitRate, shares: &[f64]) -> Vec<BitRate> {
+    let total: f64 = shares.iter().sum();
+    let bound = |fraction: f64| (rate.as_f64() * fraction).round() as u64;
+    let mut before = 0.0;
+    shares
+        .iter()
+        .map(|share| {
+            let start = bound(before / total);
+            before += share;
+            BitRate((bound(before / total) - start).max(1))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestPacket;
+
+    /// Activity after `seconds` of a constant-rate train.
+    fn activity(params: &MeterParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
+        let mut meter = AbcMeter::new(params, 10_000.0, Time::ZERO);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut packet = TestPacket { class, ..Default::default() };
+        let mut now = Time::ZERO;
+        while now < Time::from_secs(seconds) {
+            now += gap;
+            meter.mark(&mut packet, now, &mut rng);
+        }
+        packet.label
+    }
+
+    #[test]
+    fn equation_5_activity_is_the_log_of_the_relative_rate() {
+        // 12 000 bit every 1.2 ms: R_m = 10.002 Mbit/s (closed form in utema.rs), A = log2(1000.2) = 9.9661.
+        let measured = activity(&MeterParams::default(), TrafficClass::BestEffort, Time::from_micros(1200), 200);
+        assert!((measured - 1000.2f64.log2()).abs() < 1e-4, "{measured}");
+    }
+
+    #[test]
+    fn a_user_that_was_silent_starts_below_zero() {
+        // First packet long after t0: R_m = L/M = 4 kbit/s, A = log2(0.4) = -1.32.
+        let mut meter = AbcMeter::new(&MeterParams::default(), 10_000.0, Time::ZERO);
+        let mut packet = TestPacket::default();
+        meter.mark(&mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
+        assert!((packet.label - 0.4f64.log2()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn accounting_factor_three_adds_log2_of_three() {
+        let params = MeterParams::default();
+        let gap = Time::from_millis(12);
+        let difference = activity(&params, TrafficClass::Expedited, gap, 100)
+            - activity(&params, TrafficClass::BestEffort, gap, 100);
+        assert!((difference - 3f64.log2()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn fair_meter_labels_a_uniform_part_of_the_rate() {
+        let params = MeterParams { meter: MeterKind::Fair, ..Default::default() };
+        let mut meter = AbcMeter::new(&params, 10_000.0, Time::ZERO);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut now = Time::ZERO;
+        let (mut below_half, mut sum, n) = (0u32, 0.0, 100_000u32);
+        for _ in 0..n {
+            now += Time::from_micros(1200);
+            let mut packet = TestPacket::default();
+            meter.mark(&mut packet, now, &mut rng);
+            if now > Time::from_secs(60) {
+                let part = packet.label.exp2() * 10_000.0 / 10.002e6;
+                assert!(part > 0.0 && part <= 1.0001);
+                below_half += u32::from(part < 0.5);
+                sum += part;
+            }
+        }
+        // Uniform on (0,1): 50 000 draws, mean 1/2 within 5/sqrt(12*50000) = 0.0065.
+        assert!((sum / 50_000.0 - 0.5).abs() < 0.0065);
+        assert!((f64::from(below_half) / 50_000.0 - 0.5).abs() < 0.012);
+    }
+
+    #[test]
+    fn parts_of_a_reference_rate_sum_to_the_whole() {
+        let parts = split_reference_rate(BitRate(10_001), &[1.0, 1.0, 1.0]);
+        assert_eq!(parts.iter().map(|part| part.0).sum::<u64>(), 10_001);
+        assert_eq!(split_reference_rate(BitRate(10_000), &[3.0, 1.0]), [BitRate(7_500), BitRate(2_500)]);
+    }
+
+    #[test]
+    fn distributed_meters_show_the_activity_of_one_meter() {
+        // Half of the packets through each of two ingresses, each with half of the reference rate.
+        let gap = Time::from_micros(1200);
+        let params = MeterParams::default();
+        let parts = split_reference_rate(BitRate(10_000), &[1.0, 1.0]);
+        let mut meters: Vec<_> = parts.iter().map(|part| AbcMeter::new(&params, part.as_f64(), Time::ZERO)).collect();
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut now = Time::ZERO;
+        let mut labels = [0.0; 2];
+        for i in 0..100_000 {
+            now += gap;
+            let mut packet = TestPacket::default();
+            meters[i % 2].mark(&mut packet, now, &mut rng);
+            labels[i % 2] = packet.label;
+        }
+        let whole = activity(&params, TrafficClass::BestEffort, gap, 120);
+        // The coarser train of each part raises its closed form by half a packet more: log2(1 + L/(2 R M)).
+        assert!(labels.iter().all(|label| (label - whole).abs() < 0.001), "{labels:?} {whole}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Drop-tail: every packet is accepted until the queue is full.
+//!
+//! Source: the baseline "without ABC" of abc2018 IV. With classes it uses the same buffer and scheduler as ABC.
+//!
+//! Cost: no state, no operation beyond the test of the limit.
+
+use crate::discipline::{Aqm, QueueView, Verdict};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// Accepts everything; the buffer's limit does the rest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DropTail;
+
+impl Aqm for DropTail {
+    const DROPS_EARLY: bool = false;
+
+    #[inline]
+    fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
+        Verdict::Accept
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &P, _: Time) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::buffer::{BufferParams, ManagedQueue};
+    use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::droptail::DropTail;
+    use crate::rng::Rng;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::{BitRate, QueueLimit, Time};
+
+    fn fill(limit: QueueLimit, sizes: &[u32]) -> (u32, u64, usize) {
+        let params = BufferParams { limit, ..Default::default() };
+        let mut queue = ManagedQueue::new(&params, BitRate(10_000_000), DropTail);
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        for &wire_bytes in sizes {
+            queue.enqueue(TestPacket { wire_bytes, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+        }
+        assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Overlimit));
+        (queue.backlog().packets, queue.backlog().bytes, drops.0.len())
+    }
+
+    #[test]
+    fn a_limit_in_packets_has_one_slot_for_each_whatever_its_size() {
+        assert_eq!(fill(QueueLimit::Packets(3), &[1500, 40, 1500, 40]), (3, 3040, 1));
+    }
+
+    #[test]
+    fn a_limit_in_bytes_lets_small_packets_into_the_gap_that_large_ones_leave() {
+        assert_eq!(fill(QueueLimit::Bytes(3100), &[1500, 1500, 1500, 100]), (3, 3100, 1));
+    }
+}

@@ -1,0 +1,81 @@
+//! A packet and a drop sink for tests of schemes.
+
+use crate::discipline::{Backlog, DropReason, DropSink};
+use crate::packet::{Ecn, Packet, TrafficClass};
+use crate::units::Time;
+
+/// A packet with every field open.
+#[derive(Clone, Copy, Debug)]
+pub struct TestPacket {
+    /// Flow.
+    pub flow: u32,
+    /// User.
+    pub user: u32,
+    /// Length on the wire.
+    pub wire_bytes: u32,
+    /// Class.
+    pub class: TrafficClass,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Label.
+    pub label: f64,
+    /// Time of enqueueing.
+    pub enqueued_at: Time,
+}
+
+impl Default for TestPacket {
+    fn default() -> Self {
+        Self {
+            flow: 0,
+            user: 0,
+            wire_bytes: 1500,
+            class: TrafficClass::BestEffort,
+            ecn: Ecn::NotEct,
+            label: 0.0,
+            enqueued_at: Time::ZERO,
+        }
+    }
+}
+
+impl Packet for TestPacket {
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn user(&self) -> u32 {
+        self.user
+    }
+    fn wire_bytes(&self) -> u32 {
+        self.wire_bytes
+    }
+    fn class(&self) -> TrafficClass {
+        self.class
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+    fn label(&self) -> f64 {
+        self.label
+    }
+    fn set_label(&mut self, label: f64) {
+        self.label = label;
+    }
+    fn enqueued_at(&self) -> Time {
+        self.enqueued_at
+    }
+    fn set_enqueued_at(&mut self, now: Time) {
+        self.enqueued_at = now;
+    }
+}
+
+/// Keeps every drop.
+#[derive(Debug, Default)]
+pub struct Drops(pub Vec<(TestPacket, DropReason, Backlog)>);
+
+impl DropSink<TestPacket> for Drops {
+    fn dropped(&mut self, packet: &TestPacket, reason: DropReason, backlog: Backlog) {
+        self.0.push((*packet, reason, backlog));
+    }
+}
