@@ -15,6 +15,7 @@ pub mod buffer;
 pub mod config;
 pub mod discipline;
 pub mod droptail;
+pub mod fixed;
 pub mod marker;
 pub mod packet;
 pub mod queue_length;

@@ -1,1 +1,20 @@
-//! A packet-level network simulator.
+//! A packet-level simulator of links that are shared.
+//!
+//! A [`scenario::Scenario`] says everything about a run; [`engine::run`] runs one replication of it and gives a
+//! [`result::RunRecord`]; [`batch::Batch`] runs many in parallel; [`summary::summarise`] joins them.
+
+pub mod batch;
+pub mod engine;
+pub mod event;
+pub mod link;
+pub mod network;
+pub mod packet;
+pub mod probe;
+pub mod rate;
+mod record;
+pub mod result;
+pub mod returns;
+pub mod scenario;
+pub mod source;
+pub mod summary;
+pub mod tcp;

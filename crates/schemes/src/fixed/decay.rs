@@ -1,0 +1,208 @@
+//! Exponential decay `exp(-elapsed/memory)` of a moving average, in integer time.
+//!
+//! Time is a count of nanoseconds in 64 bits (584 years). Each memory has two powers of two of nanoseconds as its
+//! clocks, so that a division of time is a shift:
+//!
+//! | clock | length, as part of the memory | 3 s | 0.3 s | 1 ms | use |
+//! |---|---|---|---|---|---|
+//! | tick | over 2^-15, up to 2^-14 | 131 us | 16 us | 32 ns | decay of a state from packet to packet |
+//! | fine tick | over 2^-20, up to 2^-19 | 4.1 us | 0.5 us | 1 ns | decay since the start, of eq. (2) |
+//!
+//! A state decays by whole ticks: it keeps the number of its tick, not the time, so that the rest of a tick is carried
+//! to the next packet and never lost, however short the gaps are. Within a tick nothing decays, which misplaces a
+//! packet by less than a tick, once. Shorter ticks would not be better: one tick must be long enough for its decay
+//! (at least 2^-15) to be precise in a factor of 32 fraction bits.
+
+use super::OutOfRange;
+use super::exp2::{EXPONENT_BITS, scale_down};
+use crate::units::Time;
+
+/// Fine ticks in a tick, as a power of two.
+const FINE_BITS: u32 = 5;
+
+/// From this many fine ticks on, at least 64 memories, nothing is left of any 64-bit value.
+const FORGOTTEN: u64 = 1 << 26;
+
+/// The decay of one memory: what a host keeps as configuration, 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decay {
+    /// log2(e) * fine tick / memory in Q56: less than 2^37.53.
+    step: u64,
+    /// Binary logarithm of the fine tick in nanoseconds.
+    shift: u32,
+}
+
+impl Decay {
+    /// The shortest memory.
+    pub const MEMORY_MIN: Time = Time::from_millis(1);
+    /// The longest memory, one hour.
+    pub const MEMORY_MAX: Time = Time::from_secs(3600);
+
+    /// Precomputes the decay for a memory of 1 ms to 1 h, taken in whole nanoseconds.
+    ///
+    /// Error of the step: 2^-37 of itself (configuration time, IEEE multiplication and division only).
+    ///
+    /// # Errors
+    ///
+    /// The memory is out of range.
+    pub fn new(memory: Time) -> Result<Self, OutOfRange> {
+        if memory < Self::MEMORY_MIN || memory > Self::MEMORY_MAX {
+            return Err(OutOfRange {
+                name: "memory",
+                min: Self::MEMORY_MIN.to_string(),
+                max: Self::MEMORY_MAX.to_string(),
+            });
+        }
+        let memory_ns = memory.0 / 1000;
+        // 2^19 fine ticks fit into the memory, 2^20 do not.
+        let shift = memory_ns.ilog2() - 19;
+        let one = (1u128 << (EXPONENT_BITS + shift)) as f64;
+        let step = (core::f64::consts::LOG2_E * one / memory_ns as f64).round() as u64;
+        Ok(Self { step, shift })
+    }
+
+    /// The number of the tick that a time belongs to.
+    #[must_use]
+    #[inline]
+    pub fn tick(&self, ns: u64) -> u64 {
+        ns >> (self.shift + FINE_BITS)
+    }
+
+    /// What is left of `value` after a number of ticks.
+    ///
+    /// ```text
+    /// value * exp(-ticks * tick / memory)
+    /// ```
+    ///
+    /// Error: 4.2e-9 of the result and one unit at most; over any sequence of steps 5.1e-6 of a sum that is held up by
+    /// what is added to it (z^2/6 = 1.23e-6 by the parabola, 2^-33 rounding to 2^-15 decay = 3.8e-6).
+    #[must_use]
+    #[inline]
+    pub fn apply(&self, value: u64, ticks: u64) -> u64 {
+        if ticks >= FORGOTTEN >> FINE_BITS {
+            return 0;
+        }
+        scale_down(value, (ticks << FINE_BITS) * self.step)
+    }
+
+    /// The decay of an elapsed time, in Q32.
+    ///
+    /// ```text
+    /// exp(-elapsed / memory)
+    /// ```
+    ///
+    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the fine tick), and 4.2e-9 of it and a unit of 2^-32
+    /// to either side.
+    #[must_use]
+    #[inline]
+    pub fn factor(&self, elapsed_ns: u64) -> u64 {
+        match self.exponent(elapsed_ns) {
+            Some(exponent) => scale_down(1 << 32, exponent),
+            None => 0,
+        }
+    }
+
+    /// The elapsed time as an exponent of 1/2, in Q56; none if nothing is left of any value.
+    ///
+    /// ```text
+    /// log2(e) * elapsed / memory
+    /// ```
+    ///
+    /// Error: too small by less than one fine tick, 2^-19 * log2(e) = 2.76e-6.
+    ///
+    /// 64 bits suffice: less than 2^26 fine ticks of less than 2^37.53.
+    #[must_use]
+    #[inline]
+    pub(super) fn exponent(&self, elapsed_ns: u64) -> Option<u64> {
+        let fine_ticks = self.fine_ticks(elapsed_ns);
+        (fine_ticks < FORGOTTEN).then(|| fine_ticks * self.step)
+    }
+
+    /// The whole fine ticks in an elapsed time.
+    #[inline]
+    pub(super) fn fine_ticks(&self, elapsed_ns: u64) -> u64 {
+        elapsed_ns >> self.shift
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Memories of every magnitude: log-uniform from 1 ms to 1 h, in nanoseconds.
+    fn any_memory_ns() -> impl Strategy<Value = u64> {
+        (6.0..12.556).prop_map(|exponent| libm::exp10(exponent) as u64)
+    }
+
+    fn decay(memory_ns: u64) -> Decay {
+        Decay::new(Time::from_nanos(memory_ns)).unwrap()
+    }
+
+    #[test]
+    fn ticks_have_the_lengths_of_the_table() {
+        let tick_ns = |memory| 1u64 << (decay(memory).shift + FINE_BITS);
+        assert_eq!(tick_ns(3_000_000_000), 131_072);
+        assert_eq!(tick_ns(300_000_000), 16_384);
+        assert_eq!(tick_ns(1_000_000), 32);
+    }
+
+    #[test]
+    fn memories_out_of_range_are_refused_with_the_range() {
+        for memory in [Time::ZERO, Time::from_micros(999), Time::from_secs(3601), Time::NEVER] {
+            let error = Decay::new(memory).unwrap_err();
+            assert_eq!(error.to_string(), "memory must be from 1 ms to 3600 s");
+        }
+    }
+
+    #[test]
+    fn long_silence_leaves_nothing_and_does_not_overflow() {
+        for memory in [1_000_000, 300_000_000, 3_000_000_000, 3_600_000_000_000] {
+            let decay = decay(memory);
+            for elapsed in [1u64 << 62, u64::MAX, 64 * memory] {
+                assert_eq!(decay.factor(elapsed), 0);
+                assert_eq!(decay.apply(u64::MAX, decay.tick(elapsed)), 0);
+            }
+            // The last exponent below the guard.
+            let last = (FORGOTTEN - 1) << decay.shift;
+            assert_eq!(decay.factor(last), 0);
+            assert_eq!(decay.apply(u64::MAX, (FORGOTTEN >> FINE_BITS) - 1), 0);
+        }
+    }
+
+    #[test]
+    fn many_short_steps_decay_like_one_long_one() {
+        // Gaps of 1 us at a tick of 131 us: 3 million packets over one memory leave 1/e.
+        let decay = decay(3_000_000_000);
+        let (mut value, mut last) = (1u64 << 60, 0);
+        for packet in 1..=3_000_000u64 {
+            let tick = decay.tick(packet * 1000);
+            value = decay.apply(value, tick - last);
+            last = tick;
+        }
+        let left = value as f64 / (1u64 << 60) as f64 * core::f64::consts::E;
+        // One tick (2^-14) may still be to come; the factors of 22,888 ticks add 5.1e-6.
+        assert!((left - 1.0).abs() < 6.2e-5 + 5.1e-6, "{left}");
+    }
+
+    proptest! {
+        #[test]
+        fn factors_are_within_the_bound(memory in any_memory_ns(), parts in 0.0..40.0f64) {
+            let elapsed = (parts * memory as f64) as u64;
+            let real = libm::exp(-(elapsed as f64) / memory as f64);
+            let error = decay(memory).factor(elapsed) as f64 / (1u64 << 32) as f64 - real;
+            let symmetric = 4.2e-9 * real + libm::exp2(-32.0);
+            prop_assert!(error >= -symmetric && error <= symmetric + 1.91e-6 * real, "{error:e} of {real:e}");
+        }
+
+        #[test]
+        fn states_are_within_the_bound(memory in any_memory_ns(), ticks in 0u64..2_000_000, bits: u64, shift in 0u32..64) {
+            let decay = decay(memory);
+            let value = bits >> shift;
+            let elapsed = (ticks << (decay.shift + FINE_BITS)) as f64;
+            let real = value as f64 * libm::exp(-elapsed / memory as f64);
+            let error = (decay.apply(value, ticks) as f64 - real).abs();
+            prop_assert!(error <= 4.2e-9 * real + 1.0, "{error:e} of {real:e}");
+        }
+    }
+}

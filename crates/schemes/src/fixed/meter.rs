@@ -1,0 +1,392 @@
+//! The activity meter of one user in integers: TDRM-UTEMA, abc2018 eq. (1) to (5), without a division.
+//!
+//! Real-valued, for a packet of L bits with accounting factor a at time t:
+//!
+//! ```text
+//! S = S * exp(-(t - t_last)/M) + a*L                      (1), (4)
+//! T = M * (1 - exp(-(t - t0)/M))                          (2)
+//! A = log2(S) - log2(T) - log2(R_r)                       (3), (5)
+//! ```
+//!
+//! S is kept in bytes, T in nanoseconds; the factors between them and R_r are one constant.
+//!
+//! Error of the activity against the real-valued formula, for packets of a*L >= 40 bytes:
+//!
+//! | cause | bound |
+//! |---|---|
+//! | ticks: a packet is up to 2^-14 memories too old or too young | 8.81e-5 |
+//! | decay factors | 7.4e-6 |
+//! | rounding of S, 1.5 units a packet | 1.33e-5 |
+//! | the two logarithms | 2.76e-6, one each way |
+//! | T: parabola below 2^-5 memories, fine tick above | 8.81e-5 |
+//! | label, half a unit | 4.89e-4 |
+//! | **sum** | **6.9e-4** |
+//!
+//! For smaller packets the rounding of S is 5.29e-4 / (a*L in bytes): 1.33e-2 for 40 bytes at the lowest factor, 0.001. A
+//! factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`].
+//!
+//! Cost: 24 bytes per user; per packet 8 multiplications of 64 bits; 10 to 15 while the meter is younger than 64 to 128
+//! memories, when T still grows.
+//!
+//! Deviations:
+//! 1. At t = t0 the papers' T is zero. As in [`crate::utema`], it is taken as M there: S/M, which for the first packet is
+//!    the long-run value L/M.
+//! 2. Time that runs backwards (clocks of several processors) counts as no time.
+//!
+//! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.
+
+use super::decay::Decay;
+use super::exp2::scale_down;
+use super::log2::log2_q31;
+use super::{Activity, OutOfRange};
+use crate::units::{BitRate, Time};
+
+/// Fraction bits of S. At 12, a 40-byte packet has 163,840 units, and 2^52 bytes fit: 10 Tbit/s over one hour.
+const SUM_BITS: u32 = 12;
+
+/// Below this many fine ticks, at most 2^-5 memories, T is a parabola.
+const YOUNG_NS_SHIFTED: u64 = 1 << 14;
+
+/// Accounting factor a_PHB of a traffic class, in Q20.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accounting(u32);
+
+impl Accounting {
+    /// Bytes count as they are.
+    pub const ONE: Self = Self(1 << 20);
+
+    /// The nearest factor, from 0.001 to 1000.
+    ///
+    /// Error: half a unit, 2^-21; in the activity 6.88e-7 / factor, none for whole numbers.
+    ///
+    /// # Errors
+    ///
+    /// The factor is out of range.
+    pub fn new(factor: f64) -> Result<Self, OutOfRange> {
+        if !(0.001..=1000.0).contains(&factor) {
+            return Err(OutOfRange { name: "accounting factor", min: "0.001".into(), max: "1000".into() });
+        }
+        Ok(Self((factor * f64::from(Self::ONE.0)).round() as u32))
+    }
+
+    /// `a * L` in the unit of S. Less than 2^62 before the shift.
+    ///
+    /// Error: half a unit, 2^-13 bytes.
+    #[inline]
+    fn weigh(self, bytes: u32) -> u64 {
+        (u64::from(bytes) * u64::from(self.0) + (1 << 7)) >> (20 - SUM_BITS)
+    }
+}
+
+/// What all meters with one memory and one reference rate share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedMeterParams {
+    decay: Decay,
+    /// log2 of M in ns, Q31.
+    log2_memory: i64,
+    /// log2 of (8e9 bit ns / byte s) / R_r, less the fraction bits of S, Q31.
+    offset: i64,
+}
+
+impl FixedMeterParams {
+    /// The lowest reference rate.
+    pub const REFERENCE_MIN: BitRate = BitRate(1_000);
+    /// The highest reference rate.
+    pub const REFERENCE_MAX: BitRate = BitRate(1_000_000_000_000);
+
+    /// Precomputes the constants for M_AM from 1 ms to 1 h and R_r from 1 kbit/s to 1 Tbit/s.
+    ///
+    /// Error of each: half a unit of Q31 (configuration time, by `libm`).
+    ///
+    /// # Errors
+    ///
+    /// The memory or the rate is out of range.
+    pub fn new(memory: Time, reference_rate: BitRate) -> Result<Self, OutOfRange> {
+        if reference_rate < Self::REFERENCE_MIN || reference_rate > Self::REFERENCE_MAX {
+            let (min, max) = (Self::REFERENCE_MIN.to_string(), Self::REFERENCE_MAX.to_string());
+            return Err(OutOfRange { name: "reference rate", min, max });
+        }
+        let q31 = |logarithm: f64| (logarithm * (1u64 << 31) as f64).round() as i64;
+        Ok(Self {
+            decay: Decay::new(memory)?,
+            log2_memory: q31(libm::log2((memory.0 / 1000) as f64)),
+            offset: q31(libm::log2(8e9 / reference_rate.as_f64()) - f64::from(SUM_BITS)),
+        })
+    }
+
+    /// `log2(T)` in Q31, T of eq. (2) in nanoseconds.
+    ///
+    /// With x = age/M and y = x * log2(e):
+    ///
+    /// ```text
+    /// log2(M * (1 - e^-x)) = log2(age) - y/2 + x^2/24 * log2(e) - ...     used without x^2 up to x = 2^-5
+    ///                      = log2(M) + log2(1 - e^-x)                     beyond
+    /// ```
+    ///
+    /// Error, up to 2^-5: x^2/24 * log2(e) = 5.88e-5 too small, y 1.4e-6 too small. Beyond: the fine tick is too short by
+    /// 2^-19, times log2(e)/(e^x - 1): 8.67e-5 too small. The logarithm 2.76e-6 too small. Bound: 8.95e-5.
+    #[inline]
+    fn log2_measured_time(&self, age_ns: u64) -> i64 {
+        if age_ns == 0 {
+            return self.log2_memory; // deviation 1
+        }
+        let Some(exponent) = self.decay.exponent(age_ns) else { return self.log2_memory };
+        if self.decay.fine_ticks(age_ns) < YOUNG_NS_SHIFTED {
+            return log2_q31(age_ns) - (exponent >> 26) as i64;
+        }
+        let grown = (1 << 32) - scale_down(1 << 32, exponent);
+        self.log2_memory + log2_q31(grown) - (32 << 31)
+    }
+}
+
+/// The meter of one user: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedMeter {
+    /// S in bytes, Q12, as of the start of the tick.
+    sum: u64,
+    /// t_last, as the number of its tick since t0.
+    last_tick: u64,
+    /// t0 in nanoseconds.
+    start_ns: u64,
+}
+
+impl FixedMeter {
+    /// A meter whose measurement starts at `start_ns` (t0), the start of the network rather than of the user.
+    #[must_use]
+    pub fn new(start_ns: u64) -> Self {
+        Self { sum: 0, last_tick: 0, start_ns }
+    }
+
+    /// Counts a packet and returns the user's activity, this packet included.
+    ///
+    /// A user without a single counted byte has the lowest label. S saturates at 2^52 bytes.
+    ///
+    /// Error: 6.9e-4 for a*L >= 40 bytes; see the head of this module.
+    #[inline]
+    pub fn mark(&mut self, params: &FixedMeterParams, bytes: u32, factor: Accounting, now_ns: u64) -> Activity {
+        let age = now_ns.saturating_sub(self.start_ns);
+        let tick = params.decay.tick(age);
+        let left = params.decay.apply(self.sum, tick.saturating_sub(self.last_tick));
+        self.sum = left.saturating_add(factor.weigh(bytes)); // eq. (1)
+        self.last_tick = self.last_tick.max(tick); // eq. (4)
+        // eq. (3), (5)
+        Activity::from_q31(log2_q31(self.sum) - params.log2_measured_time(age) + params.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::utema::RateMeter;
+    use proptest::prelude::*;
+
+    const BOUND: f64 = 6.9e-4;
+
+    /// The integer meter beside the literal formula.
+    struct Pair {
+        params: FixedMeterParams,
+        fixed: FixedMeter,
+        real: RateMeter,
+        reference_rate: f64,
+        worst: f64,
+    }
+
+    impl Pair {
+        fn new(memory_ns: u64, reference_rate: u64, start_ns: u64) -> Self {
+            let memory = Time::from_nanos(memory_ns);
+            Self {
+                params: FixedMeterParams::new(memory, BitRate(reference_rate)).unwrap(),
+                fixed: FixedMeter::new(start_ns),
+                real: RateMeter::new(memory, Time::from_nanos(start_ns)),
+                reference_rate: reference_rate as f64,
+                worst: 0.0,
+            }
+        }
+
+        fn mark(&mut self, bytes: u32, factor: f64, now_ns: u64) -> f64 {
+            let accounting = Accounting::new(factor).unwrap();
+            let label = self.fixed.mark(&self.params, bytes, accounting, now_ns).to_f64();
+            let rate = self.real.update(factor * f64::from(bytes) * 8.0, Time::from_nanos(now_ns));
+            let activity = libm::log2(rate / self.reference_rate);
+            // A label out of range saturates, which is no error.
+            let error = label - activity.clamp(Activity::MIN.to_f64(), Activity::MAX.to_f64());
+            self.worst = self.worst.max(error.abs());
+            label
+        }
+    }
+
+    /// A train of phases, each with its own rate; between some of them a silence. Gaps are exponential.
+    fn train(pair: &mut Pair, seed: u64, start_ns: u64, memory_ns: u64, factor: f64) {
+        let mut rng = Rng::stream(seed, 0, "train", 0);
+        let mut now = start_ns;
+        for phase in 0..12 {
+            let rate = libm::exp10(4.0 + 6.0 * rng.open01());
+            let packets = 1 << (4.0 + 8.0 * rng.open01()) as u32;
+            for _ in 0..packets {
+                let bytes = 40 + (rng.bits() % if rng.bits() % 16 == 0 { 65_496 } else { 1_461 }) as u32;
+                pair.mark(bytes, factor, now);
+                now += rng.exponential(f64::from(bytes) * 8e9 / rate) as u64;
+            }
+            if phase % 3 == 2 {
+                now += (memory_ns as f64 * 20.0 * rng.open01()) as u64;
+            }
+        }
+    }
+
+    #[test]
+    fn first_packet_at_the_start_shows_the_long_run_value() {
+        // R_m = L/M = 12000 bit / 3 s = 4 kbit/s: log2(0.4) = -1.3219. So does a packet after a very long silence.
+        let mut meter = FixedMeter::new(5);
+        let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
+        let expected = Activity::from_f64(0.4f64.log2());
+        assert_eq!(meter.mark(&params, 1500, Accounting::ONE, 5), expected);
+        assert_eq!(meter.mark(&params, 1500, Accounting::ONE, 1 << 62), expected);
+        // A user that first sends one memory after the start: 12000/(3(1 - 1/e)) = 6.33 kbit/s, log2(0.633) = -0.660.
+        let mut late = FixedMeter::new(0);
+        let label = late.mark(&params, 1500, Accounting::ONE, 3_000_000_000);
+        assert!((label.to_f64() - (-0.660)).abs() < 1e-3, "{label:?}");
+    }
+
+    #[test]
+    fn gaps_shorter_than_a_tick_still_decay() {
+        // 1 Gbit/s in 1500-byte packets: a gap of 12 us, a tick of 131 us. Closed form: R = L/(M(1 - exp(-gap/M))).
+        let mut pair = Pair::new(3_000_000_000, 10_000, 0);
+        let mut label = 0.0;
+        for packet in 0..5_000_000u64 {
+            label = pair.mark(1500, 1.0, packet * 12_000);
+        }
+        let rate = 12_000.0 / (3.0 * -libm::expm1(-12e-6 / 3.0));
+        assert!((label - libm::log2(rate / 10_000.0)).abs() < BOUND, "{label}");
+        assert!(pair.worst < BOUND, "{:e}", pair.worst);
+    }
+
+    #[test]
+    fn start_is_within_the_bound_from_the_first_nanosecond() {
+        // One packet only, at ages from 1 ns to 100 memories: the error of T alone.
+        for memory in [1_000_000, 3_000_000_000, 3_600_000_000_000u64] {
+            let mut age = 1.0;
+            while age < 100.0 * memory as f64 {
+                let mut pair = Pair::new(memory, 1_000_000, 0);
+                pair.mark(1500, 1.0, age as u64);
+                assert!(pair.worst < BOUND, "memory {memory}, age {age}: {:e}", pair.worst);
+                age *= 1.01;
+            }
+        }
+    }
+
+    #[test]
+    fn packets_at_the_worst_places_of_a_tick_are_within_the_bound() {
+        // Memories at either end of the range of a tick (32 ns); a large packet at its end, a small one at the start of the
+        // next and the reverse: each hides almost a tick of decay, or adds one.
+        for (memory, tick) in [(1_000_000, 32), (1_048_575, 32), (3_000_000_000, 131_072)] {
+            for (large_at, small_at) in [(tick - 1, tick), (0, 2 * tick - 1)] {
+                for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {
+                    let mut pair = Pair::new(memory, 10_000, 0);
+                    for i in 0..2_000 {
+                        pair.mark(65_535, 1.0, (first + i * period) * tick + large_at);
+                        pair.mark(40, 1.0, (first + i * period) * tick + small_at);
+                    }
+                    assert!(pair.worst < BOUND, "memory {memory}: {:e}", pair.worst);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hours_of_jumbo_packets_at_100_gigabit_do_not_overflow() {
+        // As much as 32 bits count at a time: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
+        let gap = u64::from(u32::MAX) * 8 / 100;
+        let mut pair = Pair::new(3_600_000_000_000, 1_000, 0);
+        let mut now = 0;
+        for _ in 0..105_000 {
+            now += gap;
+            pair.mark(u32::MAX, 1.0, now);
+        }
+        for _ in 0..1_000_000 {
+            now += 65_535 * 8 / 100;
+            pair.mark(65_535, 1.0, now);
+        }
+        assert!(pair.worst < BOUND, "{:e}", pair.worst);
+        // log2(100 Gbit/s over 1 kbit/s) = 26.575.
+        assert!((pair.mark(65_535, 1.0, now) - 26.575).abs() < 0.001);
+        for gap in [1u64 << 40, 1 << 41, 1 << 50] {
+            now += gap;
+            pair.mark(65_535, 1.0, now);
+        }
+        assert!(pair.worst < BOUND, "{:e}", pair.worst);
+    }
+
+    #[test]
+    fn a_full_sum_stays_full_and_a_silent_user_has_the_lowest_label() {
+        let params = FixedMeterParams::new(Time::from_secs(3600), BitRate(1_000)).unwrap();
+        let mut meter = FixedMeter::new(0);
+        assert_eq!(meter.mark(&params, 0, Accounting::ONE, 7), Activity::MIN);
+        let factor = Accounting::new(1000.0).unwrap();
+        // 4.29e9 bytes * 1000 * 2^12 units are 2^53.97: 1,049 packets fill the sum.
+        for _ in 0..1_049 {
+            meter.mark(&params, u32::MAX, factor, 7);
+        }
+        assert_eq!(meter.sum, u64::MAX);
+        // After 584 years of silence only the new packet counts.
+        meter.mark(&params, 1500, Accounting::ONE, u64::MAX);
+        assert_eq!(meter.sum, 1500 << SUM_BITS);
+    }
+
+    #[test]
+    fn time_that_runs_backwards_counts_as_no_time() {
+        let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
+        let mut meter = FixedMeter::new(1_000);
+        meter.mark(&params, 1500, Accounting::ONE, 9_000_000_000);
+        let before = meter;
+        meter.mark(&params, 1500, Accounting::ONE, 8_000_000_000);
+        assert_eq!(meter.sum, before.sum + (1500 << SUM_BITS));
+        assert_eq!(meter.last_tick, before.last_tick);
+        meter.mark(&params, 1500, Accounting::ONE, 0);
+        assert_eq!(meter.last_tick, before.last_tick);
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused_with_the_range() {
+        let refused = |rate| FixedMeterParams::new(Time::from_secs(3), BitRate(rate)).unwrap_err().to_string();
+        assert_eq!(refused(999), "reference rate must be from 1 kbit/s to 1 Tbit/s");
+        assert_eq!(refused(1_000_000_000_001), refused(999));
+        for factor in [0.0, -1.0, 1000.1, f64::NAN] {
+            assert_eq!(
+                Accounting::new(factor).unwrap_err().to_string(),
+                "accounting factor must be from 0.001 to 1000"
+            );
+        }
+    }
+
+    #[test]
+    fn state_is_24_bytes() {
+        assert_eq!(size_of::<FixedMeter>(), 24);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        #[test]
+        fn activity_of_random_trains_is_within_the_bound(
+            seed: u64,
+            memory_exponent in 6.0..12.556f64,
+            rate_exponent in 3.0..12.0f64,
+            start in 0u64..1 << 50,
+            factor in prop_oneof![Just(1.0), Just(3.0), Just(1000.0)],
+        ) {
+            let memory = libm::exp10(memory_exponent) as u64;
+            let mut pair = Pair::new(memory, libm::exp10(rate_exponent) as u64, start);
+            train(&mut pair, seed, start, memory, factor);
+            prop_assert!(pair.worst < BOUND, "{:e}", pair.worst);
+        }
+
+        #[test]
+        fn small_accounting_factors_are_within_the_bound_of_their_packets(seed: u64, factor in 0.001..1.0f64) {
+            // Everything but the rounding of S; 1.5 units of the smallest packet; half a unit of the factor.
+            let bound = 6.77e-4 + 5.29e-4 / (factor * 40.0) + 6.88e-7 / factor;
+            let mut pair = Pair::new(3_000_000_000, 10_000, 0);
+            train(&mut pair, seed, 0, 3_000_000_000, factor);
+            prop_assert!(pair.worst < bound, "{:e}", pair.worst);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The two tables of the integer arithmetic, computed at compile time with integers only.
+//!
+//! No floating point takes part, so that every compiler and machine gets the same entries; the headers for eBPF and
+//! P4 are written from these arrays. The tests compare each entry with `libm` and pin both tables by a checksum.
+
+/// Cells of a table; one is 2^-8 wide.
+pub const CELLS: usize = 256;
+
+/// `log2(1 + i/256)` in Q31, for i = 0 to 256: both ends of each of the 256 cells.
+///
+/// Error: half a unit, 2^-32.
+pub static LOG2: [u32; CELLS + 1] = log2_table();
+
+/// `2^(-i/256)` in Q32, for i = 0 to 255. Entry 0 is 2^32, hence 64-bit entries.
+///
+/// Error: half a unit, 2^-33.
+pub static EXP2: [u64; CELLS] = exp2_table();
+
+/// One in the Q62 format in which the tables are computed.
+const ONE_Q62: u128 = 1 << 62;
+
+/// Binary digits of `log2(y)`, y in `[1, 2)`: squaring doubles the logarithm, and its whole part is the next digit.
+const fn log2_table() -> [u32; CELLS + 1] {
+    let mut table = [0; CELLS + 1];
+    let mut i = 0;
+    while i < CELLS {
+        let mut y = ONE_Q62 + ((i as u128) << 54);
+        let mut digits: u64 = 0;
+        let mut digit = 0;
+        // 31 digits and one more to round by. The squarings lose 2^-62 each, doubled at most 32 times: 2^-30 of a digit.
+        while digit < 32 {
+            y = (y * y) >> 62;
+            digits <<= 1;
+            if y >= 2 * ONE_Q62 {
+                digits |= 1;
+                y >>= 1;
+            }
+            digit += 1;
+        }
+        table[i] = ((digits + 1) >> 1) as u32;
+        i += 1;
+    }
+    table[CELLS] = 1 << 31;
+    table
+}
+
+/// Powers of `2^(-1/256)`, which is the eighth square root of 1/2.
+const fn exp2_table() -> [u64; CELLS] {
+    let mut root = ONE_Q62 >> 1;
+    let mut halvings = 0;
+    while halvings < 8 {
+        root = (root << 62).isqrt();
+        halvings += 1;
+    }
+    let mut table = [0; CELLS];
+    let mut power = ONE_Q62;
+    let mut i = 0;
+    while i < CELLS {
+        // 255 products lose 2^-61 each at most: 2^-53 in all, far below the half unit 2^-33.
+        table[i] = ((power + (1 << 29)) >> 30) as u64;
+        power = (power * root) >> 62;
+        i += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FNV-1a over the entries as little-endian 64-bit words.
+    fn checksum(entries: impl Iterator<Item = u64>) -> u64 {
+        entries
+            .flat_map(u64::to_le_bytes)
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    }
+
+    #[test]
+    fn each_entry_is_the_real_value_rounded() {
+        // Half a unit, and 2^-20 of one for the arithmetic of either side.
+        let half = 0.5 + 1e-6;
+        for (i, entry) in LOG2.iter().enumerate() {
+            let real = libm::log2(1.0 + i as f64 / 256.0) * libm::exp2(31.0);
+            assert!((f64::from(*entry) - real).abs() <= half, "log2, entry {i}");
+        }
+        for (i, entry) in EXP2.iter().enumerate() {
+            let real = libm::exp2(32.0 - i as f64 / 256.0);
+            assert!((*entry as f64 - real).abs() <= half, "exp2, entry {i}");
+        }
+    }
+
+    #[test]
+    fn tables_rise_and_fall_strictly() {
+        assert!(LOG2.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(EXP2.windows(2).all(|pair| pair[0] > pair[1]));
+    }
+
+    #[test]
+    fn tables_are_the_ones_that_all_hosts_carry() {
+        assert_eq!((LOG2[0], LOG2[256]), (0, 1 << 31));
+        // log2(1.5) = 0.584962500721156..., 2^-0.5 = 0.707106781186547...
+        assert_eq!((LOG2[128], EXP2[128]), (1_256_197_405, 3_037_000_500));
+        assert_eq!(checksum(LOG2.iter().map(|entry| u64::from(*entry))), 16_780_093_327_236_002_427);
+        assert_eq!(checksum(EXP2.iter().copied()), 13_909_192_632_662_095_797);
+    }
+}

@@ -1,0 +1,119 @@
+//! The threshold of the activity AQM in integers: abc2018 eq. (10).
+//!
+//! Queues and thresholds are whole numbers of one unit, which the host chooses: bytes, or sixteenths of a packet
+//! ([`PACKET`]) so that thresholds may be fractions of one.
+
+use super::{Activity, OutOfRange};
+
+/// One packet, when the unit is a sixteenth of a packet.
+pub const PACKET: i64 = 16;
+
+/// Q_min, Q_base and gamma of one port, in the unit of its queue: 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedThreshold {
+    q_min: i64,
+    q_base: i64,
+    gamma: i64,
+}
+
+impl FixedThreshold {
+    /// The largest threshold: 1 TB if the unit is a byte.
+    pub const MAX: i64 = 1 << 40;
+
+    /// Thresholds from 0 to [`FixedThreshold::MAX`].
+    ///
+    /// # Errors
+    ///
+    /// A threshold is out of range.
+    pub fn new(q_min: i64, q_base: i64, gamma: i64) -> Result<Self, OutOfRange> {
+        for (name, value) in [("q_min", q_min), ("q_base", q_base), ("gamma", gamma)] {
+            if !(0..=Self::MAX).contains(&value) {
+                return Err(OutOfRange { name, min: "0".into(), max: Self::MAX.to_string() });
+            }
+        }
+        Ok(Self { q_min, q_base, gamma })
+    }
+
+    /// The shortest queue at which a packet is dropped.
+    ///
+    /// ```text
+    /// T_drop = max(Q_min, Q_base - gamma * (A - A_avg)),  rounded up to a whole unit
+    /// ```
+    ///
+    /// Error: less than a unit too high, and none in the decision: a queue is a whole number of units, and it is not
+    /// smaller than T_drop if and only if it is not smaller than T_drop rounded up.
+    ///
+    /// 64 bits suffice: 2^40 times a difference of 17 bits. The shift of the signed product rounds down.
+    #[must_use]
+    #[inline]
+    pub fn drop_threshold(&self, activity: Activity, average: Activity) -> i64 {
+        let excess = i64::from(activity.0) - i64::from(average.0);
+        self.q_min.max(self.q_base - ((self.gamma * excess) >> Activity::FRACTION_BITS)) // eq. (10)
+    }
+
+    /// Whether a packet that finds this queue is dropped: `Q >= T_drop`, "not smaller than" (abc2018 III-C2).
+    #[must_use]
+    #[inline]
+    pub fn drops(&self, queue: i64, activity: Activity, average: Activity) -> bool {
+        queue >= self.drop_threshold(activity, average)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Q_min, Q_base, gamma = 12, 20, 16 packets: abc2018 Table 1.
+    fn published() -> FixedThreshold {
+        FixedThreshold::new(12 * PACKET, 20 * PACKET, 16 * PACKET).unwrap()
+    }
+
+    #[test]
+    fn equation_10_shortens_the_queue_for_the_more_active() {
+        let average = Activity::from_f64(7.0);
+        // (excess, the first queue in packets that drops).
+        for (excess, packets) in [(0.0, 20), (0.25, 16), (0.3, 16), (0.5, 12), (9.0, 12), (-0.25, 24)] {
+            let activity = Activity::from_f64(7.0 + excess);
+            let first = (0..100).find(|queue| published().drops(queue * PACKET, activity, average));
+            assert_eq!(first, Some(packets), "{excess}");
+        }
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let max = FixedThreshold::MAX;
+        let widest = FixedThreshold::new(0, max, max).unwrap();
+        // The widest difference is 2^16 - 1 units of 2^-10: 63.999.
+        assert_eq!(widest.drop_threshold(Activity::MAX, Activity::MIN), 0);
+        assert_eq!(widest.drop_threshold(Activity::MIN, Activity::MAX), max + (max / 1024) * 65_535);
+    }
+
+    #[test]
+    fn thresholds_out_of_range_are_refused_with_the_range() {
+        let error = FixedThreshold::new(0, -1, 0).unwrap_err();
+        assert_eq!(error.to_string(), "q_base must be from 0 to 1099511627776");
+        assert!(FixedThreshold::new(0, 0, FixedThreshold::MAX + 1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn decisions_are_those_of_the_real_formula(
+            thresholds in (0i64..1 << 20, 0i64..1 << 20, 0i64..1 << 20),
+            activity: i16,
+            excess in -3000i16..3000,
+            distance in -2i64..=2,
+        ) {
+            let (q_min, q_base, gamma) = thresholds;
+            let fixed = FixedThreshold::new(q_min, q_base, gamma).unwrap();
+            let (activity, average) = (Activity(activity), Activity(activity.saturating_sub(excess)));
+            // Exact in f64: 20 bits times 17 bits and 10 fraction bits.
+            let excess = activity.to_f64() - average.to_f64();
+            let real = f64::max(q_min as f64, q_base as f64 - gamma as f64 * excess);
+            let threshold = fixed.drop_threshold(activity, average);
+            prop_assert!((0.0..1.0).contains(&(threshold as f64 - real)));
+            let queue = threshold + distance;
+            prop_assert_eq!(fixed.drops(queue, activity, average), queue as f64 >= real);
+        }
+    }
+}

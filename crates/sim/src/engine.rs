@@ -1,0 +1,241 @@
+//! The event loop.
+//!
+//! Each entity has at most one entry in the [`EventSet`]. They are numbered: the control entry first, then links,
+//! ways back, sources, flows; that is also the order of events at equal times. See docs/engine.md for the cost model.
+
+use crate::event::EventSet;
+use crate::network::{BOTTLENECK, Hop, Network, TcpFlow};
+use crate::packet::{PacketKind, SimPacket};
+use crate::record::record;
+use crate::result::{Performance, RunRecord};
+use crate::scenario::Scenario;
+use crate::tcp::{Ack, Segment};
+use fairlane_schemes::marker::Marker;
+use fairlane_schemes::units::Time;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Events between two looks at the flag that cancels a run: well below a millisecond.
+const EVENTS_PER_CHECK: u64 = 4096;
+
+/// Runs one replication of a scenario; `None` if `cancelled` was set meanwhile.
+#[must_use]
+pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
+    let cpu_start = cpu_seconds();
+    let mut engine = Engine::new(scenario, replication);
+    if !engine.run(cancelled) {
+        return None;
+    }
+    let delivered_packets = engine.network.links[BOTTLENECK as usize].accounting().departed;
+    let performance = Performance { delivered_packets, events: engine.handled, cpu_seconds: cpu_seconds() - cpu_start };
+    Some(record(scenario, replication, &engine.network, performance))
+}
+
+/// CPU time of this thread in seconds.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// First entity of each kind; the control entry is entity 0.
+#[derive(Clone, Copy, Debug)]
+struct Numbering {
+    returns: u32,
+    sources: u32,
+    flows: u32,
+}
+
+const CONTROL: u32 = 0;
+const FIRST_LINK: u32 = 1;
+
+struct Engine {
+    network: Network,
+    events: EventSet,
+    number: Numbering,
+    warmup: Time,
+    end: Time,
+    handled: u64,
+}
+
+impl Engine {
+    fn new(scenario: &Scenario, replication: u32) -> Self {
+        let network = Network::new(scenario, replication);
+        let returns = FIRST_LINK + network.links.len() as u32;
+        let sources = returns + network.returns.len() as u32;
+        let flows = sources + network.sources.len() as u32;
+        let mut events = EventSet::new(flows as usize + network.flows.len());
+        for (entity, source) in (sources..).zip(&network.sources) {
+            events.set(entity, source.next());
+        }
+        for (entity, flow) in (flows..).zip(&network.flows) {
+            events.set(entity, flow.start);
+        }
+        events.set(CONTROL, scenario.run.warmup);
+        Self {
+            network,
+            events,
+            number: Numbering { returns, sources, flows },
+            warmup: scenario.run.warmup,
+            end: scenario.run.end(),
+            handled: 0,
+        }
+    }
+
+    /// Handles every event before the end; false if the run was cancelled.
+    fn run(&mut self, cancelled: &AtomicBool) -> bool {
+        loop {
+            if cancelled.load(Ordering::Relaxed) {
+                return false;
+            }
+            for _ in 0..EVENTS_PER_CHECK {
+                let (now, entity) = self.events.next();
+                if now >= self.end {
+                    self.network.links.iter_mut().for_each(|link| link.finish(self.end));
+                    return true;
+                }
+                self.handled += 1;
+                self.handle(entity, now);
+            }
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, entity: u32, now: Time) {
+        if entity >= self.number.flows {
+            self.on_timer(entity - self.number.flows, now);
+        } else if entity >= self.number.sources {
+            self.on_source(entity - self.number.sources, now);
+        } else if entity >= self.number.returns {
+            self.on_ack(entity - self.number.returns, now);
+        } else if entity >= FIRST_LINK {
+            self.on_arrival(entity - FIRST_LINK, now);
+        } else {
+            self.on_measurement_start(now);
+        }
+    }
+
+    /// The warm-up is over.
+    fn on_measurement_start(&mut self, now: Time) {
+        debug_assert_eq!(now, self.warmup);
+        self.events.set(CONTROL, Time::NEVER);
+        self.network.links.iter_mut().for_each(|link| link.restart_probe(now));
+        self.network.users.iter_mut().for_each(|user| user.goodput_bytes = 0);
+    }
+
+    /// A packet reaches the far end of a link.
+    fn on_arrival(&mut self, link: u32, now: Time) {
+        let from = &mut self.network.links[link as usize];
+        let mut packet = from.arrive(now);
+        self.events.set(FIRST_LINK + link, from.next_arrival());
+        packet.hop += 1;
+        self.forward(packet, now);
+    }
+
+    /// Sends a packet on its next hop.
+    #[inline]
+    fn forward(&mut self, mut packet: SimPacket, now: Time) {
+        let Hop { link, marker } = self.network.hops[packet.hop as usize];
+        if link == Hop::DELIVER {
+            return self.deliver(&packet, now);
+        }
+        if marker != Hop::NO_MARKER {
+            self.network.markers[marker as usize].mark(&mut packet, now, &mut self.network.marker_rng);
+        }
+        let next = &mut self.network.links[link as usize];
+        next.enqueue(packet, now);
+        self.events.set_earlier(FIRST_LINK + link, next.next_arrival());
+    }
+
+    /// A packet has reached its receiver.
+    #[inline]
+    fn deliver(&mut self, packet: &SimPacket, now: Time) {
+        if packet.kind == PacketKind::Udp {
+            self.network.users[packet.user as usize].goodput_bytes += u64::from(packet.payload);
+            return;
+        }
+        let flow = &mut self.network.flows[packet.flow as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let segment = Segment {
+            seq: packet.seq,
+            payload: u32::from(packet.payload),
+            syn: packet.kind == PacketKind::Syn,
+            timestamp: packet.timestamp,
+        };
+        let before = flow.receiver.delivered_bytes();
+        let ack = flow.receiver.on_segment(params, segment, now);
+        let delivered = flow.receiver.delivered_bytes();
+        self.network.users[packet.user as usize].goodput_bytes += delivered - before;
+        if delivered == flow.transfer_bytes && flow.finish == Time::NEVER && delivered > 0 {
+            flow.finish = now;
+        }
+        match ack {
+            Some(ack) => self.send_ack(packet.flow, ack, now),
+            None => self.events.set_earlier(self.number.flows + packet.flow, flow.receiver.timer()),
+        }
+    }
+
+    fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
+        let TcpFlow { params, template, .. } = &self.network.flows[flow as usize];
+        let wire_bytes = self.network.tcp_params[*params as usize].ack_wire_bytes(&ack);
+        self.network.returns.send(template.user, flow, ack, wire_bytes, now);
+        self.events.set_earlier(self.number.returns + template.user, self.network.returns.next_arrival(template.user));
+    }
+
+    /// An acknowledgement reaches its sender.
+    fn on_ack(&mut self, user: u32, now: Time) {
+        let (flow, ack) = self.network.returns.arrive(user);
+        self.events.set(self.number.returns + user, self.network.returns.next_arrival(user));
+        let TcpFlow { sender, params, .. } = &mut self.network.flows[flow as usize];
+        sender.on_ack(&self.network.tcp_params[*params as usize], ack, now);
+        self.transmit(flow, now);
+    }
+
+    /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
+    /// entry stays, and comes here too early.
+    fn on_timer(&mut self, index: u32, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        if now == flow.start {
+            flow.sender.start();
+        }
+        if flow.sender.timer() <= now {
+            flow.sender.on_timer(params, now);
+        }
+        if flow.receiver.timer() <= now
+            && let Some(ack) = flow.receiver.on_timer(now)
+        {
+            self.send_ack(index, ack, now);
+        }
+        self.events.set(self.number.flows + index, Time::NEVER);
+        self.transmit(index, now);
+    }
+
+    /// Sends what a TCP sender may send, and arms its timer.
+    #[inline]
+    fn transmit(&mut self, index: u32, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let link = self.network.hops[flow.template.hop as usize].link;
+        let access = &mut self.network.links[link as usize];
+        while let Some(segment) = flow.sender.poll_transmit(params, now) {
+            let packet = SimPacket {
+                seq: segment.seq,
+                payload: segment.payload as u16,
+                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                timestamp: segment.timestamp,
+                kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
+                ..flow.template
+            };
+            access.enqueue(packet, now);
+        }
+        self.events.set_earlier(FIRST_LINK + link, access.next_arrival());
+        self.events.set_earlier(self.number.flows + index, flow.sender.timer().min(flow.receiver.timer()));
+    }
+
+    /// A source that does not react sends.
+    fn on_source(&mut self, source: u32, now: Time) {
+        let packet = self.network.sources[source as usize].emit();
+        self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
+        self.forward(packet, now);
+    }
+}

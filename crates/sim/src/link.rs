@@ -1,0 +1,175 @@
+//! A link: an egress port with a queue discipline, a transmitter, and the delay line behind it.
+//!
+//! The transmitter is served lazily. Whenever a packet arrives, or one reaches the far end, the transmissions that
+//! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
+//! So a hop costs one event, the arrival at the far end, and only the head of the delay line has an event at all.
+
+use crate::packet::SimPacket;
+use crate::probe::PortProbe;
+use crate::rate::LinkRate;
+use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
+use fairlane_schemes::units::{BitRate, Time};
+use std::collections::VecDeque;
+
+/// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accounting {
+    /// Packets offered to the port.
+    pub arrived: u64,
+    /// Packets whose transmission started.
+    pub departed: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    discipline: AnyDiscipline<SimPacket>,
+    rng: Rng,
+    rate: LinkRate,
+    /// The rate that the discipline knows.
+    known_rate: BitRate,
+    delay: Time,
+    /// When the transmission in progress, or the last one, ends.
+    busy_until: Time,
+    /// Packets in transmission and in flight, with their arrival at the far end, in order.
+    line: VecDeque<(Time, SimPacket)>,
+    accounting: Accounting,
+    probe: Option<Box<PortProbe>>,
+}
+
+/// Hands drops to the accounting and the probe.
+struct DropRecorder<'a> {
+    accounting: &'a mut Accounting,
+    probe: Option<&'a mut PortProbe>,
+}
+
+impl DropSink<SimPacket> for DropRecorder<'_> {
+    fn dropped(&mut self, packet: &SimPacket, reason: DropReason, backlog: Backlog) {
+        self.accounting.dropped += 1;
+        if let Some(probe) = &mut self.probe {
+            probe.dropped(packet, reason, backlog);
+        }
+    }
+}
+
+impl Link {
+    /// An idle link. `changes` of the rate come in the order of time; `rng` is the discipline's stream.
+    #[must_use]
+    pub fn new(queue: &QueueConfig, rate: BitRate, changes: &[(Time, BitRate)], delay: Time, rng: Rng) -> Self {
+        Self {
+            discipline: queue.build(rate),
+            rng,
+            rate: LinkRate::new(rate, changes),
+            known_rate: rate,
+            delay,
+            busy_until: Time::ZERO,
+            line: VecDeque::new(),
+            accounting: Accounting::default(),
+            probe: None,
+        }
+    }
+
+    /// Observes the port from now on.
+    pub fn attach(&mut self, probe: PortProbe) {
+        self.probe = Some(Box::new(probe));
+    }
+
+    /// The port's probe, if it has one.
+    #[must_use]
+    pub fn probe(&self) -> Option<&PortProbe> {
+        self.probe.as_deref()
+    }
+
+    /// What became of the packets so far.
+    #[must_use]
+    pub fn accounting(&self) -> Accounting {
+        self.accounting
+    }
+
+    /// What waits at the port.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.discipline.backlog()
+    }
+
+    /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
+    #[inline]
+    pub fn next_arrival(&self) -> Time {
+        self.line.front().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// Offers a packet at `now`.
+    #[inline]
+    pub fn enqueue(&mut self, packet: SimPacket, now: Time) {
+        self.serve_until(now);
+        self.tell_rate(now);
+        self.accounting.arrived += 1;
+        let mut drops = DropRecorder { accounting: &mut self.accounting, probe: self.probe.as_deref_mut() };
+        self.discipline.enqueue(packet, now, &mut self.rng, &mut drops);
+        if let Some(probe) = &mut self.probe {
+            probe.offered(now, self.discipline.backlog(), self.discipline.drop_threshold());
+        }
+        if self.busy_until <= now {
+            self.start_next(now);
+        }
+    }
+
+    /// Takes the packet that reaches the far end at `now`, which is [`Link::next_arrival`].
+    #[inline]
+    pub fn arrive(&mut self, now: Time) -> SimPacket {
+        self.serve_until(now);
+        let (time, packet) = self.line.pop_front().expect("an arrival was announced");
+        debug_assert_eq!(time, now);
+        packet
+    }
+
+    /// Starts every transmission that starts by `now`.
+    #[inline]
+    pub fn serve_until(&mut self, now: Time) {
+        while self.busy_until <= now && self.start_next(self.busy_until) {}
+    }
+
+    /// The measurement starts at `now`.
+    pub fn restart_probe(&mut self, now: Time) {
+        self.serve_until(now);
+        if let Some(probe) = &mut self.probe {
+            probe.restart(now, self.discipline.backlog(), self.busy_until);
+        }
+    }
+
+    /// The run ends at `now`.
+    pub fn finish(&mut self, now: Time) {
+        self.serve_until(now);
+        if let Some(probe) = &mut self.probe {
+            probe.finish(now, self.discipline.backlog(), self.busy_until);
+        }
+    }
+
+    /// Starts the transmission of the next packet at `start`, if one waits.
+    #[inline]
+    fn start_next(&mut self, start: Time) -> bool {
+        let mut drops = DropRecorder { accounting: &mut self.accounting, probe: self.probe.as_deref_mut() };
+        let Some(packet) = self.discipline.dequeue(start, &mut drops) else { return false };
+        self.accounting.departed += 1;
+        self.busy_until = self.rate.transmit(u32::from(packet.wire_bytes), start);
+        if let Some(probe) = &mut self.probe {
+            probe.transmitted(&packet, start, self.busy_until, self.discipline.backlog());
+        }
+        self.line.push_back((self.busy_until + self.delay, packet));
+        true
+    }
+
+    /// Lets the discipline know a change of the rate.
+    #[inline]
+    fn tell_rate(&mut self, now: Time) {
+        let rate = self.rate.at(now);
+        if rate != self.known_rate {
+            self.known_rate = rate;
+            self.discipline.set_link_rate(rate);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
+
+use crate::link::Link;
+use crate::packet::SimPacket;
+use crate::probe::{PortProbe, Series};
+use crate::returns::ReturnPaths;
+use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
+use crate::source::UdpSource;
+use crate::tcp::{Receiver, Sender, TcpParams};
+use fairlane_schemes::abc::split_reference_rate;
+use fairlane_schemes::buffer::BufferParams;
+use fairlane_schemes::marker::AnyMarker;
+use fairlane_schemes::packet::{Ecn, TrafficClass};
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{QueueConfig, Scheme};
+use fairlane_schemes::units::Time;
+
+/// Where a packet goes next. A route is a run of hops that ends with [`Hop::DELIVER`].
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// The link to enter, or [`Hop::DELIVER`].
+    pub link: u32,
+    /// The marker that labels the packet before it enters, or [`Hop::NO_MARKER`].
+    pub marker: u32,
+}
+
+impl Hop {
+    /// In place of a link: the packet has arrived.
+    pub const DELIVER: u32 = u32::MAX;
+    /// In place of a marker: the packet keeps its label.
+    pub const NO_MARKER: u32 = u32::MAX;
+    /// The end of a route.
+    const END: Self = Self { link: Self::DELIVER, marker: Self::NO_MARKER };
+}
+
+/// A user: one traffic aggregate.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Index of its group.
+    pub group: u16,
+    /// Payload delivered during the measurement.
+    pub goodput_bytes: u64,
+}
+
+/// A TCP connection, both ends.
+#[derive(Clone, Debug)]
+pub struct TcpFlow {
+    /// The end that sends data.
+    pub sender: Sender,
+    /// The end that acknowledges it.
+    pub receiver: Receiver,
+    /// When the connection is opened.
+    pub start: Time,
+    /// When the last byte of a finite transfer was received; [`Time::NEVER`] until then.
+    pub finish: Time,
+    /// Payload of a finite transfer; 0 for an endless one.
+    pub transfer_bytes: u64,
+    /// Index in [`Network::tcp_params`].
+    pub params: u32,
+    /// A packet of this flow before it leaves the sender: user, class, first hop.
+    pub template: SimPacket,
+}
+
+/// Everything that moves.
+#[derive(Debug)]
+pub struct Network {
+    /// Links; the bottleneck is the first.
+    pub links: Vec<Link>,
+    /// All routes, one after another.
+    pub hops: Vec<Hop>,
+    /// Markers of the edge.
+    pub markers: Vec<AnyMarker>,
+    /// Randomness of the edge.
+    pub marker_rng: Rng,
+    /// The way back of acknowledgements.
+    pub returns: ReturnPaths,
+    /// Users, group by group.
+    pub users: Vec<User>,
+    /// TCP connections.
+    pub flows: Vec<TcpFlow>,
+    /// Sources that do not react.
+    pub sources: Vec<UdpSource>,
+    /// TCP parameters, one set for each source table of the scenario.
+    pub tcp_params: Vec<TcpParams>,
+}
+
+/// Index of the bottleneck.
+pub const BOTTLENECK: u32 = 0;
+
+impl Network {
+    /// The network of a scenario, with the random streams of one replication.
+    #[must_use]
+    pub fn new(scenario: &Scenario, replication: u32) -> Self {
+        let mut builder = Builder {
+            scenario,
+            replication: u64::from(replication),
+            network: Self {
+                links: Vec::new(),
+                hops: Vec::new(),
+                markers: Vec::new(),
+                marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
+                returns: ReturnPaths::new(
+                    scenario.topology.links.bottleneck_rate,
+                    scenario.topology.links.bottleneck_delay,
+                ),
+                users: Vec::new(),
+                flows: Vec::new(),
+                sources: Vec::new(),
+                tcp_params: Vec::new(),
+            },
+        };
+        builder.add_bottleneck();
+        for (index, group) in scenario.groups.iter().enumerate() {
+            builder.add_group(index, group);
+        }
+        builder.observe_bottleneck();
+        builder.network
+    }
+}
+
+/// Adds the parts in a fixed order, so that indices, streams and results do not depend on anything else.
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    replication: u64,
+    network: Network,
+}
+
+impl Builder<'_> {
+    fn stream(&self, name: &str, index: usize) -> Rng {
+        Rng::stream(self.scenario.run.seed, self.replication, name, index as u64)
+    }
+
+    fn add_bottleneck(&mut self) {
+        let topology = &self.scenario.topology;
+        let changes: Vec<_> = topology.bottleneck_schedule.iter().map(|step| (step.at, step.rate)).collect();
+        let rng = self.stream("queue", BOTTLENECK as usize);
+        let (rate, delay) = (topology.links.bottleneck_rate, topology.links.bottleneck_delay);
+        self.network.links.push(Link::new(&self.scenario.queue, rate, &changes, delay, rng));
+    }
+
+    fn observe_bottleneck(&mut self) {
+        let probes = &self.scenario.probes;
+        let series = probes.series_interval.map(|interval| {
+            let bins = self.scenario.run.end().0.div_ceil(interval.0) as usize;
+            Series::new(interval, bins, self.scenario.groups.len(), probes.series_memory)
+        });
+        let group_of_user = self.network.users.iter().map(|user| user.group).collect();
+        self.network.links[BOTTLENECK as usize].attach(PortProbe::new(group_of_user, series));
+    }
+
+    fn add_group(&mut self, index: usize, group: &GroupConfig) {
+        let first_params = self.network.tcp_params.len() as u32;
+        for source in &group.sources {
+            if let SourceConfig::Tcp { tcp, .. } = source {
+                self.network.tcp_params.push(tcp.params.clone());
+            }
+        }
+        let mut starts = self.stream("start", index);
+        for _ in 0..group.params.users {
+            self.add_user(index, group, first_params, &mut starts);
+        }
+    }
+
+    fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
+        let user = self.network.users.len() as u32;
+        self.network.users.push(User { group: group_index as u16, goodput_bytes: 0 });
+        let routes = self.add_access(group);
+        let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
+        let mut params = first_params;
+        let mut flows_so_far = 0;
+        // Flows take turns over the user's ingress nodes, abc2018 III-F.
+        let mut next_flow = |starts: &mut Rng| {
+            let route = routes[flows_so_far % routes.len()];
+            flows_so_far += 1;
+            let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
+            (route, start)
+        };
+        for source in &group.sources {
+            match source {
+                SourceConfig::Tcp { flows, .. } => {
+                    for _ in 0..flows.flows {
+                        let (hop, start) = next_flow(starts);
+                        let template = template(user, hop, group.params.traffic_class);
+                        let total = flows.transfer;
+                        self.add_tcp(params, template, start, total.map_or(0, |bytes| bytes.0));
+                    }
+                    params += 1;
+                }
+                SourceConfig::Udp { kind, params } => {
+                    let (hop, start) = next_flow(starts);
+                    let template = template(user, hop, group.params.traffic_class);
+                    self.add_udp(*kind, params, template, start);
+                }
+            }
+        }
+    }
+
+    /// Access link and way back of a new user, and a route with a marker of its own for each ingress.
+    fn add_access(&mut self, group: &GroupConfig) -> Vec<u32> {
+        let links = &self.scenario.topology.links;
+        let rate = group.params.access_rate.unwrap_or(links.access_rate);
+        let delay = group.params.access_delay.unwrap_or(links.access_delay);
+        let access = self.network.links.len();
+        let buffer = BufferParams { limit: links.access_limit, ..Default::default() };
+        let queue = QueueConfig::of(Scheme::DropTail, buffer);
+        let rng = self.stream("queue", access);
+        self.network.links.push(Link::new(&queue, rate, &[], delay, rng));
+        self.network.returns.add(rate, delay);
+
+        let shares = vec![1.0; group.params.ingresses as usize];
+        let parts = split_reference_rate(group.params.reference_rate, &shares);
+        let add_route = |part| {
+            let marker = self.network.markers.len() as u32;
+            self.network.markers.push(self.scenario.marker.build(part, Time::ZERO));
+            let first = self.network.hops.len() as u32;
+            self.network.hops.push(Hop { link: access as u32, marker: Hop::NO_MARKER });
+            self.network.hops.push(Hop { link: BOTTLENECK, marker });
+            self.network.hops.push(Hop::END);
+            first
+        };
+        parts.into_iter().map(add_route).collect()
+    }
+
+    fn add_tcp(&mut self, params: u32, template: SimPacket, start: Time, transfer_bytes: u64) {
+        let flow = self.network.flows.len() as u32;
+        let tcp = &self.network.tcp_params[params as usize];
+        let total = (transfer_bytes > 0).then_some(fairlane_schemes::units::Bytes(transfer_bytes));
+        self.network.flows.push(TcpFlow {
+            sender: Sender::new(tcp, total),
+            receiver: Receiver::new(tcp),
+            start,
+            finish: Time::NEVER,
+            transfer_bytes,
+            params,
+            template: SimPacket { flow, ..template },
+        });
+    }
+
+    fn add_udp(&mut self, kind: UdpKind, params: &UdpParams, template: SimPacket, start: Time) {
+        let rng = self.stream("source", self.network.sources.len());
+        self.network.sources.push(UdpSource::new(kind, params, template, start, rng));
+    }
+}
+
+fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
+    SimPacket {
+        label: 0.0,
+        enqueued_at: Time::ZERO,
+        timestamp: Time::ZERO,
+        seq: 0,
+        flow: 0,
+        user,
+        hop,
+        wire_bytes: 0,
+        payload: 0,
+        class,
+        ecn: Ecn::NotEct,
+        kind: crate::packet::PacketKind::Udp,
+    }
+}

@@ -1,0 +1,97 @@
+//! The simulator's packet: 48 bytes, moved by value.
+
+use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
+use fairlane_schemes::units::Time;
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// A datagram of a source that does not react.
+    Udp,
+    /// A TCP data segment.
+    Data,
+    /// The SYN of a TCP connection.
+    Syn,
+}
+
+/// A packet on its way from a sender to a receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct SimPacket {
+    /// The marker's label.
+    pub label: f64,
+    /// When it entered the queue that it waits in.
+    pub enqueued_at: Time,
+    /// TCP timestamp (RFC 7323 TSval).
+    pub timestamp: Time,
+    /// TCP segment number.
+    pub seq: u32,
+    /// Index of the flow.
+    pub flow: u32,
+    /// Index of the user.
+    pub user: u32,
+    /// Position in the table of hops: where it is now.
+    pub hop: u32,
+    /// Length on the wire.
+    pub wire_bytes: u16,
+    /// Transport payload.
+    pub payload: u16,
+    /// Traffic class.
+    pub class: TrafficClass,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// What it carries.
+    pub kind: PacketKind,
+}
+
+impl Packet for SimPacket {
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.wire_bytes)
+    }
+    #[inline]
+    fn class(&self) -> TrafficClass {
+        self.class
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    #[inline]
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+    #[inline]
+    fn label(&self) -> f64 {
+        self.label
+    }
+    #[inline]
+    fn set_label(&mut self, label: f64) {
+        self.label = label;
+    }
+    #[inline]
+    fn enqueued_at(&self) -> Time {
+        self.enqueued_at
+    }
+    #[inline]
+    fn set_enqueued_at(&mut self, now: Time) {
+        self.enqueued_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_48_bytes() {
+        assert_eq!(size_of::<SimPacket>(), 48);
+    }
+}

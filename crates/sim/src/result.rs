@@ -1,0 +1,203 @@
+//! What a run gives: the records that are stored, printed and drawn.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the format of records and results.
+pub const SCHEMA: u32 = 1;
+
+/// One replication of a scenario. All but `performance` is the same on every machine and for any number of threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of Fairlane.
+    pub version: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of the scenario.
+    pub seed: u64,
+    /// Number of the replication, from 0.
+    pub replication: u32,
+    /// Start and end of the measurement in simulated seconds.
+    pub window_s: [f64; 2],
+    /// The user groups, in the order of the scenario.
+    pub groups: Vec<GroupRecord>,
+    /// Throughput per user of the first group over that of the second; null without two groups or if the latter
+    /// is zero.
+    pub throughput_ratio: Option<f64>,
+    /// Jain's index over the throughput of all users; null if nothing got through.
+    pub jain_index: Option<f64>,
+    /// The observed links.
+    pub links: Vec<LinkRecord>,
+    /// Time series over the whole run, if the scenario asks for them.
+    pub series: Option<SeriesRecord>,
+    /// What the run cost.
+    pub performance: Performance,
+}
+
+/// A user group in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupRecord {
+    /// Name.
+    pub name: String,
+    /// Number of users.
+    pub users: u32,
+    /// Mean throughput per user over the bottleneck, bits on the wire per second.
+    pub throughput_bps: f64,
+    /// Mean goodput per user: payload delivered (TCP: in order) per second.
+    pub goodput_bps: f64,
+    /// Throughput of each user.
+    pub user_throughput_bps: Vec<f64>,
+    /// Goodput of each user.
+    pub user_goodput_bps: Vec<f64>,
+    /// Counters of the group's TCP flows over the whole run; null without any.
+    pub tcp: Option<TcpRecord>,
+    /// Finite transfers of the group.
+    pub transfers: Vec<TransferRecord>,
+}
+
+/// Counters of TCP senders over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpRecord {
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub fast_recoveries: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Times at which the profile's stack would have given the connection up.
+    pub would_close: u64,
+}
+
+/// A finite transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TransferRecord {
+    /// User, counted within its group.
+    pub user: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// When the connection was opened, in simulated seconds.
+    pub start_s: f64,
+    /// When the last byte was received; null if not within the run.
+    pub finish_s: Option<f64>,
+}
+
+/// An observed link in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkRecord {
+    /// Name.
+    pub name: String,
+    /// Rate at the start.
+    pub rate_bps: f64,
+    /// Busy time over measured time.
+    pub utilisation: f64,
+    /// Bits on the wire per second.
+    pub throughput_bps: f64,
+    /// What waited.
+    pub queue: QueueRecord,
+    /// Queueing delay of the classes that had packets.
+    pub delay: Vec<DelayRecord>,
+    /// Drops, for every reason there is.
+    pub drops: Vec<DropRecord>,
+    /// What became of all packets of the whole run.
+    pub accounting: AccountingRecord,
+}
+
+/// Queue length over the measured time; the packet in transmission does not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueRecord {
+    /// Time-weighted mean in packets.
+    pub mean_packets: f64,
+    /// Time-weighted mean in bytes.
+    pub mean_bytes: f64,
+    /// Longest queue seen, in packets.
+    pub max_packets: u32,
+    /// Fraction of the time with 0, 1, 2 ... packets waiting.
+    pub distribution: Vec<f64>,
+}
+
+/// Queueing delay of one class: from arrival to start of transmission.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayRecord {
+    /// BE or EF.
+    pub traffic_class: String,
+    /// Packets that were served.
+    pub packets: u64,
+    /// Mean.
+    pub mean_s: f64,
+    /// Median, within 3 %.
+    pub p50_s: f64,
+    /// 95th percentile, within 3 %.
+    pub p95_s: f64,
+    /// 99th percentile, within 3 %.
+    pub p99_s: f64,
+    /// Maximum.
+    pub max_s: f64,
+}
+
+/// Drops for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DropRecord {
+    /// aqm: before the queue was full; overlimit: because it was.
+    pub reason: String,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets over packets that arrived.
+    pub share_of_arrivals: f64,
+    /// Packets that found 0, 1, 2 ... packets waiting.
+    pub queue_histogram: Vec<u64>,
+}
+
+/// `arrived = departed + dropped + queued`, in packets, since time 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountingRecord {
+    /// Offered to the port.
+    pub arrived: u64,
+    /// Taken into transmission.
+    pub departed: u64,
+    /// Dropped.
+    pub dropped: u64,
+    /// Waiting at the end.
+    pub queued: u64,
+}
+
+/// Time series in equal bins from time 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeriesRecord {
+    /// Length of a bin.
+    pub interval_s: f64,
+    /// Start of the first bin.
+    pub start_s: f64,
+    /// Rates of each group.
+    pub groups: Vec<GroupSeriesRecord>,
+    /// Mean number of packets waiting.
+    pub queue_packets: Vec<f64>,
+    /// Mean drop threshold that arrivals met, in the unit of the scheme's thresholds (packets, bytes or seconds);
+    /// null where nothing arrived or the scheme has none.
+    pub drop_threshold: Vec<Option<f64>>,
+}
+
+/// Rates of one group over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSeriesRecord {
+    /// Name of the group.
+    pub name: String,
+    /// Throughput of the whole group in each bin.
+    pub throughput_bps: Vec<f64>,
+    /// Rate at the end of each bin as a TDRM-UTEMA meter shows it.
+    pub rate_bps: Vec<f64>,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Performance {
+    /// Packets that crossed the bottleneck, warm-up included.
+    pub delivered_packets: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU time of the simulation alone.
+    pub cpu_seconds: f64,
+}

@@ -1,0 +1,108 @@
+//! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
+
+use super::groups::{GroupParams, SourceKind, TcpSourceParams, UdpParams};
+use super::tcp::TcpProfile;
+use super::topology::{TopologyConfig, TopologyKind};
+use super::{ProbeParams, RunParams};
+use crate::tcp::TcpParams;
+use fairlane_schemes::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
+use fairlane_schemes::marker::MarkerScheme;
+use fairlane_schemes::scheme::{SchemeInfo, catalogue};
+use serde_json::{Map, Value as Json, json};
+
+/// JSON Schema (draft 2020-12) of a scenario.
+#[must_use]
+pub fn scenario_schema() -> Json {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Fairlane scenario",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["queue", "groups"],
+        "properties": {
+            "name": {"type": "string", "description": "Name in results; does not influence them."},
+            "run": object(schema_properties(&RunParams::specs()), &[]),
+            "topology": topology(),
+            "queue": {"oneOf": catalogue().iter().map(queue).collect::<Vec<_>>()},
+            "marker": {"anyOf": catalogue().iter().map(marker).collect::<Vec<_>>()},
+            "tcp": object(tcp_properties(), &[]),
+            "probes": object(schema_properties(&ProbeParams::specs()), &[]),
+            "groups": {"type": "array", "minItems": 1, "items": group()},
+        },
+    })
+}
+
+/// The topologies: name, summary, picture and parameters.
+#[must_use]
+pub fn topologies() -> Json {
+    let picture = "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server";
+    json!([{
+        "name": TopologyKind::OneSidedDumbbell.name(),
+        "summary": "Users, each behind an access link of its own, share one bottleneck to a server. Meters and the \
+                    discipline under study are at the edge node; the base RTT is 2 (D_a + D_b).",
+        "source": "abc2018 Fig. 2",
+        "picture": picture,
+        "params": TopologyConfig::specs(),
+    }])
+}
+
+fn object(properties: Map<String, Json>, required: &[&str]) -> Json {
+    json!({"type": "object", "additionalProperties": false, "required": required, "properties": properties})
+}
+
+fn with(mut properties: Map<String, Json>, name: &str, schema: Json) -> Map<String, Json> {
+    properties.insert(name.into(), schema);
+    properties
+}
+
+fn topology() -> Json {
+    let at_and_rate = object(
+        Map::from_iter([
+            ("at".to_string(), json!({"type": "string"})),
+            ("rate".to_string(), json!({"type": "string"})),
+        ]),
+        &["at", "rate"],
+    );
+    let properties = with(schema_properties(&TopologyConfig::specs()), "kind", json!({"enum": TopologyKind::CHOICES}));
+    let schedule = json!({"type": "array", "items": at_and_rate,
+        "description": "Steps in the rate of the bottleneck, in the order of time."});
+    object(with(properties, "bottleneck_schedule", schedule), &[])
+}
+
+fn specs_of(info: &SchemeInfo, table: &str) -> Vec<ParamSpec> {
+    info.params.iter().filter(|param| param.table == table).map(|param| param.spec.clone()).collect()
+}
+
+fn queue(info: &SchemeInfo) -> Json {
+    let properties = schema_properties(&specs_of(info, "queue"));
+    object(with(properties, "scheme", json!({"const": info.name})), &["scheme"])
+}
+
+fn marker(info: &SchemeInfo) -> Json {
+    let properties = schema_properties(&specs_of(info, "marker"));
+    let names = if info.marker == MarkerScheme::None.name() { json!(["none"]) } else { json!([info.marker]) };
+    object(with(properties, "scheme", json!({"enum": names})), &[])
+}
+
+fn tcp_properties() -> Map<String, Json> {
+    with(schema_properties(&TcpParams::specs()), "profile", json!({"enum": TcpProfile::CHOICES}))
+}
+
+fn group() -> Json {
+    let mut properties = schema_properties(&GroupParams::specs());
+    properties.insert("name".into(), json!({"type": "string"}));
+    properties.insert("sources".into(), json!({"type": "array", "minItems": 1, "items": {"oneOf": sources()}}));
+    object(properties, &["sources"])
+}
+
+fn sources() -> Vec<Json> {
+    let kind = |kind: SourceKind| json!({"const": kind.name()});
+    let mut tcp = schema_properties(&TcpSourceParams::specs());
+    tcp.extend(tcp_properties());
+    let udp = || schema_properties(&UdpParams::specs());
+    vec![
+        object(with(tcp, "kind", kind(SourceKind::Tcp)), &["kind"]),
+        object(with(udp(), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
+        object(with(udp(), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
+    ]
+}

@@ -1,0 +1,73 @@
+//! TCP in a scenario: a named profile, and single parameters that differ from it.
+
+use crate::tcp::TcpParams;
+use fairlane_schemes::choices;
+use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
+use serde_json::{Map, Value as Json};
+
+choices! {
+    /// The TCP profiles there are: see [`TcpParams::PROFILES`].
+    pub enum TcpProfile {
+        /// New Reno as in ns-3.26, what abc2018 used.
+        Ns3_26 = "ns3.26",
+    }
+}
+
+/// A profile and the parameters that came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpConfig {
+    profile: TcpProfile,
+    /// Parameters, overrides included.
+    pub params: TcpParams,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self::of(TcpProfile::Ns3_26)
+    }
+}
+
+impl TcpConfig {
+    fn of(profile: TcpProfile) -> Self {
+        Self { profile, params: TcpParams::profile(profile.name()).expect("every choice is a profile") }
+    }
+
+    /// Reads the `[tcp]` table; the caller checks for unknown keys.
+    ///
+    /// # Errors
+    /// A value out of range, or timeouts that contradict each other.
+    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Self::read_over(&Self::default(), table)
+    }
+
+    /// Reads the TCP keys of a source; absent ones are those of `base`, or of the profile if it names one.
+    ///
+    /// # Errors
+    /// A value out of range, or timeouts that contradict each other.
+    pub fn read_over(base: &Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        let base = table.optional("profile", None)?.map_or_else(|| base.clone(), Self::of);
+        let params = TcpParams::read_over(base.params, table)?;
+        if params.min_rto > params.max_rto {
+            let problem =
+                format!("\"{}\" is out of range, it must be at most max_rto, {}", params.min_rto, params.max_rto);
+            return Err(ConfigError::new(table.key("min_rto"), problem));
+        }
+        if params.segment_payload + params.header_bytes > 65_535 {
+            let problem = format!(
+                "{} is out of range, with header_bytes {} it must be at most 65535",
+                params.segment_payload, params.header_bytes
+            );
+            return Err(ConfigError::new(table.key("segment_payload"), problem));
+        }
+        Ok(Self { profile: base.profile, params })
+    }
+
+    /// Writes profile and parameters, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        map.insert("profile".into(), self.profile.to_json());
+        self.params.write(&mut map);
+        map
+    }
+}

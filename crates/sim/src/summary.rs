@@ -1,0 +1,255 @@
+//! Joins the replications of a scenario: means and 95 % confidence intervals.
+
+use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA};
+use crate::scenario::Scenario;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Confidence level of all intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A mean over replications.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Mean of the replications that have the value.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval (Student t); null for fewer than two replications.
+    pub half_width: Option<f64>,
+    /// How many replications have the value.
+    pub n: u32,
+}
+
+impl Estimate {
+    /// From one value per replication; `None` without any.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half_width =
+            (n > 1).then(|| student_t(CONFIDENCE, n as u32 - 1) * (squares / (n - 1) as f64 / n as f64).sqrt());
+        Some(Self { mean, half_width, n: n as u32 })
+    }
+
+    /// As [`Estimate::of`], for a value that every replication has.
+    fn every(runs: &[RunRecord], value: impl Fn(&RunRecord) -> f64) -> Self {
+        Self::of(runs.iter().map(value)).expect("there is at least one run")
+    }
+}
+
+/// Two-sided quantile of Student's t distribution: `confidence` in (0, 1), at least one degree of freedom.
+#[must_use]
+pub fn student_t(confidence: f64, degrees: u32) -> f64 {
+    let distribution = StudentsT::new(0.0, 1.0, f64::from(degrees)).expect("positive degrees of freedom");
+    distribution.inverse_cdf(0.5 + confidence / 2.0)
+}
+
+/// Everything about a scenario: the scenario itself, the summary, the cost and the single runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultDocument {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of Fairlane.
+    pub version: String,
+    /// The scenario, every default filled in.
+    pub scenario: serde_json::Value,
+    /// Means and intervals.
+    pub summary: Summary,
+    /// What all runs together cost.
+    pub performance: TotalPerformance,
+    /// The single runs, by number.
+    pub runs: Vec<RunRecord>,
+}
+
+/// Means and confidence intervals over the replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Number of replications.
+    pub replications: u32,
+    /// Confidence level of the intervals.
+    pub confidence: f64,
+    /// The user groups.
+    pub groups: Vec<GroupSummary>,
+    /// Throughput ratio; null if no replication has one.
+    pub throughput_ratio: Option<Estimate>,
+    /// Jain's index over all users; null if no replication has one.
+    pub jain_index: Option<Estimate>,
+    /// The observed links.
+    pub links: Vec<LinkSummary>,
+}
+
+/// A user group over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSummary {
+    /// Name.
+    pub name: String,
+    /// Number of users.
+    pub users: u32,
+    /// Mean throughput per user, bit/s on the wire.
+    pub throughput_bps: Estimate,
+    /// Mean goodput per user, bit/s.
+    pub goodput_bps: Estimate,
+    /// Throughput of each user.
+    pub user_throughput_bps: Vec<Estimate>,
+    /// Goodput of each user.
+    pub user_goodput_bps: Vec<Estimate>,
+}
+
+/// An observed link over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkSummary {
+    /// Name.
+    pub name: String,
+    /// Busy time over measured time.
+    pub utilisation: Estimate,
+    /// Bits on the wire per second.
+    pub throughput_bps: Estimate,
+    /// Time-weighted mean queue in packets.
+    pub queue_mean_packets: Estimate,
+    /// Time-weighted mean queue in bytes.
+    pub queue_mean_bytes: Estimate,
+    /// Queueing delay per class.
+    pub delay: Vec<DelaySummary>,
+    /// Drops per reason.
+    pub drops: Vec<DropSummary>,
+}
+
+/// Queueing delay of one class over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelaySummary {
+    /// BE or EF.
+    pub traffic_class: String,
+    /// Mean.
+    pub mean_s: Estimate,
+    /// 99th percentile.
+    pub p99_s: Estimate,
+}
+
+/// Drops for one reason over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DropSummary {
+    /// aqm or overlimit.
+    pub reason: String,
+    /// Packets.
+    pub packets: Estimate,
+    /// Packets over packets that arrived.
+    pub share_of_arrivals: Estimate,
+}
+
+/// What all runs together cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TotalPerformance {
+    /// Packets that crossed the bottleneck, warm-up included.
+    pub delivered_packets: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU time of the simulations alone.
+    pub cpu_seconds: f64,
+    /// High-water mark of the memory of the process that ran them.
+    pub peak_memory_bytes: u64,
+}
+
+/// Joins the runs of a scenario. There must be at least one.
+#[must_use]
+pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_bytes: u64) -> ResultDocument {
+    runs.sort_by_key(|run| run.replication);
+    let total = |value: fn(&Performance) -> f64| runs.iter().map(|run| value(&run.performance)).sum::<f64>();
+    ResultDocument {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.write(),
+        summary: Summary {
+            replications: runs.len() as u32,
+            confidence: CONFIDENCE,
+            groups: (0..scenario.groups.len()).map(|group| group_summary(&runs, group)).collect(),
+            throughput_ratio: Estimate::of(runs.iter().filter_map(|run| run.throughput_ratio)),
+            jain_index: Estimate::of(runs.iter().filter_map(|run| run.jain_index)),
+            links: (0..runs[0].links.len()).map(|link| link_summary(&runs, link)).collect(),
+        },
+        performance: TotalPerformance {
+            delivered_packets: runs.iter().map(|run| run.performance.delivered_packets).sum(),
+            events: runs.iter().map(|run| run.performance.events).sum(),
+            cpu_seconds: total(|performance| performance.cpu_seconds),
+            peak_memory_bytes,
+        },
+        runs,
+    }
+}
+
+fn group_summary(runs: &[RunRecord], group: usize) -> GroupSummary {
+    let first = &runs[0].groups[group];
+    let users = 0..first.users as usize;
+    GroupSummary {
+        name: first.name.clone(),
+        users: first.users,
+        throughput_bps: Estimate::every(runs, |run| run.groups[group].throughput_bps),
+        goodput_bps: Estimate::every(runs, |run| run.groups[group].goodput_bps),
+        user_throughput_bps: users
+            .clone()
+            .map(|user| Estimate::every(runs, |run| run.groups[group].user_throughput_bps[user]))
+            .collect(),
+        user_goodput_bps: users
+            .map(|user| Estimate::every(runs, |run| run.groups[group].user_goodput_bps[user]))
+            .collect(),
+    }
+}
+
+fn link_summary(runs: &[RunRecord], link: usize) -> LinkSummary {
+    let over_runs = |value: fn(&LinkRecord) -> f64| Estimate::every(runs, |run| value(&run.links[link]));
+    let classes = fairlane_schemes::packet::TrafficClass::ALL.map(|class| class.name());
+    LinkSummary {
+        name: runs[0].links[link].name.clone(),
+        utilisation: over_runs(|link| link.utilisation),
+        throughput_bps: over_runs(|link| link.throughput_bps),
+        queue_mean_packets: over_runs(|link| link.queue.mean_packets),
+        queue_mean_bytes: over_runs(|link| link.queue.mean_bytes),
+        delay: classes.iter().filter_map(|class| delay_summary(runs, link, class)).collect(),
+        drops: (0..runs[0].links[link].drops.len()).map(|reason| drop_summary(runs, link, reason)).collect(),
+    }
+}
+
+fn delay_summary(runs: &[RunRecord], link: usize, class: &str) -> Option<DelaySummary> {
+    let estimate = |value: fn(&DelayRecord) -> f64| {
+        let of_class =
+            |run: &RunRecord| run.links[link].delay.iter().find(|delay| delay.traffic_class == class).map(value);
+        Estimate::of(runs.iter().filter_map(of_class))
+    };
+    Some(DelaySummary {
+        traffic_class: class.into(),
+        mean_s: estimate(|delay| delay.mean_s)?,
+        p99_s: estimate(|delay| delay.p99_s)?,
+    })
+}
+
+fn drop_summary(runs: &[RunRecord], link: usize, reason: usize) -> DropSummary {
+    let estimate = |value: fn(&DropRecord) -> f64| Estimate::every(runs, |run| value(&run.links[link].drops[reason]));
+    DropSummary {
+        reason: runs[0].links[link].drops[reason].reason.clone(),
+        packets: estimate(|drops| drops.packets as f64),
+        share_of_arrivals: estimate(|drops| drops.share_of_arrivals),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_is_that_of_the_t_table() {
+        // Values 1..4: mean 2.5, s = 1.291, n = 4, t(0.975; 3) = 3.182 (any t table): 3.182 * 1.291 / 2 = 2.054.
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(estimate.mean, 2.5);
+        assert!((estimate.half_width.unwrap() - 2.054).abs() < 0.001);
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_has_no_estimate() {
+        assert_eq!(Estimate::of([3.0]), Some(Estimate { mean: 3.0, half_width: None, n: 1 }));
+        assert_eq!(Estimate::of([]), None);
+    }
+}

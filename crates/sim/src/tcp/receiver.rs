@@ -1,0 +1,297 @@
+//! The receiving end: reassembly, delayed ACKs, timestamp echo.
+
+use fairlane_schemes::units::Time;
+
+use super::ring::BitRing;
+use super::{Ack, Segment, TcpParams};
+
+/// `short_seq` of a transfer whose short segment, if any, has not arrived.
+const NONE: u32 = u32::MAX;
+
+/// A receiver that takes all data at once and sends none.
+///
+/// The caller hands it each segment and, when [`Receiver::timer`] is due, calls [`Receiver::on_timer`]; an ACK that
+/// they return is to be sent at once. `params` must be the same in every call.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// When the delayed ACK is due.
+    timer: Time,
+    /// The timestamp to echo (TS.Recent).
+    echo: Time,
+    /// Payload in order so far.
+    delivered: u64,
+    /// Segments that arrived beyond a gap, all above `next`.
+    early: BitRing,
+    /// The next segment expected (RCV.NXT).
+    next: u32,
+    /// The number that the last ACK carried (Last.ACK.sent).
+    last_ack: u32,
+    /// Segments in order since the last ACK.
+    unacked: u32,
+    /// The segment shorter than one MSS, the last one, if it has arrived, and its payload.
+    short_seq: u32,
+    short_payload: u32,
+    /// Whether a SYN has arrived.
+    open: bool,
+}
+
+impl Receiver {
+    /// A receiver that listens.
+    #[must_use]
+    pub fn new(params: &TcpParams) -> Self {
+        Self {
+            timer: Time::NEVER,
+            echo: Time::ZERO,
+            delivered: 0,
+            early: BitRing::default(),
+            next: 0,
+            last_ack: 0,
+            // ns-3.26 ProcessSynRcvd: the count starts full, so that the first data segment is acknowledged at once.
+            unacked: params.delayed_ack,
+            short_seq: NONE,
+            short_payload: 0,
+            open: false,
+        }
+    }
+
+    /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
+    pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
+        if segment.syn {
+            return Some(self.syn_ack(segment));
+        }
+        if segment.payload == 0 {
+            return None; // The ACK that ends the handshake.
+        }
+        // RFC 7323 4.3 (2), ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed.
+        if segment.seq == self.next && segment.seq <= self.last_ack {
+            self.echo = segment.timestamp;
+        }
+        if segment.seq < self.next {
+            // RFC 5681 4.2, RFC 9293 3.10.7.4: what is not acceptable is answered at once.
+            return Some(self.ack());
+        }
+        if segment.payload < params.segment_payload {
+            (self.short_seq, self.short_payload) = (segment.seq, segment.payload);
+        }
+        if segment.seq > self.next {
+            // RFC 5681 4.2: an out-of-order segment is acknowledged at once, new or not.
+            self.early.insert(self.next, segment.seq);
+            return Some(self.ack());
+        }
+        let filled = self.early.take_run(self.next + 1);
+        self.deliver(params, 1 + filled);
+        if filled > 0 || !self.early.is_empty() {
+            // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
+            return Some(self.ack());
+        }
+        self.delay_ack(params, now)
+    }
+
+    /// Sends the delayed ACK if it is due; harmless if early.
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        (now >= self.timer).then(|| self.ack())
+    }
+
+    /// When the delayed ACK is due, [`Time::NEVER`] if there is none.
+    #[must_use]
+    #[inline]
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+
+    /// Payload delivered in order so far, in bytes.
+    #[must_use]
+    #[inline]
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Answers a SYN.
+    fn syn_ack(&mut self, segment: Segment) -> Ack {
+        if !self.open {
+            self.open = true;
+            // ns-3.26 ProcessOptionTimestamp: a repeated SYN is no longer the segment expected, so the first is echoed.
+            self.echo = segment.timestamp;
+        }
+        Ack { ack: self.next, echo: self.echo, syn: true }
+    }
+
+    /// An ACK of all that is in order; the delayed one is no longer needed.
+    fn ack(&mut self) -> Ack {
+        self.timer = Time::NEVER;
+        self.unacked = 0;
+        self.last_ack = self.next;
+        Ack { ack: self.next, echo: self.echo, syn: false }
+    }
+
+    /// One more segment in order: an ACK if enough of them wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
+    fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
+        self.unacked += 1;
+        if self.unacked >= params.delayed_ack {
+            return Some(self.ack());
+        }
+        if self.timer == Time::NEVER {
+            self.timer = now.saturating_add(params.delayed_ack_timeout);
+        }
+        None
+    }
+
+    /// Moves `next` on by `segments`.
+    fn deliver(&mut self, params: &TcpParams, segments: u32) {
+        let end = self.next + segments;
+        self.delivered += u64::from(segments) * u64::from(params.segment_payload);
+        if (self.next..end).contains(&self.short_seq) {
+            self.delivered -= u64::from(params.segment_payload - self.short_payload);
+        }
+        self.next = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn params() -> TcpParams {
+        TcpParams { segment_payload: MSS, ..TcpParams::profile("ns3.26").unwrap() }
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    /// Delivers segment `seq`, sent and received at `at` ms; returns (ack, echo in ms).
+    fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
+        let segment = Segment { seq, payload: MSS, syn: false, timestamp: ms(at) };
+        receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
+    }
+
+    /// A receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
+    fn warm() -> Receiver {
+        let mut receiver = Receiver::new(&params());
+        let syn = Segment { seq: 0, payload: 0, syn: true, timestamp: ms(1) };
+        let answer = receiver.on_segment(&params(), syn, ms(1));
+        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true }));
+        let close = Segment { syn: false, ..syn };
+        assert_eq!(receiver.on_segment(&params(), close, ms(2)), None);
+        assert_eq!(data(&mut receiver, 0, 3), Some((1, 3)));
+        assert_eq!(data(&mut receiver, 1, 4), None);
+        assert_eq!(data(&mut receiver, 2, 5), Some((3, 4)));
+        receiver
+    }
+
+    #[test]
+    fn acknowledges_the_first_segment_at_once_then_every_second() {
+        let mut receiver = warm();
+        assert_eq!(data(&mut receiver, 3, 6), None);
+        assert_eq!(data(&mut receiver, 4, 7).unwrap().0, 5);
+        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS));
+    }
+
+    #[test]
+    fn acknowledges_every_segment_when_the_count_is_one() {
+        let params = TcpParams { delayed_ack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        for seq in 0..5 {
+            let segment = Segment { seq, payload: MSS, syn: false, timestamp: ms(9) };
+            assert_eq!(receiver.on_segment(&params, segment, ms(9)).unwrap().ack, seq + 1);
+            assert_eq!(receiver.timer(), Time::NEVER);
+        }
+    }
+
+    #[test]
+    fn sends_the_delayed_ack_after_its_timeout() {
+        let mut receiver = warm();
+        assert_eq!(data(&mut receiver, 3, 10), None);
+        assert_eq!(receiver.timer(), ms(210));
+        assert_eq!(receiver.on_timer(ms(209)), None);
+        assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), syn: false }));
+        assert_eq!(receiver.timer(), Time::NEVER);
+        // The count starts anew: one more segment waits again.
+        assert_eq!(data(&mut receiver, 4, 220), None);
+        assert_eq!(receiver.timer(), ms(420));
+    }
+
+    #[test]
+    fn echoes_the_earliest_segment_in_order_without_an_ack() {
+        let mut receiver = warm();
+        data(&mut receiver, 3, 20);
+        // Segment 3 waited for the ACK that 4 triggers, and the RTT sample includes that wait.
+        assert_eq!(data(&mut receiver, 4, 90), Some((5, 20)));
+    }
+
+    #[test]
+    fn acknowledges_at_once_beyond_a_gap_with_the_echo_before_it() {
+        let mut receiver = warm();
+        assert_eq!(data(&mut receiver, 4, 10), Some((3, 4)));
+        assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
+        // A copy of an early segment changes nothing, but is answered too.
+        assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
+        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+    }
+
+    #[test]
+    fn an_early_segment_flushes_a_delayed_ack() {
+        let mut receiver = warm();
+        assert_eq!(data(&mut receiver, 3, 10), None);
+        assert_eq!(data(&mut receiver, 5, 11), Some((4, 10)));
+        assert_eq!(receiver.timer(), Time::NEVER);
+    }
+
+    #[test]
+    fn acknowledges_at_once_when_a_gap_is_filled_in_full_or_in_part() {
+        let mut receiver = warm();
+        for seq in [4, 5, 7] {
+            data(&mut receiver, seq, 10);
+        }
+        // Segment 3 fills the first gap, and the second is still open; its timestamp is echoed.
+        assert_eq!(data(&mut receiver, 3, 30), Some((6, 30)));
+        assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
+        // No gap any more: ACKs are delayed again.
+        assert_eq!(data(&mut receiver, 8, 32), None);
+        assert_eq!(receiver.delivered_bytes(), 9 * u64::from(MSS));
+    }
+
+    #[test]
+    fn acknowledges_at_once_in_order_data_while_a_later_gap_is_open() {
+        let mut receiver = warm();
+        data(&mut receiver, 6, 10);
+        assert_eq!(data(&mut receiver, 3, 11), Some((4, 11)));
+        assert_eq!(data(&mut receiver, 4, 12), Some((5, 12)));
+    }
+
+    #[test]
+    fn acknowledges_an_old_segment_at_once() {
+        let mut receiver = warm();
+        assert_eq!(data(&mut receiver, 1, 50), Some((3, 4)));
+        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+    }
+
+    #[test]
+    fn echoes_the_first_syn_when_it_is_repeated() {
+        let mut receiver = Receiver::new(&params());
+        let syn = |at| Segment { seq: 0, payload: 0, syn: true, timestamp: at };
+        receiver.on_segment(&params(), syn(ms(1)), ms(2));
+        let answer = receiver.on_segment(&params(), syn(ms(3001)), ms(3002));
+        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true }));
+    }
+
+    #[test]
+    fn counts_the_short_last_segment_with_its_own_length() {
+        let last = Segment { seq: 5, payload: 10, syn: false, timestamp: ms(10) };
+        // In order.
+        let mut receiver = warm();
+        data(&mut receiver, 3, 10);
+        data(&mut receiver, 4, 10);
+        receiver.on_segment(&params(), last, ms(10));
+        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+        // Early.
+        let mut receiver = warm();
+        receiver.on_segment(&params(), last, ms(10));
+        data(&mut receiver, 4, 10);
+        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        data(&mut receiver, 3, 10);
+        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+    }
+}

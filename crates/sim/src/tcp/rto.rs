@@ -1,0 +1,140 @@
+//! The retransmission timeout: RFC 6298 with the arithmetic of ns-3.26 (`rtt-estimator.cc`).
+
+use fairlane_schemes::units::Time;
+
+use super::TcpParams;
+
+/// Smoothed RTT, its variation, and the timeout in force.
+#[derive(Clone, Debug)]
+pub(super) struct Rto {
+    /// SRTT; zero before the first sample, and never after it.
+    srtt: Time,
+    /// RTTVAR.
+    rttvar: Time,
+    /// The timeout in force, backed off or not.
+    current: Time,
+}
+
+impl Rto {
+    pub(super) fn new(params: &TcpParams) -> Self {
+        let mut rto = Self { srtt: Time::ZERO, rttvar: Time::ZERO, current: Time::ZERO };
+        rto.refresh(params);
+        rto
+    }
+
+    /// The timeout in force.
+    #[inline]
+    pub(super) fn current(&self) -> Time {
+        self.current
+    }
+
+    /// SRTT, zero before the first sample.
+    pub(super) fn srtt(&self) -> Time {
+        self.srtt
+    }
+
+    /// Takes in one measurement. A zero is none, as in ns-3.
+    pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) {
+        if rtt == Time::ZERO {
+            return;
+        }
+        if self.srtt == Time::ZERO {
+            // RFC 6298 2.2: SRTT = R, RTTVAR = R / 2.
+            self.srtt = rtt;
+            self.rttvar = Time(rtt.0 / 2);
+        } else {
+            // RFC 6298 2.3, with |SRTT - R| taken before SRTT moves; alpha = 1/8, beta = 1/4, rounded down.
+            let deviation = self.srtt.0.abs_diff(rtt.0);
+            self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
+            self.rttvar = Time((3 * self.rttvar.0 + deviation) / 4);
+        }
+        self.refresh(params);
+    }
+
+    /// The timeout from the estimate alone: what backing off added is gone.
+    pub(super) fn refresh(&mut self, params: &TcpParams) {
+        let estimate = if self.srtt == Time::ZERO {
+            params.initial_rto
+        } else {
+            // RFC 6298 2.3: RTO = SRTT + max(G, 4 RTTVAR).
+            self.srtt + params.rto_granularity.max(Time(4 * self.rttvar.0))
+        };
+        // RFC 6298 2.4. ns-3.26 has no upper bound here.
+        self.current = estimate.max(params.min_rto);
+    }
+
+    /// Doubles the timeout. RFC 6298 5.5, bounded by 2.5.
+    pub(super) fn back_off(&mut self, params: &TcpParams) {
+        self.current = Time(self.current.0.saturating_mul(2)).min(params.max_rto);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(min_rto: Time) -> TcpParams {
+        TcpParams { min_rto, ..TcpParams::profile("ns3.26").unwrap() }
+    }
+
+    #[test]
+    fn follows_rfc_6298_by_hand() {
+        let params = params(Time::from_millis(200));
+        let mut rto = Rto::new(&params);
+        assert_eq!(rto.current(), Time::from_millis(1001));
+        // R = 100 ms: SRTT = 100, RTTVAR = 50, RTO = 100 + 4 * 50.
+        rto.sample(&params, Time::from_millis(100));
+        assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(100), Time::from_millis(50)));
+        assert_eq!(rto.current(), Time::from_millis(300));
+        // R = 140 ms: RTTVAR = 3/4 * 50 + 1/4 * 40 = 47.5, SRTT = 7/8 * 100 + 1/8 * 140 = 105, RTO = 105 + 190.
+        rto.sample(&params, Time::from_millis(140));
+        assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(105), Time::from_micros(47_500)));
+        assert_eq!(rto.current(), Time::from_millis(295));
+        // R = 65 ms: RTTVAR = 3/4 * 47.5 + 1/4 * 40 = 45.625, SRTT = 7/8 * 105 + 1/8 * 65 = 100, RTO = 100 + 182.5.
+        rto.sample(&params, Time::from_millis(65));
+        assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(100), Time::from_micros(45_625)));
+        assert_eq!(rto.current(), Time::from_micros(282_500));
+    }
+
+    #[test]
+    fn is_never_below_its_minimum() {
+        let params = params(Time::from_secs(1));
+        let mut rto = Rto::new(&params);
+        rto.sample(&params, Time::from_millis(100));
+        assert_eq!(rto.current(), Time::from_secs(1));
+    }
+
+    #[test]
+    fn keeps_the_clock_granularity_above_a_steady_rtt() {
+        let params = params(Time::from_millis(1));
+        let mut rto = Rto::new(&params);
+        // RTTVAR shrinks by 3/4 a sample: 50 ms * 0.75^100 is far below a granule of 1 ms.
+        for _ in 0..100 {
+            rto.sample(&params, Time::from_millis(100));
+        }
+        assert_eq!(rto.current(), Time::from_millis(101));
+    }
+
+    #[test]
+    fn doubles_up_to_its_maximum_and_forgets_on_refresh() {
+        let params = params(Time::from_secs(1));
+        let mut rto = Rto::new(&params);
+        rto.sample(&params, Time::from_millis(100));
+        let seconds = [2, 4, 8, 16, 32, 60, 60];
+        for expected in seconds {
+            rto.back_off(&params);
+            assert_eq!(rto.current(), Time::from_secs(expected));
+        }
+        rto.refresh(&params);
+        assert_eq!(rto.current(), Time::from_secs(1));
+    }
+
+    #[test]
+    fn takes_a_zero_for_no_sample() {
+        let params = params(Time::from_secs(1));
+        let mut rto = Rto::new(&params);
+        rto.sample(&params, Time::ZERO);
+        assert_eq!(rto.srtt(), Time::ZERO);
+        assert_eq!(rto.current(), Time::from_millis(1001));
+    }
+}

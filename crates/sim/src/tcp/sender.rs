@@ -1,0 +1,469 @@
+//! The sending end: handshake, New Reno, go-back-N.
+//!
+//! The rules are numbered in the head of the parent module.
+
+#[cfg(test)]
+mod tests;
+
+use fairlane_schemes::units::{Bytes, Time};
+
+use super::rto::Rto;
+use super::{Ack, Segment, TcpParams};
+
+/// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
+const SYN_TRIES: u8 = 6;
+/// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
+const DATA_RETRIES: u8 = 6;
+
+/// Where a connection is. After the handshake these are the congestion states of ns-3 and Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not started.
+    Closed,
+    /// The SYN is not answered yet.
+    SynSent,
+    /// All is well.
+    Open,
+    /// Duplicate ACKs, fewer than the threshold.
+    Disorder,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout, until all that was sent before it is acknowledged, and a segment more.
+    Loss,
+}
+
+/// What a sender has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Timeouts of data.
+    pub timeouts: u32,
+    /// Fast retransmissions.
+    pub fast_recoveries: u32,
+    /// SYNs sent again.
+    pub syn_retransmissions: u32,
+    /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
+    /// timeout) since the last ACK of new data.
+    pub would_close: u32,
+}
+
+/// A sender of bulk data.
+///
+/// The caller starts it, hands it each ACK and, when [`Sender::timer`] is due, calls [`Sender::on_timer`]. After each
+/// of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every call.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// When the SYN or the first outstanding segment is sent again.
+    timer: Time,
+    rto: Rto,
+    /// Congestion window in bytes.
+    cwnd: u32,
+    /// Slow-start threshold in bytes.
+    ssthresh: u32,
+    /// The first segment without an ACK (SND.UNA).
+    una: u32,
+    /// The next segment to send (SND.NXT); below `high` while going back N.
+    nxt: u32,
+    /// One more than the highest segment ever sent.
+    high: u32,
+    /// `high` at the last fast retransmission or timeout.
+    recover: u32,
+    /// Outstanding segments below this were sent more than once, those above were not.
+    resent_below: u32,
+    /// Number of segments in the transfer.
+    end: u32,
+    /// What the last of them lacks to a full MSS, in bytes.
+    shortfall: u32,
+    /// Duplicate ACKs, less what partial ACKs explain.
+    dup_acks: u32,
+    /// Segments resent by fast retransmission, partial ACK or timeout, not by going back N.
+    resent: u32,
+    phase: Phase,
+    /// SYNs sent.
+    syns: u8,
+    /// Retransmissions since the last ACK of new data.
+    retries: u8,
+    /// No partial ACK in this recovery yet.
+    before_partial_ack: bool,
+    /// To send: the SYN, or the ACK that ends the handshake.
+    handshake_due: bool,
+    /// To send: segment `una`.
+    retransmission_due: bool,
+    /// To send: one new segment, whatever the window.
+    limited_due: bool,
+    /// To send: what the window allows.
+    window_due: bool,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A sender of `total` payload bytes; `None` never runs out of data.
+    #[must_use]
+    pub fn new(params: &TcpParams, total: Option<Bytes>) -> Self {
+        let mss = u64::from(params.segment_payload);
+        // A transfer beyond the sequence space is as good as endless.
+        let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
+            Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
+                (clamped(segments), clamped(segments * mss - bytes))
+            }
+            _ => (u32::MAX, 0),
+        };
+        Self {
+            timer: Time::NEVER,
+            rto: Rto::new(params),
+            cwnd: params.initial_window.saturating_mul(params.segment_payload),
+            ssthresh: clamped(params.initial_ssthresh),
+            una: 0,
+            nxt: 0,
+            high: 0,
+            recover: 0,
+            resent_below: 0,
+            end,
+            shortfall,
+            dup_acks: 0,
+            resent: 0,
+            phase: Phase::Closed,
+            syns: 0,
+            retries: 0,
+            before_partial_ack: true,
+            handshake_due: false,
+            retransmission_due: false,
+            limited_due: false,
+            window_due: false,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    pub fn start(&mut self) {
+        if self.phase == Phase::Closed {
+            self.phase = Phase::SynSent;
+            self.handshake_due = true;
+        }
+    }
+
+    /// Takes in an ACK.
+    pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+        match self.phase {
+            Phase::Closed => return,
+            Phase::SynSent if ack.syn => return self.on_syn_ack(params, ack, now),
+            Phase::SynSent => return,
+            _ if ack.syn => return,
+            _ => {}
+        }
+        // RFC 9293 3.10.7.4: an ACK of what is acknowledged already, or was never sent, is ignored.
+        if ack.ack < self.una || ack.ack > self.high {
+            return;
+        }
+        if ack.ack > self.una {
+            self.sample_rtt(params, ack, now);
+            self.on_new_ack(params, ack.ack, now);
+        } else if self.una < self.nxt {
+            self.on_dup_ack(params);
+        }
+    }
+
+    /// Acts on the timer if it is due; harmless if early.
+    pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
+        if now < self.timer {
+            return;
+        }
+        self.timer = Time::NEVER;
+        match self.phase {
+            Phase::Closed => {}
+            Phase::SynSent => self.handshake_due = true,
+            _ if self.una < self.high => self.on_timeout(params, now),
+            _ => {}
+        }
+    }
+
+    /// The next segment to send now, if there is one.
+    pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        if std::mem::take(&mut self.handshake_due) {
+            return Some(self.handshake(params, now));
+        }
+        if std::mem::take(&mut self.retransmission_due) {
+            return Some(self.send(params, self.una, now));
+        }
+        if std::mem::take(&mut self.limited_due) && self.room(params, socket_buffer(params)) {
+            return Some(self.send(params, self.nxt, now));
+        }
+        // RFC 5681 3.1: the window is the lesser of cwnd and what the receiver offers.
+        self.window_due &= self.room(params, self.cwnd.min(socket_buffer(params)));
+        self.window_due.then(|| self.send(params, self.nxt, now))
+    }
+
+    /// When the timer is due, [`Time::NEVER`] if it is not armed.
+    #[must_use]
+    #[inline]
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+
+    /// Whether a finite transfer is acknowledged to its end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.una == self.end && !matches!(self.phase, Phase::Closed | Phase::SynSent)
+    }
+
+    /// What has been counted so far.
+    #[must_use]
+    pub fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// Congestion window in bytes.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        u64::from(self.cwnd)
+    }
+
+    /// Slow-start threshold in bytes.
+    #[must_use]
+    pub fn ssthresh(&self) -> u64 {
+        u64::from(self.ssthresh)
+    }
+
+    /// Smoothed RTT, zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Time {
+        self.rto.srtt()
+    }
+
+    /// The retransmission timeout in force, backed off or not.
+    #[must_use]
+    pub fn rto(&self) -> Time {
+        self.rto.current()
+    }
+
+    /// Bytes in flight as the congestion control sees them (rule 2). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
+    #[must_use]
+    pub fn in_flight(&self, params: &TcpParams) -> u64 {
+        let mss = u64::from(params.segment_payload);
+        let sent = u64::from(self.bytes(params, self.una, self.nxt)) + u64::from(self.resent) * mss;
+        sent.saturating_sub(u64::from(self.dup_acks) * mss)
+    }
+
+    /// The answer to the SYN.
+    fn on_syn_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+        self.phase = Phase::Open;
+        self.timer = Time::NEVER;
+        // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
+        self.rto.sample(params, now.saturating_sub(ack.echo));
+        self.handshake_due = true;
+        self.window_due = true;
+    }
+
+    /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
+    fn sample_rtt(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+        if self.una >= self.resent_below {
+            self.rto.sample(params, now.saturating_sub(ack.echo));
+        }
+    }
+
+    /// An ACK of new data: segments `una` to `ack - 1`.
+    fn on_new_ack(&mut self, params: &TcpParams, ack: u32, now: Time) {
+        let acked = ack - self.una;
+        let mut restart_timer = true;
+        let credit = match self.phase {
+            Phase::Recovery if ack < self.recover => {
+                // RFC 6582 3.2 step 3: the timer restarts at the first partial ACK only ("impatient").
+                restart_timer = std::mem::take(&mut self.before_partial_ack);
+                self.on_partial_ack(params, ack);
+                0
+            }
+            Phase::Recovery => {
+                self.on_full_ack(params);
+                ack - self.recover
+            }
+            Phase::Loss => {
+                // ns-3.26 ReceivedAck: one segment beyond `recover` ends the loss state.
+                self.settle(if ack > self.recover { Phase::Open } else { Phase::Loss });
+                acked
+            }
+            _ => {
+                // ns-3.26 ReceivedAck: from disorder, reordering only, back to open.
+                self.settle(Phase::Open);
+                acked
+            }
+        };
+        self.grow(params, credit);
+        self.retries = 0;
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        if restart_timer {
+            // RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample.
+            self.rto.refresh(params);
+            self.timer = now.saturating_add(self.rto.current());
+        }
+        if self.una == self.end {
+            self.timer = Time::NEVER; // RFC 6298 5.2
+        }
+        self.window_due = true;
+    }
+
+    /// Rule 5. RFC 6582 3.2 step 3, partial acknowledgment.
+    fn on_partial_ack(&mut self, params: &TcpParams, ack: u32) {
+        let acked = self.bytes(params, self.una, ack);
+        self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
+        // ns-3.26 ReceivedAck: the segments that no duplicate ACK stood for leave the count, at least one.
+        let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
+        self.dup_acks = self.dup_acks.saturating_sub(explained);
+        self.resent = self.resent.saturating_sub(1);
+        self.una = ack;
+        self.retransmit();
+    }
+
+    /// Rule 6. RFC 6582 3.2 step 3, full acknowledgment, option (1).
+    fn on_full_ack(&mut self, params: &TcpParams) {
+        // ns-3.26 ReceivedAck: inflight still counts what this ACK covers, as it does the duplicate ACKs.
+        let flight = self.in_flight(params) + u64::from(params.segment_payload);
+        self.cwnd = self.ssthresh.min(clamped(flight));
+        self.settle(Phase::Open);
+    }
+
+    /// Enters `phase` with nothing known to be lost or out of order.
+    fn settle(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.dup_acks = 0;
+        self.resent = 0;
+        self.before_partial_ack = true;
+    }
+
+    /// Rule 1. RFC 5681 3.1; ns-3.26 TcpNewReno::IncreaseWindow. `credit` is the number of segments that count.
+    fn grow(&mut self, params: &TcpParams, mut credit: u32) {
+        let mss = params.segment_payload;
+        if self.cwnd < self.ssthresh && credit > 0 {
+            // RFC 5681 3.1, eq. (2).
+            self.cwnd = self.cwnd.saturating_add(mss);
+            credit -= 1;
+        }
+        if self.cwnd >= self.ssthresh && credit > 0 {
+            // RFC 5681 3.1, eq. (3), at least 1 byte. cwnd is never below one MSS.
+            let step = u64::from(mss) * u64::from(mss) / u64::from(self.cwnd.max(1));
+            self.cwnd = self.cwnd.saturating_add(clamped(step.max(1)));
+        }
+    }
+
+    /// Rules 3, 4 and 7.
+    fn on_dup_ack(&mut self, params: &TcpParams) {
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        if self.phase == Phase::Open {
+            self.phase = Phase::Disorder;
+        }
+        match self.phase {
+            // RFC 6582 3.2 step 2.
+            Phase::Disorder if self.dup_acks == params.dupack_threshold && self.una >= self.recover => {
+                self.enter_recovery(params);
+            }
+            // RFC 3042.
+            Phase::Disorder => self.limited_due = params.limited_transmit,
+            Phase::Recovery => {
+                // RFC 5681 3.2 steps 4 and 5.
+                self.cwnd = self.cwnd.saturating_add(params.segment_payload);
+                self.window_due = true;
+            }
+            // Rule 7: these may be answers to what was sent twice.
+            _ => {}
+        }
+    }
+
+    /// RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2.
+    fn enter_recovery(&mut self, params: &TcpParams) {
+        self.phase = Phase::Recovery;
+        self.stats.fast_recoveries += 1;
+        self.recover = self.high;
+        self.ssthresh = self.halved(params);
+        self.cwnd = self.ssthresh.saturating_add(self.dup_acks.saturating_mul(params.segment_payload));
+        self.retransmit();
+    }
+
+    /// Rule 7. RFC 5681 3.1, RFC 6298 5.4 to 5.6, RFC 6582 3.2 step 4.
+    fn on_timeout(&mut self, params: &TcpParams, now: Time) {
+        self.stats.timeouts += 1;
+        self.recover = self.high;
+        if self.phase != Phase::Loss {
+            // RFC 5681 3.1, eq. (4): held constant when the segment is lost again.
+            self.ssthresh = self.halved(params);
+        }
+        self.phase = Phase::Loss;
+        // Deviation 1: at every timeout.
+        self.cwnd = params.segment_payload;
+        self.nxt = self.una;
+        self.dup_acks = 0;
+        (self.limited_due, self.window_due) = (false, false);
+        self.rto.back_off(params);
+        self.timer = now.saturating_add(self.rto.current());
+        self.retransmit();
+    }
+
+    /// RFC 5681 3.1, eq. (4), with the inflight of rule 2 for FlightSize.
+    fn halved(&self, params: &TcpParams) -> u32 {
+        clamped(self.in_flight(params) / 2).max(2 * params.segment_payload)
+    }
+
+    /// Asks for segment `una` to be sent again. ns-3.26 DoRetransmit.
+    fn retransmit(&mut self) {
+        self.retransmission_due = true;
+        self.resent += 1;
+        self.stats.would_close += u32::from(self.retries == DATA_RETRIES);
+        self.retries = self.retries.saturating_add(1);
+    }
+
+    /// The SYN, or the ACK that ends the handshake. ns-3.26 SendEmptyPacket.
+    fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
+        let syn = self.phase == Phase::SynSent;
+        if syn {
+            self.stats.syn_retransmissions += u32::from(self.syns > 0);
+            self.stats.would_close += u32::from(self.syns == SYN_TRIES);
+            let doublings = self.syns.min(SYN_TRIES - 1);
+            self.timer = now.saturating_add(Time(params.syn_timeout.0 << doublings));
+            self.syns = self.syns.saturating_add(1);
+        }
+        Segment { seq: self.nxt, payload: 0, syn, timestamp: now }
+    }
+
+    /// Whether the next segment exists and fits whole into `window` (rule 10). RFC 1122 4.2.3.4.
+    #[inline]
+    fn room(&self, params: &TcpParams, window: u32) -> bool {
+        self.nxt < self.end && self.bytes(params, self.una, self.nxt + 1) <= window
+    }
+
+    /// Sends segment `seq`. ns-3.26 SendDataPacket.
+    fn send(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
+        self.stats.segments_sent += 1;
+        if seq < self.high {
+            self.stats.retransmissions += 1;
+            self.resent_below = self.resent_below.max(seq + 1);
+        }
+        self.nxt = self.nxt.max(seq + 1);
+        self.high = self.high.max(self.nxt);
+        if self.timer == Time::NEVER {
+            self.timer = now.saturating_add(self.rto.current()); // RFC 6298 5.1
+        }
+        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, timestamp: now }
+    }
+
+    /// Payload of segments `from` to `to - 1` in bytes.
+    #[inline]
+    fn bytes(&self, params: &TcpParams, from: u32, to: u32) -> u32 {
+        let full = u64::from(to - from) * u64::from(params.segment_payload);
+        let short = if to == self.end && from < to { self.shortfall } else { 0 };
+        clamped(full - u64::from(short))
+    }
+}
+
+/// The socket buffer in bytes, in the width of the window.
+#[inline]
+fn socket_buffer(params: &TcpParams) -> u32 {
+    clamped(params.socket_buffer.0)
+}
+
+/// `value`, at most 2^32 - 1.
+#[inline]
+fn clamped(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
