@@ -213,7 +213,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(number: f64, scale: f64) -> Option<u64> {
     let value = (number * scale).round();
-    (value >= 0.0 && value < 1.8e19).then_some(value as u64)
+    (0.0..1.8e19).contains(&value).then_some(value as u64)
 }
 
 /// A text that is not a quantity of the kind asked for.

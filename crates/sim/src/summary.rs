@@ -150,13 +150,19 @@ pub struct TotalPerformance {
     pub events: u64,
     /// CPU time of the simulations alone.
     pub cpu_seconds: f64,
-    /// High-water mark of the memory of the process that ran them.
-    pub peak_memory_bytes: u64,
+    /// High-water mark of the resident memory of the process that ran them; null where the system does not tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// JSON Schema of a [`ResultDocument`].
+#[must_use]
+pub fn result_schema() -> serde_json::Value {
+    schemars::schema_for!(ResultDocument).to_value()
 }
 
 /// Joins the runs of a scenario. There must be at least one.
 #[must_use]
-pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_bytes: u64) -> ResultDocument {
+pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_bytes: Option<u64>) -> ResultDocument {
     runs.sort_by_key(|run| run.replication);
     let total = |value: fn(&Performance) -> f64| runs.iter().map(|run| value(&run.performance)).sum::<f64>();
     ResultDocument {

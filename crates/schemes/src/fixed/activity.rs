@@ -20,8 +20,8 @@ impl Activity {
     /// round(activity * 2^10)
     /// ```
     ///
-    /// Error: half a unit, 2^-11, from -32 to 32 - 2^-10. NaN is no activity (the meter and the averager never divide by
-    /// zero); it becomes 0, the activity of the reference rate.
+    /// Error: half a unit, 2^-11, from -32 to 32 - 2^-10. NaN is no activity (meter and averager never divide
+    /// by zero); it becomes 0, the activity of the reference rate.
     #[must_use]
     #[inline]
     pub fn from_f64(activity: f64) -> Self {

@@ -196,7 +196,12 @@ mod tests {
         }
 
         #[test]
-        fn states_are_within_the_bound(memory in any_memory_ns(), ticks in 0u64..2_000_000, bits: u64, shift in 0u32..64) {
+        fn states_are_within_the_bound(
+            memory in any_memory_ns(),
+            ticks in 0u64..2_000_000,
+            bits: u64,
+            shift in 0u32..64,
+        ) {
             let decay = decay(memory);
             let value = bits >> shift;
             let elapsed = (ticks << (decay.shift + FINE_BITS)) as f64;

@@ -19,8 +19,8 @@ const LN2_Q32: u64 = 2_977_044_472;
 /// 2^-y = 2^(-i/256) * e^-z  ~  EXP2[i] * (1 - z + z^2/2)
 /// ```
 ///
-/// Error: z^3/6 < 3.31e-9 of the value, and less than z^2/6 < 1.23e-6 of the decay `1 - 2^-y` in the first cell; rounding
-/// adds a unit, 2^-32 (half a unit in the first cell, whose entry is exact). Bound: 3.8e-9 of the value.
+/// Error: z^3/6 < 3.31e-9 of the value, and less than z^2/6 < 1.23e-6 of the decay `1 - 2^-y` in the first cell;
+/// rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is exact). Bound: 3.8e-9 of the value.
 ///
 /// 64 bits suffice: z < 2^-8 * ln 2 has less than 31.5 bits in Q40, so z^2 has less than 63, and the loss times an
 /// entry of 2^32 less than 63.5.

@@ -22,15 +22,15 @@
 //! | label, half a unit | 4.89e-4 |
 //! | **sum** | **6.9e-4** |
 //!
-//! For smaller packets the rounding of S is 5.29e-4 / (a*L in bytes): 1.33e-2 for 40 bytes at the lowest factor, 0.001. A
-//! factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`].
+//! For smaller packets the rounding of S is 5.29e-4 / (a*L in bytes): 1.33e-2 for 40 bytes at the lowest factor,
+//! 0.001. A factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`].
 //!
 //! Cost: 24 bytes per user; per packet 8 multiplications of 64 bits; 10 to 15 while the meter is younger than 64 to 128
 //! memories, when T still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. As in [`crate::utema`], it is taken as M there: S/M, which for the first packet is
-//!    the long-run value L/M.
+//! 1. At t = t0 the papers' T is zero. As in [`crate::utema`], it is taken as M there: S/M, which for the first packet
+//!    is the long-run value L/M.
 //! 2. Time that runs backwards (clocks of several processors) counts as no time.
 //!
 //! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.
@@ -123,8 +123,9 @@ impl FixedMeterParams {
     ///                      = log2(M) + log2(1 - e^-x)                     beyond
     /// ```
     ///
-    /// Error, up to 2^-5: x^2/24 * log2(e) = 5.88e-5 too small, y 1.4e-6 too small. Beyond: the fine tick is too short by
-    /// 2^-19, times log2(e)/(e^x - 1): 8.67e-5 too small. The logarithm 2.76e-6 too small. Bound: 8.95e-5.
+    /// Error, up to 2^-5: x^2/24 * log2(e) = 5.88e-5 too small, y/2 1.4e-6 too large. Beyond: the time is up to a fine
+    /// tick, 2^-19 memories, too short; times log2(e)/(e^x - 1) 8.67e-5 too small. The logarithm 2.76e-6 too small.
+    /// Bound: 8.95e-5.
     #[inline]
     fn log2_measured_time(&self, age_ns: u64) -> i64 {
         if age_ns == 0 {
@@ -224,7 +225,7 @@ mod tests {
             let rate = libm::exp10(4.0 + 6.0 * rng.open01());
             let packets = 1 << (4.0 + 8.0 * rng.open01()) as u32;
             for _ in 0..packets {
-                let bytes = 40 + (rng.bits() % if rng.bits() % 16 == 0 { 65_496 } else { 1_461 }) as u32;
+                let bytes = 40 + (rng.bits() % if rng.bits().is_multiple_of(16) { 65_496 } else { 1_461 }) as u32;
                 pair.mark(bytes, factor, now);
                 now += rng.exponential(f64::from(bytes) * 8e9 / rate) as u64;
             }
@@ -277,8 +278,8 @@ mod tests {
 
     #[test]
     fn packets_at_the_worst_places_of_a_tick_are_within_the_bound() {
-        // Memories at either end of the range of a tick (32 ns); a large packet at its end, a small one at the start of the
-        // next and the reverse: each hides almost a tick of decay, or adds one.
+        // Memories at either end of the range of a tick (32 ns); a large packet at its end, a small one at the start
+        // of the next and the reverse: each hides almost a tick of decay, or adds one.
         for (memory, tick) in [(1_000_000, 32), (1_048_575, 32), (3_000_000_000, 131_072)] {
             for (large_at, small_at) in [(tick - 1, tick), (0, 2 * tick - 1)] {
                 for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {

@@ -32,8 +32,8 @@
 //! | [`FixedAverager::average_without_division`] | 1.61e-3, 6.9e-4 | 1.36e-3, 6.0e-4 |
 //! | [`FixedThreshold::drop_threshold`] | less than a unit; decisions exact | exact |
 //!
-//! State: meter 24 bytes per user, averager 24 bytes per port. Configuration: 32 bytes per meter kind, 16 per memory, 24
-//! per threshold. Tables: 1028 and 2048 bytes, shared by all.
+//! State: meter 24 bytes per user, averager 24 bytes per port. Configuration: 32 bytes for meters of one memory and
+//! reference rate, 16 for an averager, 24 for thresholds. Tables: 1028 and 2048 bytes, shared by all.
 //!
 //! Deviations: those of the meter and the averager, at the head of their modules.
 //!

@@ -27,7 +27,7 @@ const fn log2_table() -> [u32; CELLS + 1] {
         let mut y = ONE_Q62 + ((i as u128) << 54);
         let mut digits: u64 = 0;
         let mut digit = 0;
-        // 31 digits and one more to round by. The squarings lose 2^-62 each, doubled at most 32 times: 2^-30 of a digit.
+        // 31 digits and one more to round by. The k-th squaring loses 2^-62, 2^-62-k of the logarithm: 2^-61 in all.
         while digit < 32 {
             y = (y * y) >> 62;
             digits <<= 1;

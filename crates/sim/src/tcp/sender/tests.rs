@@ -213,7 +213,7 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
         Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 8 => None,
         _ => Some(Time::ZERO),
     };
-    let mut wire = Wire::new(ack_each(), Some(segments(2)), lose_eight);
+    let mut wire = Wire::new(ack_each(), Some(segments(1)), lose_eight);
     wire.run_until(ms(300_000));
     // First sent at 100 ms, RTO 1 s after one sample of 100 ms.
     let gaps: Vec<u64> = wire.sent_at(0).windows(2).map(|t| (t[1] - t[0]).0 / Time::PER_SECOND).collect();
