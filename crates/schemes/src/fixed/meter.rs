@@ -18,7 +18,7 @@
 //! | decay factors | 7.4e-6 |
 //! | rounding of S, 1.5 units a packet | 1.33e-5 |
 //! | the two logarithms | 2.76e-6, one each way |
-//! | T: parabola below 2^-5 memories, fine tick above | 8.81e-5 |
+//! | T: parabola below 2^-5 memories, fine tick above | 8.67e-5 |
 //! | label, half a unit | 4.89e-4 |
 //! | **sum** | **6.9e-4** |
 //!
@@ -44,8 +44,8 @@ use crate::units::{BitRate, Time};
 /// Fraction bits of S. At 12, a 40-byte packet has 163,840 units, and 2^52 bytes fit: 10 Tbit/s over one hour.
 const SUM_BITS: u32 = 12;
 
-/// Below this many fine ticks, at most 2^-5 memories, T is a parabola.
-const YOUNG_NS_SHIFTED: u64 = 1 << 14;
+/// Below this many fine ticks, 2^-6 to 2^-5 memories, T is taken as a parabola.
+const YOUNG_FINE_TICKS: u64 = 1 << 14;
 
 /// Accounting factor a_PHB of a traffic class, in Q20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl FixedMeterParams {
             return self.log2_memory; // deviation 1
         }
         let Some(exponent) = self.decay.exponent(age_ns) else { return self.log2_memory };
-        if self.decay.fine_ticks(age_ns) < YOUNG_NS_SHIFTED {
+        if self.decay.fine_ticks(age_ns) < YOUNG_FINE_TICKS {
             return log2_q31(age_ns) - (exponent >> 26) as i64;
         }
         let grown = (1 << 32) - scale_down(1 << 32, exponent);

@@ -59,6 +59,13 @@ impl TcpConfig {
             );
             return Err(ConfigError::new(table.key("segment_payload"), problem));
         }
+        if params.socket_buffer.0 < u64::from(params.segment_payload) {
+            let problem = format!(
+                "\"{}\" is out of range, it must hold one segment_payload, {} B",
+                params.socket_buffer, params.segment_payload
+            );
+            return Err(ConfigError::new(table.key("socket_buffer"), problem));
+        }
         Ok(Self { profile: base.profile, params })
     }
 

@@ -1,0 +1,57 @@
+# Fairlane: `make` lists what there is to do.
+
+PYTHON  ?= $(shell command -v python3.11 || command -v python3)
+VENV    := .venv
+BIN     := $(VENV)/bin
+RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
+
+demo: setup ## Reproduce figure 4 (a) and (b) of abc2018 in full: claims table and figures
+	$(BIN)/fairlane reproduce abc2018.fig4a abc2018.fig4b --replications 10 --out results/demo
+
+test: lint ## Run all tests, Rust and Python, lint included
+	cargo test --workspace --quiet
+	$(BIN)/pytest --quiet
+
+lint: setup ## Check format, lints, types and stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet python tests
+	$(BIN)/ruff check --quiet python tests
+	$(BIN)/mypy
+	$(BIN)/stubtest fairlane._fairlane
+
+format: setup ## Format all code
+	cargo fmt --all
+	$(BIN)/ruff format python tests
+	$(BIN)/ruff check --fix python tests
+
+bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
+	cargo run --release --quiet --example speed -- abc
+	cargo bench --workspace
+
+clean: ## Remove what was built and simulated
+	rm -rf target $(VENV) results python/fairlane/*.so
+
+# The virtual environment and its packages, again when the list of packages changes.
+$(VENV)/.packages: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "error: Fairlane needs Python 3.11 or newer, $(PYTHON) is older; set PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { echo "error: Python has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+# The package itself, editable, with the extension built in release mode: again when Rust code changes.
+$(VENV)/.extension: $(VENV)/.packages $(RUST)
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
