@@ -1,6 +1,6 @@
 //! Configuration: one declaration per parameter gives its type, default, range, documentation and error message.
 //!
-//! [`params!`] declares a parameter set. From the one declaration come the struct, its defaults, reading it from a
+//! [`params!`](crate::params!) declares a parameter set. From the one declaration come the struct, its defaults, reading it from a
 //! table with every range checked, writing it back with every default filled in, and the [`ParamSpec`]s from which
 //! the reference tables and the JSON Schema are made. A scenario is a tree of such tables; [`Table`] walks it and
 //! keeps the path, so that each error names the key, the value, and what is allowed.
@@ -358,7 +358,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A set of parameters declared by [`params!`].
+/// A set of parameters declared by [`params!`](crate::params!).
 pub trait ParamSet: Sized + Default {
     /// What the parameters are.
     fn specs() -> Vec<ParamSpec>;

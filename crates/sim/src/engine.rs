@@ -18,17 +18,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Events between two looks at the flag that cancels a run: well below a millisecond.
 const EVENTS_PER_CHECK: u64 = 4096;
 
-/// Runs one replication of a scenario; `None` if `cancelled` was set meanwhile.
+/// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
 #[must_use]
 pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
     let cpu_start = cpu_seconds();
+    let (network, events) = simulate(scenario, replication, cancelled)?;
+    let delivered_packets = network.links[BOTTLENECK as usize].accounting().departed;
+    let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
+    Some(record(scenario, replication, &network, performance))
+}
+
+/// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
+/// `cancelled` was set meanwhile.
+#[must_use]
+pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut engine = Engine::new(scenario, replication);
-    if !engine.run(cancelled) {
-        return None;
-    }
-    let delivered_packets = engine.network.links[BOTTLENECK as usize].accounting().departed;
-    let performance = Performance { delivered_packets, events: engine.handled, cpu_seconds: cpu_seconds() - cpu_start };
-    Some(record(scenario, replication, &engine.network, performance))
+    engine.run(cancelled).then_some((engine.network, engine.handled))
 }
 
 /// CPU time of this thread in seconds.

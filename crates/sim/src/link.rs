@@ -96,6 +96,12 @@ impl Link {
         self.discipline.backlog()
     }
 
+    /// Packets in transmission or in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.line.len()
+    }
+
     /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
     #[inline]
     pub fn next_arrival(&self) -> Time {

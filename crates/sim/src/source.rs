@@ -13,6 +13,7 @@ pub struct UdpSource {
     /// Mean gap between packets, `E[T_IAT] = L / R_t`.
     gap: Time,
     next: Time,
+    emitted: u64,
     rng: Rng,
 }
 
@@ -25,7 +26,7 @@ impl UdpSource {
         let packet =
             SimPacket { wire_bytes, payload: wire_bytes - UDP_HEADER_BYTES as u16, kind: PacketKind::Udp, ..template };
         let gap = params.rate.time_of(params.packet_size.0);
-        let mut source = Self { kind, packet, gap, next: start, rng };
+        let mut source = Self { kind, packet, gap, next: start, emitted: 0, rng };
         source.next = match kind {
             UdpKind::Poisson => start + source.exponential_gap(),
             UdpKind::Cbr => start + Time::from_secs_f64(gap.as_secs_f64() * source.rng.open01()),
@@ -39,7 +40,13 @@ impl UdpSource {
         self.next
     }
 
-    /// The packet that is due, and the time of the one after it.
+    /// Packets sent so far.
+    #[must_use]
+    pub fn emitted(&self) -> u64 {
+        self.emitted
+    }
+
+    /// The packet that is due; [`UdpSource::next`] is then the time of the one after it.
     #[inline]
     pub fn emit(&mut self) -> SimPacket {
         let gap = match self.kind {
@@ -47,6 +54,7 @@ impl UdpSource {
             UdpKind::Cbr => self.gap,
         };
         self.next = self.next.saturating_add(gap);
+        self.emitted += 1;
         self.packet
     }
 

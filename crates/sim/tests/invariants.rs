@@ -1,0 +1,329 @@
+//! Properties that hold for every scenario, checked on random ones.
+
+use fairlane_schemes::units::{BitRate, Time};
+use fairlane_sim::batch::Batch;
+use fairlane_sim::engine;
+use fairlane_sim::network::BOTTLENECK;
+use fairlane_sim::result::{Performance, RunRecord};
+use fairlane_sim::scenario::Scenario;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+fn read(scenario: &Json) -> Scenario {
+    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
+}
+
+fn run(scenario: &Json, replication: u32) -> RunRecord {
+    let record = engine::run(&read(scenario), replication, &AtomicBool::new(false)).expect("nobody cancels");
+    RunRecord { performance: Performance::default(), ..record }
+}
+
+/// A queue of either scheme, limits in packets or bytes, thresholds in all three measures.
+fn queue() -> impl Strategy<Value = Json> {
+    let scheduler = prop_oneof![Just("fifo"), Just("strict"), Just("medf")];
+    let limit = prop_oneof![
+        (2u32..60).prop_map(|packets| format!("{packets} packets")),
+        (3000u32..90_000).prop_map(|bytes| format!("{bytes} B")),
+    ];
+    let thresholds = prop_oneof![
+        Just(json!({"scheme": "droptail"})),
+        (0.0..2.0f64, 0.0..40.0f64, 0.0..40.0f64).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
+            "q_min": format!("{min} packets"), "q_base": format!("{base} packets"), "gamma": format!("{gamma} packets")})),
+        (0u32..3000, 0u32..60_000, 0u32..60_000).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
+            "q_min": format!("{min} B"), "q_base": format!("{base} B"), "gamma": format!("{gamma} B")})),
+        (0u32..20, 0u32..40, 0u32..40, prop_oneof![Just("link_rate"), Just("departures"), Just("sojourn")]).prop_map(
+            |(min, base, gamma, estimate)| json!({"scheme": "abc", "delay_estimate": estimate,
+                "q_min": format!("{min} ms"), "q_base": format!("{base} ms"), "gamma": format!("{gamma} ms")})
+        ),
+    ];
+    (thresholds, limit, scheduler).prop_map(|(mut queue, limit, scheduler)| {
+        queue["limit"] = limit.into();
+        queue["scheduler"] = scheduler.into();
+        queue
+    })
+}
+
+fn source() -> impl Strategy<Value = Json> {
+    prop_oneof![
+        (1u32..6, 1u32..3).prop_map(|(flows, ack)| json!({"kind": "tcp", "flows": flows, "delayed_ack": ack})),
+        (1u32..3, 1u64..400_000)
+            .prop_map(|(flows, bytes)| json!({"kind": "tcp", "flows": flows, "transfer": format!("{bytes} B")})),
+        (50u64..30_000, 40u32..1500).prop_map(
+            |(rate, size)| json!({"kind": "poisson", "rate": format!("{rate} kbit/s"), "packet_size": format!("{size} B")})
+        ),
+        (50u64..30_000).prop_map(|rate| json!({"kind": "cbr", "rate": format!("{rate} kbit/s")})),
+    ]
+}
+
+fn group() -> impl Strategy<Value = Json> {
+    let class = prop_oneof![Just("BE"), Just("EF")];
+    (1u32..5, class, 1u32..4, prop::collection::vec(source(), 1..3)).prop_map(|(users, class, ingresses, sources)| {
+        json!({"users": users, "traffic_class": class, "ingresses": ingresses, "sources": sources, "start_until": "1 s"})
+    })
+}
+
+fn scenario() -> impl Strategy<Value = Json> {
+    let schedule = prop_oneof![
+        Just(json!([])),
+        (100u64..4000, 500u64..40_000)
+            .prop_map(|(at, rate)| json!([{"at": format!("{at} ms"), "rate": format!("{rate} kbit/s")}])),
+    ];
+    let meter = prop_oneof![Just("normal"), Just("fair")];
+    let delay = (0u32..60).prop_map(|ms| format!("{ms} ms"));
+    let times = (0u32..3, 1u32..4, 0u64..1000);
+    (queue(), prop::collection::vec(group(), 1..4), schedule, meter, delay, times).prop_map(
+        |(queue, groups, schedule, meter, delay, (warmup, measure, seed))| {
+            let marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
+            json!({
+                "run": {"warmup": format!("{warmup} s"), "measure": format!("{measure} s"), "seed": seed},
+                "topology": {"bottleneck_delay": delay, "bottleneck_schedule": schedule},
+                "queue": queue, "marker": marker, "groups": groups,
+                "probes": {"series_interval": "100 ms"},
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn every_packet_is_accounted_for_at_every_node(scenario in scenario()) {
+        let scenario = read(&scenario);
+        let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+        for link in &network.links {
+            let account = link.accounting();
+            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
+        }
+        // Senders to access links, access links to the bottleneck.
+        let (bottleneck, access) = network.links.split_first().unwrap();
+        let offered: u64 = access.iter().map(|link| link.accounting().arrived).sum();
+        let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
+        let data: u64 = network.flows.iter().map(|flow| flow.sender.stats().segments_sent).sum();
+        // Handshakes: a SYN and the ACK that ends it, at least, for each flow that has started.
+        let handshakes: u64 = network.flows.iter().map(|flow| 2 + u64::from(flow.sender.stats().syn_retransmissions)).sum();
+        prop_assert!(offered >= udp + data && offered <= udp + data + handshakes);
+        let forwarded: u64 = access.iter().map(|link| link.accounting().departed - link.in_flight() as u64).sum();
+        prop_assert_eq!(bottleneck.accounting().arrived, forwarded);
+        prop_assert_eq!(network.links[BOTTLENECK as usize].in_flight() as u64 <= bottleneck.accounting().departed, true);
+    }
+
+    #[test]
+    fn a_record_is_sound(scenario in scenario()) {
+        let record = run(&scenario, 0);
+        let link = &record.links[0];
+        prop_assert!((0.0..=1.0).contains(&link.utilisation), "{}", link.utilisation);
+        let distribution: f64 = link.queue.distribution.iter().sum();
+        prop_assert!((distribution - 1.0).abs() < 1e-9);
+        let mean: f64 = link.queue.distribution.iter().zip(0u32..).map(|(part, n)| part * f64::from(n)).sum();
+        prop_assert!((mean - link.queue.mean_packets).abs() < 1e-6);
+        for drops in &link.drops {
+            prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
+            prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));
+        }
+        for group in &record.groups {
+            let seconds = record.window_s[1] - record.window_s[0];
+            for transfer in &group.transfers {
+                prop_assert!(transfer.finish_s.is_none_or(|finish| finish > transfer.start_s));
+            }
+            prop_assert!(group.throughput_bps * seconds >= 0.0 && group.goodput_bps >= 0.0);
+        }
+    }
+
+    #[test]
+    fn canonical_form_reads_back_and_means_the_same(scenario in scenario()) {
+        let canonical = read(&scenario).write();
+        prop_assert_eq!(read(&canonical).write(), canonical.clone());
+        prop_assert_eq!(run(&canonical, 1), run(&scenario, 1));
+    }
+
+    #[test]
+    fn same_seed_gives_the_same_bytes_for_any_number_of_threads(scenario in scenario()) {
+        let parsed = Arc::new(read(&scenario));
+        let bytes_with = |threads| {
+            let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(), threads);
+            let mut texts = vec![String::new(); 4];
+            while batch.remaining() > 0 {
+                let (index, outcome) = batch.next(Duration::from_secs(60)).expect("runs end within a minute");
+                let record = RunRecord { performance: Performance::default(), ..outcome.expect("no defect") };
+                texts[index] = serde_json::to_string(&record).unwrap();
+            }
+            texts
+        };
+        prop_assert_eq!(bytes_with(1), bytes_with(2));
+    }
+
+    #[test]
+    fn eq_13_scaling_all_reference_rates_by_a_power_of_two_changes_nothing(
+        scenario in scenario(), power in -8i32..12,
+    ) {
+        // log2(R/(s R_r)) = A - log2(s) up to the last bit, so that every decision is the same. Before the first
+        // accepted packet A_avg is 0 whatever the reference rates: that packet must pass, so Q_min is above 0.
+        let mut scenario = scenario;
+        if let Some(unit) = scenario["queue"]["q_min"].as_str().and_then(|text| text.split(' ').nth(1)) {
+            scenario["queue"]["q_min"] = format!("1 {unit}").into();
+        }
+        scenario["probes"] = json!({}); // thresholds are recorded to the last bit
+        let mut base = read(&scenario);
+        base.groups.iter_mut().for_each(|group| group.params.reference_rate = BitRate(1 << 20));
+        let mut scaled = base.clone();
+        let rate = BitRate(((1 << 20) as f64 * 2f64.powi(power)) as u64);
+        scaled.groups.iter_mut().for_each(|group| group.params.reference_rate = rate);
+        // Ingresses that do not divide the rate evenly would round their parts.
+        for group in base.groups.iter_mut().chain(&mut scaled.groups) {
+            group.params.ingresses = 1;
+        }
+        prop_assert_eq!(run(&base.write(), 0), run(&scaled.write(), 0));
+    }
+}
+
+/// The default scenario of abc2018 Table 1, shortened, with all times multiplied and all rates divided by `k`.
+fn slowed(scheme: &str, k: u32) -> Json {
+    let time = |us: u32| format!("{} us", us * k);
+    let rate = |kbit: u32| format!("{} bit/s", kbit * 1000 / k);
+    json!({
+        "run": {"warmup": time(20_000_000), "measure": time(60_000_000)},
+        "topology": {
+            "access_rate": rate(100_000), "access_delay": time(100),
+            "bottleneck_rate": rate(10_000), "bottleneck_delay": time(5_000),
+        },
+        "queue": if scheme == "abc" { json!({"scheme": scheme, "averager_memory": time(300_000)}) } else { json!({"scheme": scheme}) },
+        "marker": if scheme == "abc" { json!({"memory": time(3_000_000)}) } else { json!({}) },
+        "tcp": {
+            "delayed_ack_timeout": time(200_000), "min_rto": time(1_000_000), "max_rto": time(60_000_000),
+            "initial_rto": time(1_001_000), "rto_granularity": time(1_000), "syn_timeout": time(3_000_000),
+        },
+        "groups": [
+            {"users": 1, "start_until": time(5_000_000), "reference_rate": rate(10), "sources": [{"kind": "tcp", "flows": 10}]},
+            {"users": 10, "start_until": time(5_000_000), "reference_rate": rate(10), "sources": [{"kind": "tcp"}]},
+        ],
+    })
+}
+
+fn mean_ratio(scenario: &Json) -> f64 {
+    (0..6).map(|replication| run(scenario, replication).throughput_ratio.unwrap()).sum::<f64>() / 6.0
+}
+
+#[test]
+fn slowing_everything_down_leaves_throughput_ratios() {
+    for (scheme, tolerance) in [("abc", 0.03), ("droptail", 0.06)] {
+        // The rounding of random start times differs, so the runs diverge: their spread is 0.012 (ABC) and 0.3
+        // (drop-tail) of about 1 and 10, a third of that for the mean of six; five of those are allowed.
+        let (fast, slow) = (mean_ratio(&slowed(scheme, 1)), mean_ratio(&slowed(scheme, 4)));
+        assert!((fast / slow - 1.0).abs() < tolerance, "{scheme}: {fast} {slow}");
+    }
+}
+
+#[test]
+fn scaling_reference_rates_by_any_factor_leaves_throughput_ratios() {
+    let base = slowed("abc", 1);
+    for factor in ["7 bit/s", "3 kbit/s", "1 Gbit/s"] {
+        let mut scaled = base.clone();
+        for group in scaled["groups"].as_array_mut().unwrap() {
+            group["reference_rate"] = factor.into();
+        }
+        assert!((mean_ratio(&scaled) - mean_ratio(&base)).abs() < 0.03, "{factor}");
+    }
+}
+
+#[test]
+fn equal_users_get_equal_shares() {
+    for (users, flows, rate) in [(2, 1, None), (8, 3, None), (5, 1, Some("4 Mbit/s"))] {
+        let source = match rate {
+            None => json!({"kind": "tcp", "flows": flows}),
+            Some(rate) => json!({"kind": "poisson", "rate": rate}),
+        };
+        let scenario = json!({
+            "run": {"warmup": "30 s", "measure": "2000 s"},
+            "queue": {"scheme": "abc"},
+            "groups": [{"users": users, "sources": [source]}],
+        });
+        let record = run(&scenario, 0);
+        let fair = 10e6 / f64::from(users);
+        for throughput in &record.groups[0].user_throughput_bps {
+            // Activities differ by noise alone, but the threshold acts on it: who is ahead changes with the meters'
+            // memory of 3 s. Shares between 0 and double, 2000 s / 3 s times: 0.7 / sqrt(670) = 3 %, three of them.
+            assert!((throughput / fair - 1.0).abs() < 0.1, "{users} users: {throughput} of {fair}");
+        }
+        assert!(record.jain_index.unwrap() > 0.995);
+    }
+}
+
+#[test]
+fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
+    let scenario = json!({
+        "run": {"warmup": "1 s", "measure": "100 s"},
+        "queue": {"scheme": "abc"},
+        "groups": [{"sources": [{"kind": "cbr", "rate": "1 Mbit/s"}], "start_until": "0 s"}],
+    });
+    let record = run(&scenario, 0);
+    let link = &record.links[0];
+    // 12 000 bit every 12 ms: a tenth of the link, never two packets at once.
+    assert!((link.utilisation - 0.1).abs() < 1e-4, "{}", link.utilisation);
+    assert_eq!((link.queue.max_packets, link.delay[0].max_s), (0, 0.0));
+    assert_eq!(link.drops.iter().map(|drops| drops.packets).sum::<u64>(), 0);
+    // Goodput counts the 1470 payload bytes of 1500.
+    assert!((record.groups[0].goodput_bps / 0.98e6 - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_poisson_queue_is_as_long_as_theory_says() {
+    // M/D/1 at load 0.8: mean number waiting rho^2 / (2 (1 - rho)) = 1.6 (Pollaczek-Khinchine).
+    let scenario = json!({
+        "run": {"warmup": "10 s", "measure": "3000 s"},
+        "queue": {"scheme": "droptail", "limit": "100000 packets"},
+        "groups": [{"sources": [{"kind": "poisson", "rate": "8 Mbit/s"}]}],
+        "topology": {"access_rate": "1 Tbit/s"},
+    });
+    let record = run(&scenario, 0);
+    assert!((record.links[0].queue.mean_packets / 1.6 - 1.0).abs() < 0.04, "{}", record.links[0].queue.mean_packets);
+    // Little: mean wait = 1.6 packets / 666.7 per second = 2.4 ms.
+    assert!((record.links[0].delay[0].mean_s / 0.0024 - 1.0).abs() < 0.04);
+}
+
+#[test]
+fn a_rate_schedule_moves_capacity_and_thresholds_in_time_follow_it() {
+    let scenario = json!({
+        "run": {"warmup": "50 s", "measure": "100 s"},
+        "topology": {"bottleneck_schedule": [{"at": "100 s", "rate": "2 Mbit/s"}]},
+        "queue": {"scheme": "abc", "q_min": "14.4 ms", "q_base": "24 ms", "gamma": "19.2 ms", "limit": "100 packets"},
+        "groups": [{"users": 4, "sources": [{"kind": "tcp", "flows": 2}]}],
+        "probes": {"series_interval": "10 s"},
+    });
+    let record = run(&scenario, 0);
+    // 50 s at 10 Mbit/s and 50 s at 2 Mbit/s.
+    assert!((record.links[0].throughput_bps / 6e6 - 1.0).abs() < 0.02, "{}", record.links[0].throughput_bps);
+    let queue = &record.series.unwrap().queue_packets;
+    // The threshold is a time, so the queue in packets shrinks with the rate: below 24 ms * 2 Mbit/s = 4 packets.
+    assert!(queue[7] > 10.0 && queue[13] < 4.5, "{queue:?}");
+}
+
+#[test]
+fn memory_of_probes_does_not_grow_with_time() {
+    let with_time = |seconds: u32| {
+        let scenario = json!({
+            "run": {"warmup": "1 s", "measure": format!("{seconds} s")},
+            "queue": {"scheme": "abc"},
+            "groups": [{"users": 2, "sources": [{"kind": "tcp", "flows": 3}]}],
+        });
+        let (network, _) = engine::simulate(&read(&scenario), 0, &AtomicBool::new(false)).unwrap();
+        let probe = network.links[0].probe().unwrap();
+        (probe.queue.distribution().capacity().max(64), probe.drops.iter().map(|d| d.by_queue_length.len()).max())
+    };
+    assert_eq!(with_time(20).0, with_time(400).0);
+}
+
+#[test]
+fn the_first_replication_of_the_default_scenario_is_pinned() {
+    // Not derived: the bytes themselves. They may change only with a change of what is simulated, which belongs in
+    // the changelog; they must not change with machine, compiler or number of threads.
+    let record = run(&slowed("abc", 1), 0);
+    let account = record.links[0].accounting;
+    assert_eq!((account.arrived, account.departed, account.dropped), PINNED);
+    assert_eq!(Time::from_secs_f64(record.window_s[1]), Time::from_secs(80));
+}
+
+const PINNED: (u64, u64, u64) = (70_827, 66_280, 4_534);
