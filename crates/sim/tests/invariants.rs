@@ -170,7 +170,7 @@ proptest! {
         let mut base = read(&scenario);
         base.groups.iter_mut().for_each(|group| group.params.reference_rate = BitRate(1 << 20));
         let mut scaled = base.clone();
-        let rate = BitRate(((1 << 20) as f64 * 2f64.powi(power)) as u64);
+        let rate = BitRate((f64::from(1 << 20) * 2f64.powi(power)) as u64);
         scaled.groups.iter_mut().for_each(|group| group.params.reference_rate = rate);
         // Ingresses that do not divide the rate evenly would round their parts.
         for group in base.groups.iter_mut().chain(&mut scaled.groups) {

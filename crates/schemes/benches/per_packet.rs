@@ -1,0 +1,77 @@
+//! Cost per packet of meters, averagers and disciplines: `cargo bench -p fairlane-schemes`.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fairlane_schemes::abc::{AbcMeter, MeterParams};
+use fairlane_schemes::buffer::BufferParams;
+use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
+use fairlane_schemes::marker::Marker;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::testing::TestPacket;
+use fairlane_schemes::units::{BitRate, Time};
+use std::hint::black_box;
+
+/// Time between packets: 1500 bytes at 10 Gbit/s.
+const GAP: Time = Time::from_nanos(1200);
+
+struct Ignore;
+
+impl DropSink<TestPacket> for Ignore {
+    fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {}
+}
+
+/// One arrival and one departure at a queue that is kept near its threshold.
+fn disciplines(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("enqueue_and_dequeue");
+    group.throughput(Throughput::Elements(1));
+    for scheme in Scheme::ALL {
+        let mut queue: AnyDiscipline<TestPacket> =
+            QueueConfig::of(scheme, BufferParams::default()).build(BitRate(10_000_000_000));
+        let (mut rng, mut now) = (Rng::stream(1, 0, "bench", 0), Time::ZERO);
+        for _ in 0..15 {
+            queue.enqueue(TestPacket { label: 7.0, ..Default::default() }, now, &mut rng, &mut Ignore);
+        }
+        group.bench_function(BenchmarkId::from_parameter(scheme.name()), |bencher| {
+            bencher.iter(|| {
+                now += GAP;
+                let packet = TestPacket { label: black_box(7.0), ..Default::default() };
+                queue.enqueue(packet, now, &mut rng, &mut Ignore);
+                queue.dequeue(now, &mut Ignore)
+            });
+        });
+    }
+    group.finish();
+}
+
+/// One packet through the activity meter, real-valued and integer.
+fn meters(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("activity_meter");
+    group.throughput(Throughput::Elements(1));
+    let params = MeterParams::default();
+    let mut meter = AbcMeter::new(&params, 10_000.0, Time::ZERO);
+    let mut rng = Rng::stream(1, 0, "bench", 0);
+    let mut now = Time::from_secs(1000);
+    group.bench_function("real", |bencher| {
+        bencher.iter(|| {
+            now += GAP;
+            let mut packet = TestPacket::default();
+            meter.mark(&mut packet, now, &mut rng);
+            packet.label
+        });
+    });
+    let fixed_params = FixedMeterParams::new(params.memory, BitRate(10_000)).expect("defaults are in range");
+    let factor = Accounting::new(params.accounting_be).expect("defaults are in range");
+    let mut fixed = FixedMeter::new(0);
+    let mut now_ns = 1_000_000_000_000u64;
+    group.bench_function("integer", |bencher| {
+        bencher.iter(|| {
+            now_ns += 1200;
+            fixed.mark(&fixed_params, black_box(1500), factor, now_ns)
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, disciplines, meters);
+criterion_main!(benches);
