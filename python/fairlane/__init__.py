@@ -1,0 +1,41 @@
+"""Fairlane: a packet-level simulator and library of schemes that share a link fairly.
+
+import fairlane
+
+result = fairlane.run("scenario.toml")
+print(result.summary["throughput_ratio"])
+comparison = fairlane.compare("scenario.toml", ["droptail", "abc"])
+reproduction = fairlane.reproduce("abc2018.fig4a")
+"""
+
+from fairlane._fairlane import version as _version
+from fairlane.catalogue import schema, schemes, topologies
+from fairlane.errors import FairlaneError, Interrupted, ScenarioError, UserError
+from fairlane.papers.reproduce import Reproduction, reproduce
+from fairlane.results import Comparison, Result
+from fairlane.scenario import Scenario, cbr, group, poisson, tcp
+from fairlane.simulation import compare, run
+
+__version__ = _version()
+
+__all__ = [
+    "Comparison",
+    "FairlaneError",
+    "Interrupted",
+    "Reproduction",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "UserError",
+    "__version__",
+    "cbr",
+    "compare",
+    "group",
+    "poisson",
+    "reproduce",
+    "run",
+    "schema",
+    "schemes",
+    "tcp",
+    "topologies",
+]

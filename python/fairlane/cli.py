@@ -1,0 +1,314 @@
+"""The command `fairlane`.
+
+Every error of the user is one line on stderr and exit code 2; Ctrl-C ends with 130; a failed `--check` with 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+import fairlane
+from fairlane import _fairlane
+from fairlane.errors import Interrupted, ScenarioError, UserError
+from fairlane.files import staged
+from fairlane.scenario import Scenario
+
+EXIT_CHECK_FAILED = 1
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        return commands.main(arguments, prog_name="fairlane", standalone_mode=False) or 0
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (UserError, ScenarioError) as error:
+        return _fail(str(error))
+    except Interrupted as interrupted:
+        click.echo(str(interrupted), err=True)
+        return EXIT_INTERRUPTED
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CHECK_FAILED
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}")
+
+
+def _fail(message: str) -> int:
+    click.echo(f"{click.style('error:', fg='red')} {' '.join(message.split())}", err=True)
+    return EXIT_USER_ERROR
+
+
+def _options(*decorators: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """Several option decorators as one, in order."""
+
+    def decorate(function: Function) -> Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+_run_options = _options(
+    click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Simulator threads [default: all cores]."),
+    click.option(
+        "--store",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Finished runs [default: results/store].",
+    ),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
+    _json,
+)
+_scenario_options = _options(
+    click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
+    click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write Parquet, figures and result.json.",
+    ),
+    _run_options,
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(_fairlane.version(), prog_name="fairlane", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Simulate fair sharing of links, packet by packet."""
+
+
+@commands.command()
+@_scenario_options
+def run(
+    file: Path,
+    seed: int | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Simulate a scenario; print means with 95% intervals."""
+    with _output(out) as folder, _named(file):
+        result = fairlane.run(
+            _scenario(file, settings),
+            replications=replications,
+            seed=seed,
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+        if folder:
+            result.write(folder)
+    if as_json:
+        click.echo(result.json())
+    else:
+        from fairlane.tables import print_result
+
+        print_result(result)
+
+
+@commands.command()
+@_scenario_options
+@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc.")
+def compare(
+    file: Path,
+    seed: int | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    queues: str,
+) -> None:
+    """Simulate a scenario under several queues."""
+    with _output(out) as folder, _named(file):
+        comparison = fairlane.compare(
+            _scenario(file, settings),
+            [name.strip() for name in queues.split(",")],
+            replications=replications,
+            seed=seed,
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+        if folder:
+            comparison.write(folder)
+    if as_json:
+        click.echo(comparison.json())
+    else:
+        from fairlane.tables import print_comparison
+
+        print_comparison(comparison)
+
+
+@commands.command()
+@click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.option("--check", is_flag=True, help="Exit with 1 if a claim is not reproduced that was expected to be.")
+@click.option("--write-verdicts", is_flag=True, help="Make the verdicts the expected ones.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write figures, points and claims [default: results/PAPER].",
+)
+@_run_options
+def reproduce(
+    names: tuple[str, ...],
+    check: bool,
+    write_verdicts: bool,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run experiments of a paper, such as abc2018.fig4a, and test its claims.
+
+    Without a name: list what can be reproduced.
+    """
+    if not names:
+        _list_papers(as_json)
+        return
+    with _output(out or Path("results") / names[0].split(".")[0]) as folder, _named("--set"):
+        reproduction = fairlane.reproduce(
+            *names,
+            replications=replications,
+            settings=_settings(settings),
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+        if folder:
+            reproduction.write(folder)
+    if as_json:
+        click.echo(reproduction.json())
+    else:
+        from fairlane.tables import print_reproduction
+
+        print_reproduction(reproduction)
+    if write_verdicts:
+        reproduction.write_expected()
+    if check and (regressions := reproduction.regressions()):
+        for line in regressions:
+            click.echo(f"check: {line}", err=True)
+        click.get_current_context().exit(EXIT_CHECK_FAILED)
+
+
+@commands.command()
+@click.argument("name", required=False)
+@_json
+def schemes(name: str | None, as_json: bool) -> None:
+    """List the schemes, or the parameters of one."""
+    chosen = fairlane.schemes(name)
+    if as_json:
+        click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
+        return
+    from fairlane import tables
+
+    if name is None:
+        tables.print_schemes(chosen)
+    else:
+        tables.print_scheme(chosen[0])
+
+
+@commands.command()
+@_json
+def topologies(as_json: bool) -> None:
+    """List the topologies with their parameters."""
+    every = fairlane.topologies()
+    if as_json:
+        click.echo(json.dumps(every, indent=2, ensure_ascii=False))
+        return
+    from fairlane.tables import print_topologies
+
+    print_topologies(every)
+
+
+@commands.command()
+@click.argument("of", type=click.Choice(["scenario", "result"]))
+def schema(of: Literal["scenario", "result"]) -> None:
+    """Print the JSON Schema of scenarios or of result documents."""
+    click.echo(json.dumps(fairlane.schema(of), indent=2, ensure_ascii=False))
+
+
+def _list_papers(as_json: bool) -> None:
+    from fairlane.papers import papers
+
+    if as_json:
+        experiments = {
+            paper.key: {experiment.id: experiment.title for experiment in paper.experiments.values()}
+            for paper in papers().values()
+        }
+        click.echo(json.dumps(experiments, indent=2, ensure_ascii=False))
+        return
+    from fairlane.runner import cores
+    from fairlane.tables import print_papers
+
+    print_papers(papers().values(), cores())
+
+
+@contextmanager
+def _output(folder: Path | None) -> Iterator[Path | None]:
+    """Where to write, moved to `folder` when all is written; None if nothing shall be written."""
+    with staged(folder, "--out") if folder else nullcontext() as stage:
+        yield stage
+
+
+@contextmanager
+def _named(origin: str | Path) -> Iterator[None]:
+    """Says where a wrong key of a scenario came from."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise UserError(f"{origin}: {error}") from error
+
+
+def _scenario(file: Path, settings: tuple[str, ...]) -> Scenario:
+    scenario = Scenario.from_toml(file)
+    for key, value in _settings(settings).items():
+        scenario = scenario.replace(key, value)
+    return scenario
+
+
+def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
+    settings = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set: {text} is not KEY=VALUE")
+        try:
+            settings[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key.strip()] = value.strip()
+    return settings

@@ -1,0 +1,67 @@
+"""Means over replications with Student t intervals."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlane._fairlane import student_t
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean over `n` replications and the half width of its 95% interval (None for fewer than two)."""
+
+    mean: float
+    half_width: float | None
+    n: int
+
+    @property
+    def slack(self) -> float:
+        """Half width, zero where there is none: what is added to a tolerance."""
+        return self.half_width or 0.0
+
+    def __str__(self) -> str:
+        return format_interval(self.mean, self.half_width)
+
+
+def interval(samples: Sequence[float]) -> Interval:
+    """Mean and half width of independent samples; an infinite sample makes the mean infinite."""
+    n = len(samples)
+    mean = math.fsum(samples) / n
+    if n < 2 or not math.isfinite(mean):
+        return Interval(mean, None, n)
+    half_width = student_t(CONFIDENCE, n - 1) * statistics.stdev(samples) / math.sqrt(n)
+    return Interval(mean, half_width, n)
+
+
+def format_interval(mean: float, half_width: float | None) -> str:
+    """`12.34 ± 0.56`: two digits of the half width, four of the mean where there is none."""
+    if not math.isfinite(mean):
+        return "∞" if mean > 0 else str(mean)
+    if not half_width:
+        return format_number(mean)
+    decimals = max(0, 1 - math.floor(math.log10(half_width)))
+    # A half width far below the mean's fourth digit tells nothing more.
+    decimals = min(decimals, _decimals(mean, digits=5))
+    return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits, without trailing zeros."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else str(value)
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        text = f"{value:.{_decimals(value, digits)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.{digits}g}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    if value == 0:
+        return digits - 1
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))

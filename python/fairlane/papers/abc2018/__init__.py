@@ -1,0 +1,32 @@
+"""Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlane.papers.abc2018.metrics import METRICS, TRACES
+from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
+from fairlane.papers.paper import Paper, load_experiments
+
+if TYPE_CHECKING:
+    from fairlane.papers.drawing import Draw
+
+
+def _figures() -> dict[str, Draw]:
+    from fairlane.papers.abc2018.figures import FIGURES
+
+    return FIGURES
+
+
+PAPER = Paper(
+    key="abc2018",
+    title="Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization, "
+    "IEEE Access, 2018",
+    folder=FOLDER,
+    experiments=load_experiments(FOLDER / "claims.toml", "abc2018", sweep_defaults=["Db_ms"]),
+    scenario=scenario,
+    metrics=METRICS,
+    figures=_figures,
+    traces=TRACES,
+    trace_interval_s=TRACE_INTERVAL_S,
+)

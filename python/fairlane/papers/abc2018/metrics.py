@@ -1,0 +1,120 @@
+"""The numbers that the paper reports, from run records; units as in claims.toml (Mb/s, ms, packets, s)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fairlane.papers.paper import Record
+
+Values = Mapping[str, Any]
+
+FULL_RATE_BPS = 9.0e6
+STAYS_ABOVE_BPS = 8.5e6
+STAYS_S = 1.0
+
+
+def throughput(group: int) -> Callable[[Record, Values], float | None]:
+    """T_i: mean throughput of a user of group i in Mb/s."""
+    return lambda record, _: record["groups"][group]["throughput_bps"] / 1e6 if group < len(record["groups"]) else None
+
+
+def throughput_ratio(record: Record, _: Values) -> float | None:
+    """T_R = T_0/T_1; infinite if group 1 got nothing."""
+    if len(record["groups"]) < 2:
+        return None
+    above, below = (group["throughput_bps"] for group in record["groups"])
+    return above / below if below else math.inf
+
+
+def utilisation(record: Record, _: Values) -> float:
+    """Busy time of the bottleneck over the measured time."""
+    return float(_bottleneck(record)["utilisation"])
+
+
+def queue_mean(record: Record, _: Values) -> float:
+    """Time mean of the waiting packets of both classes."""
+    return float(_bottleneck(record)["queue"]["mean_packets"])
+
+
+def delay(traffic_class: str) -> Callable[[Record, Values], float | None]:
+    """Mean time in queue of a class in ms."""
+
+    def mean_ms(record: Record, _: Values) -> float | None:
+        means = [d["mean_s"] for d in _bottleneck(record)["delay"] if d["traffic_class"] == traffic_class]
+        return 1e3 * means[0] if means else None
+
+    return mean_ms
+
+
+def time_to_full_rate(record: Record, _: Values) -> float | None:
+    """Seconds from the flow's start until its metered rate reaches 9 Mb/s and stays above 8.5 Mb/s for 1 s.
+
+    A flow that never does counts with all the time in which it was seen.
+    """
+    if record["series"] is None:
+        return None
+    rate = rate_trace(record)
+    interval_s = record["series"]["interval_s"]
+    stay = round(STAYS_S / interval_s)
+    for index, value in enumerate(rate):
+        following = rate[index : index + stay + 1]
+        if value >= FULL_RATE_BPS / 1e6 and len(following) > stay and min(following) >= STAYS_ABOVE_BPS / 1e6:
+            return float((index + 1) * interval_s)
+    return float(len(rate) * interval_s)
+
+
+def drop_threshold(record: Record, values: Values) -> float | None:
+    """T_drop at time t_s after the flow's start, in packets: mean over the arrivals of the interval."""
+    if record["series"] is None or "t_s" not in values:
+        return None
+    trace = threshold_trace(record)
+    index = round(values["t_s"] / record["series"]["interval_s"]) - 1
+    return trace[index] if index < len(trace) else None
+
+
+def rate_trace(record: Record) -> list[float]:
+    """Metered rate of group 0 in Mb/s at the end of each interval, from the flow's start."""
+    return [rate / 1e6 for rate in record["series"]["groups"][0]["rate_bps"][_start(record) :]]
+
+
+def threshold_trace(record: Record) -> list[float]:
+    """Drop threshold of each interval from the flow's start; an interval without arrivals repeats the last one."""
+    trace: Sequence[float | None] = record["series"]["drop_threshold"][_start(record) :]
+    filled: list[float] = []
+    for value in trace:
+        if value is not None:
+            filled.append(value)
+        elif filled:
+            filled.append(filled[-1])
+    return filled
+
+
+def _start(record: Record) -> int:
+    """The interval in which group 0 delivers its first packet."""
+    delivered = record["series"]["groups"][0]["throughput_bps"]
+    return next(index for index, rate in enumerate(delivered) if rate > 0)
+
+
+def _bottleneck(record: Record) -> Mapping[str, Any]:
+    bottleneck: Mapping[str, Any] = next(link for link in record["links"] if link["name"] == "bottleneck")
+    return bottleneck
+
+
+METRICS: dict[str, Callable[[Record, Values], float | None]] = {
+    "T0": throughput(0),
+    "T1": throughput(1),
+    "T_R": throughput_ratio,
+    "utilisation": utilisation,
+    "queue_mean": queue_mean,
+    "delay_EF": delay("EF"),
+    "delay_BE": delay("BE"),
+    "time_to_full_rate": time_to_full_rate,
+    "drop_threshold": drop_threshold,
+}
+
+TRACES: dict[str, Callable[[Record], list[float]]] = {
+    "rate_mbps": rate_trace,
+    "drop_threshold": threshold_trace,
+}

@@ -1,0 +1,76 @@
+"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.papers.expressions import evaluate
+from fairlane.scenario import Scenario, poisson, tcp
+
+FOLDER = Path(__file__).parent
+
+START_WINDOW_S = 15
+TRACE_S = 60
+"""Experiments that follow one flow from its start see this much of it, whenever in the start window it begins."""
+TRACE_INTERVAL_S = 0.1
+
+KEYS = {
+    "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
+    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
+    "Da_ms": ("topology.access_delay", "{} ms"),
+    "Db_ms": ("topology.bottleneck_delay", "{} ms"),
+    "Qmax_pkts": ("queue.limit", "{} packets"),
+    "Qmin_pkts": ("queue.q_min", "{} packets"),
+    "Qbase_pkts": ("queue.q_base", "{} packets"),
+    "gamma_pkts": ("queue.gamma", "{} packets"),
+    "MAA_s": ("queue.averager_memory", "{} s"),
+    "MAM_s": ("marker.memory", "{} s"),
+    "a_BE": ("marker.accounting_be", None),
+    "a_EF": ("marker.accounting_ef", None),
+    "delta_BE": ("queue.be_offset", None),
+    "scheduler": ("queue.scheduler", None),
+    "warmup_s": ("run.warmup", "{} s"),
+    "measure_s": ("run.measure", "{} s"),
+}
+"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+
+
+def scenario(values: Mapping[str, Any]) -> Scenario:
+    """The scenario under ABC for the values of an experiment's parameters and variables."""
+    base = Scenario.from_toml(FOLDER / "base.toml")
+    for name, (key, text) in KEYS.items():
+        if name in values:
+            base = base.replace(key, values[name] if text is None else text.format(values[name]))
+    groups = base.to_dict()["groups"]
+    base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
+    return _from_start(base) if "rate_meter" in values or "t_s" in values else base
+
+
+def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """User group i."""
+    if values.get(f"source{i}") == "poisson":
+        source = poisson(f"{values[f'R{i}_mbps']} Mbit/s")
+    else:
+        source = tcp(flows=values.get("flows_per_user", values[f"f{i}"]))
+    reference = values["Rr_kbps"][i] if isinstance(values["Rr_kbps"], list) else values["Rr_kbps"]
+    if isinstance(reference, str):
+        reference = evaluate(reference, values)
+    return {
+        **base,
+        "users": values[f"u{i}"],
+        "traffic_class": values.get(f"class{i}", "BE"),
+        "reference_rate": f"{reference} kbit/s",
+        "sources": [source],
+    }
+
+
+def _from_start(base: Scenario) -> Scenario:
+    """Measures from time 0, in steps, until every flow has been seen for `TRACE_S`."""
+    return (
+        base.replace("run.warmup", "0 s")
+        .replace("run.measure", f"{START_WINDOW_S + TRACE_S} s")
+        .replace("probes.series_interval", f"{TRACE_INTERVAL_S} s")
+        .replace("probes.series_memory", "0.5 s")
+    )

@@ -1,0 +1,135 @@
+"""What figures of papers have in common: curves over a sweep with error bars, and marks of the paper's numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairlane.papers.claims import Claim, expectation, select
+from fairlane.papers.grid import Cell, Table
+from fairlane.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairlane.papers.paper import Experiment
+    from fairlane.papers.reproduce import Reproduction
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Axes to draw the figure of an experiment on.
+
+    Attributes:
+        axes: The axes.
+        table: What was measured.
+        experiment: What the paper says.
+    """
+
+    axes: Axes
+    table: Table
+    experiment: Experiment
+
+    def curves(
+        self,
+        x: str,
+        *metrics: str,
+        colour: str,
+        line: str,
+        names: Mapping[tuple[str, Any], str],
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> None:
+        """Draws metrics over variable `x` with error bars, one curve for each value of two other variables.
+
+        Args:
+            x: Variable of the sweep.
+            metrics: What to draw.
+            colour: Variable that the colour shows; `scheme` and `metric` are variables too.
+            line: Variable that line and marker show.
+            names: Words of the legend for (variable, value).
+            within: Points beyond it are left out.
+        """
+        grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}
+        low, high = within
+        cells = [cell for cell in self.table.cells(grid["scheme"], metrics) if low < cell.interval.mean < high]
+        for i, j in itertools.product(range(len(grid[colour])), range(len(grid[line]))):
+            of_curve = {colour: grid[colour][i], line: grid[line][j]}
+            curve = [cell for cell in cells if all(cell.at[key] == value for key, value in of_curve.items())]
+            means = [cell.interval for cell in curve]
+            self.axes.errorbar(
+                [cell.at[x] for cell in curve],
+                [mean.mean for mean in means],
+                yerr=[mean.slack for mean in means],
+                color=COLOURS[i % len(COLOURS)],
+                linestyle=LINES[j % len(LINES)],
+                marker=MARKERS[j % len(MARKERS)],
+                markerfacecolor="white" if j else None,
+                capsize=2,
+                label=", ".join(names[key, value] for key, value in of_curve.items()),
+            )
+        self._mark(x, metrics)
+
+    def _mark(self, x: str, metrics: Sequence[str]) -> None:
+        """Marks the numbers that claims give for the metrics, behind the curves; bounds as thin lines."""
+        styles: dict[bool, dict[str, Any]] = {
+            False: {"color": PAPER_GREY, "linewidth": 5, "solid_capstyle": "round", "markersize": 9, "label": "paper"},
+            True: {"color": "0.6", "linewidth": 1, "linestyle": ":", "markersize": 6, "label": "paper, bound"},
+        }
+        for claim in self.experiment.claims:
+            if claim["metric"] not in metrics or claim["kind"] in {"ordering", "ratio"}:
+                continue
+            style = styles[claim["kind"] in {"at_most", "at_least"} or claim.get("reduce") in {"max", "min"}]
+            for points, numbers in _marks(claim, self.table, x):
+                marker = "o" if len(points) == 1 else None
+                self.axes.plot(points, numbers, marker=marker, zorder=1, **style)
+                style["label"] = None  # one entry in the legend is enough
+
+
+def draw(reproduction: Reproduction, experiment: Experiment) -> Figure:
+    """The figure of an experiment, from stored results."""
+    count = reproduction.replications[experiment.id]
+    subtitle = f"mean of {count} replications, bars: 95% intervals" if count > 1 else "one run"
+    if reproduction.settings:
+        subtitle += "; " + ", ".join(f"{key} = {value}" for key, value in reproduction.settings.items())
+    title = f"{experiment.id}: {experiment.title}"
+    with figure(title, subtitle) as (drawn, axes):
+        canvas = Canvas(axes, reproduction.tables[experiment.id], experiment)
+        reproduction.paper.figures()[experiment.id](canvas)
+        legend(drawn, axes)
+    return drawn
+
+
+def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[float]]]:
+    """The lines of a claim: x values and numbers."""
+    if claim.get("reduce") == "argmax":
+        return []
+    cells = select(claim, {table.experiment: table})
+    cells.sort(key=lambda cell: table.grid[x].index(cell.at[x]))
+    if claim["kind"] == "trend":
+        ends = [(cells[0], claim.get("from")), (cells[-1], claim.get("to"))] if cells else []
+        return [([cell.at[x]], [number]) for cell, number in ends if number is not None]
+    curves: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        curves.setdefault(tuple(value for name, value in cell.at.items() if name != x), []).append(cell)
+    marks: list[tuple[list[float], list[float]]] = []
+    for curve in curves.values():
+        for numbers in _numbers(claim, curve, table):
+            mark = ([cell.at[x] for cell in curve], numbers)
+            if mark not in marks:
+                marks.append(mark)
+    return marks
+
+
+def _numbers(claim: Claim, curve: Sequence[Cell], table: Table) -> list[list[float]]:
+    """One number per cell of a curve, or two for a range."""
+    if claim["kind"] == "range":
+        return [[claim[end]] * len(curve) for end in ("min", "max") if end in claim]
+    return [[number for cell in curve if (number := expectation(claim, cell, table.parameters)) is not None]]
+
+
+Draw = Callable[[Canvas], None]
+"""Draws one figure."""

@@ -1,0 +1,262 @@
+"""The verb `reproduce`: runs the experiments of a paper, tests its claims, draws its figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _fairlane, papers
+from fairlane.errors import UserError
+from fairlane.files import write_aside
+from fairlane.papers.claims import Verdict, judge, references
+from fairlane.papers.grid import Point, Row, Table, matches
+from fairlane.papers.paper import Experiment, Paper
+from fairlane.runner import simulate
+from fairlane.store import Store, key
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction:
+    """Measured grids and verdicts of some experiments of one paper.
+
+    Attributes:
+        paper: The paper.
+        experiments: Those that were asked for.
+        tables: Measured grid by experiment id; those that claims refer to are there too, as far as they are needed.
+        verdicts: Of all claims of the experiments.
+        replications: Of each experiment.
+        settings: Scenario keys that differ from the paper's.
+        cpu_seconds: CPU time of the runs of each experiment, when they were simulated.
+    """
+
+    paper: Paper
+    experiments: Sequence[Experiment]
+    tables: Mapping[str, Table]
+    verdicts: Sequence[Verdict]
+    replications: Mapping[str, int]
+    settings: Mapping[str, Any]
+    cpu_seconds: Mapping[str, float]
+
+    def verdicts_of(self, experiment: Experiment) -> list[Verdict]:
+        """The verdicts of one experiment's claims."""
+        claims = {claim["id"] for claim in experiment.claims}
+        return [verdict for verdict in self.verdicts if verdict.claim in claims]
+
+    def frame(self, experiment: Experiment) -> pl.DataFrame:
+        """Measured points in long form: scheme, variables, metric, mean, half_width, n."""
+        import polars as pl
+
+        return pl.DataFrame(list(self._points(experiment)), infer_schema_length=None)
+
+    def document(self) -> dict[str, Any]:
+        """Everything as one table, ready for JSON."""
+        return {
+            "schema": 1,
+            "version": _fairlane.version(),
+            "paper": self.paper.key,
+            "settings": dict(self.settings),
+            "experiments": [
+                {
+                    "id": experiment.id,
+                    "title": experiment.title,
+                    "where": experiment.where,
+                    "replications": self.replications[experiment.id],
+                    "confidence": 0.95,
+                    "points": list(self._points(experiment)),
+                    "claims": [verdict.to_dict() for verdict in self.verdicts_of(experiment)],
+                }
+                for experiment in self.experiments
+            ],
+        }
+
+    def json(self) -> str:
+        """The document as JSON text."""
+        return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
+
+    def regressions(self) -> list[str]:
+        """One line for each claim that is not reproduced as expected, or of which nothing is expected."""
+        expected = self.paper.expected().claims
+        lines = []
+        for verdict in self.verdicts:
+            if verdict.claim not in expected:
+                lines.append(f"{verdict.claim}: {verdict.verdict}, no expected verdict")
+            elif expected[verdict.claim]["verdict"] == "reproduced" != verdict.verdict:
+                lines.append(f"{verdict.claim}: {verdict.verdict}, was reproduced: {verdict.measured}")
+        return lines
+
+    def write(self, folder: str | Path) -> None:
+        """Writes, for each experiment, its points (Parquet) and figure (PNG, SVG); and claims.json."""
+        from fairlane import frames, plots
+        from fairlane.papers.drawing import draw
+
+        folder = Path(folder)
+        for experiment in self.experiments:
+            name = experiment.id.removeprefix(f"{self.paper.key}.")
+            frames.write(self.frame(experiment), folder / f"{name}.parquet")
+            if experiment.kind == "figure":
+                plots.save(draw(self, experiment), folder / name)
+        write_aside(folder / "claims.json", self.json().encode() + b"\n")
+
+    def write_expected(self) -> None:
+        """Makes the verdicts and CPU times the expected ones, those of other experiments stay."""
+        import tomli_w
+
+        old = self.paper.expected()
+        claims = {**old.claims} | {
+            verdict.claim: {"verdict": verdict.verdict, "measured": verdict.measured, "worst": verdict.worst}
+            for verdict in self.verdicts
+        }
+        seconds = {**old.cpu_seconds, **{name: round(value, 1) for name, value in self.cpu_seconds.items()}}
+        known = self.paper.experiments
+        order = [claim["id"] for experiment in known.values() for claim in experiment.claims]
+        document = {
+            "cpu_seconds": {name: seconds[name] for name in known if name in seconds},
+            "claims": {claim: claims[claim] for claim in order if claim in claims},
+        }
+        head = (
+            f"# Verdicts that `fairlane reproduce {self.paper.key} --check` expects, and the CPU seconds of all runs.\n"
+            f"# Written by `fairlane reproduce {self.paper.key} --write-verdicts`.\n\n"
+        )
+        write_aside(self.paper.expected_file, (head + tomli_w.dumps(document)).encode())
+
+    def _points(self, experiment: Experiment) -> Iterator[dict[str, Any]]:
+        cells = self.tables[experiment.id].cells(experiment.schemes, experiment.metrics)
+        for cell in cells:
+            mean = cell.interval
+            finite = math.isfinite(mean.mean)
+            yield {
+                **cell.at,
+                "mean": mean.mean if finite else None,
+                "half_width": mean.half_width,
+                "n": mean.n,
+            }
+
+    def __repr__(self) -> str:
+        return f"<Reproduction of {', '.join(experiment.id for experiment in self.experiments)}>"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point of an experiment and its canonical scenario."""
+
+    experiment: Experiment
+    at: Point
+    scenario: str
+
+
+def reproduce(
+    *names: str,
+    replications: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> Reproduction:
+    """Runs what the store lacks for some experiments of a paper and tests their claims.
+
+    Args:
+        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
+        replications: Runs of each point, in place of the paper's number.
+        settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
+        threads: Simulator threads; all cores if None.
+        store: Folder of finished replications.
+        progress: Whether to report on stderr.
+
+    Raises:
+        UserError: An unknown name, names of several papers, or a store that cannot be written.
+        ScenarioError: A setting that no scenario takes.
+        Interrupted: Ctrl-C; what is finished is in the store.
+    """
+    paper, experiments = _select(names)
+    settings = settings or {}
+    counts = {experiment.id: replications or experiment.replications for experiment in paper.experiments.values()}
+    places = list(_places(paper, experiments, settings, counts))
+    unique: dict[str, str] = {}
+    for place in sorted(places, key=lambda place: counts[place.experiment.id]):
+        unique[key(place.scenario)] = place.scenario  # the one with most replications stays
+    where = Store(store)
+    where.check()
+    runs = simulate(list(unique.values()), where, keep=True, threads=threads, show_progress=progress, title=paper.key)
+    rows, seconds = _measure(paper, places, dict(zip(unique, runs, strict=True)), counts)
+    tables = {
+        name: Table(name, paper.experiments[name].grid, paper.experiments[name].parameters, of_experiment)
+        for name, of_experiment in rows.items()
+    }
+    verdicts = [judge(claim, tables) for experiment in experiments for claim in experiment.claims]
+    return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds)
+
+
+def _select(names: Sequence[str]) -> tuple[Paper, list[Experiment]]:
+    found = [papers.find(name) for name in names]
+    if len({paper.key for paper, _ in found}) != 1:
+        raise UserError(f"{' '.join(names) or 'nothing'}: name experiments of one paper")
+    chosen = {experiment.id for _, experiments in found for experiment in experiments}
+    paper = found[0][0]
+    return paper, [experiment for experiment in paper.experiments.values() if experiment.id in chosen]
+
+
+def _places(
+    paper: Paper, experiments: Sequence[Experiment], settings: Mapping[str, Any], counts: Mapping[str, int]
+) -> Iterator[_Place]:
+    """All points of the experiments, and those of others that their claims refer to."""
+    needed: dict[str, list[Mapping[str, Any]]] = {}
+    for experiment in experiments:
+        for claim in experiment.claims:
+            for other, fixed in references(claim):
+                needed.setdefault(other, []).append(fixed)
+    needed |= {experiment.id: [{}] for experiment in experiments}
+    for name, conditions in needed.items():
+        experiment = paper.experiments[name]
+        for at in experiment.points():
+            if any(matches(at, condition, experiment.grid) for condition in conditions):
+                yield _Place(experiment, at, _scenario(paper, experiment, at, settings, counts[name]))
+
+
+def _scenario(paper: Paper, experiment: Experiment, at: Point, settings: Mapping[str, Any], replications: int) -> str:
+    scenario = paper.scenario({**experiment.parameters, **at})
+    for name, value in {"name": experiment.id, "run.replications": replications, **settings}.items():
+        scenario = scenario.replace(name, value)
+    canonical = scenario.canonical()
+    own = json.loads(canonical)["queue"]["scheme"]
+    return canonical if own == at["scheme"] else _fairlane.with_queue(canonical, at["scheme"])
+
+
+def _measure(
+    paper: Paper, places: Sequence[_Place], runs: Mapping[str, Sequence[str]], counts: Mapping[str, int]
+) -> tuple[dict[str, list[Row]], dict[str, float]]:
+    """Rows and CPU seconds by experiment."""
+    rows: dict[str, dict[int, Row]] = {place.experiment.id: {} for place in places}
+    seconds = dict.fromkeys(rows, 0.0)
+    by_scenario: dict[str, list[int]] = {}
+    for index, place in enumerate(places):
+        by_scenario.setdefault(key(place.scenario), []).append(index)
+    for scenario, indices in by_scenario.items():
+        # Records are large: those of one scenario at a time.
+        records = [json.loads(run) for run in runs[scenario]]
+        counted: set[str] = set()
+        for index in indices:
+            place = places[index]
+            name = place.experiment.id
+            used = records[: counts[name]]
+            rows[name][index] = _row(paper, place, used)
+            if name not in counted:
+                counted.add(name)
+                seconds[name] += sum(record["performance"]["cpu_seconds"] for record in used)
+    return {name: [of_name[index] for index in sorted(of_name)] for name, of_name in rows.items()}, seconds
+
+
+def _row(paper: Paper, place: _Place, records: Sequence[Mapping[str, Any]]) -> Row:
+    values = {**place.experiment.parameters, **place.at}
+    samples = {name: tuple(metric(record, values) for record in records) for name, metric in paper.metrics.items()}
+    traces = {
+        name: tuple(tuple(trace(record)) for record in records if record["series"] is not None)
+        for name, trace in paper.traces.items()
+    }
+    return Row(place.at, samples, traces)

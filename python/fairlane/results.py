@@ -1,0 +1,126 @@
+"""Results of scenarios: one document, and frames with one row per run, user, link or sample.
+
+Rates are in bit/s, times in s, queues in packets or bytes of waiting packets.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _fairlane
+from fairlane.files import write_aside
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The replications of one scenario.
+
+    Attributes:
+        scenario_json: The canonical scenario.
+        runs_json: One run record per replication, in order.
+    """
+
+    scenario_json: str
+    runs_json: tuple[str, ...]
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The scenario with every default filled in."""
+        table: dict[str, Any] = json.loads(self.scenario_json)
+        return table
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """One record per replication."""
+        return [json.loads(run) for run in self.runs_json]
+
+    def json(self) -> str:
+        """The result document: scenario, summary with 95% intervals, performance, runs (`fairlane schema result`)."""
+        return _fairlane.summarise(self.scenario_json, list(self.runs_json))
+
+    def document(self) -> dict[str, Any]:
+        """The result document as a table."""
+        document: dict[str, Any] = json.loads(self.json())
+        return document
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Means over the replications with 95% intervals."""
+        summary: dict[str, Any] = self.document()["summary"]
+        return summary
+
+    def runs_frame(self) -> pl.DataFrame:
+        """One row per run: parameters, seed, replication, version, CPU time and every metric."""
+        from fairlane import frames
+
+        return frames.runs_frame([self])
+
+    def users_frame(self) -> pl.DataFrame:
+        """One row per run and user."""
+        from fairlane import frames
+
+        return frames.users_frame([self])
+
+    def links_frame(self) -> pl.DataFrame:
+        """One row per run and link."""
+        from fairlane import frames
+
+        return frames.links_frame([self])
+
+    def series_frame(self) -> pl.DataFrame:
+        """One row per run, instant and quantity; empty without `probes.series_interval`."""
+        from fairlane import frames
+
+        return frames.series_frame([self])
+
+    def write(self, folder: str | Path) -> None:
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
+        _write(Path(folder), self.json(), [self])
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.scenario['name']}: {len(self.runs_json)} runs>"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Results of one scenario under several queues.
+
+    Attributes:
+        results: Result by name of the queue's scheme.
+    """
+
+    results: dict[str, Result]
+
+    def json(self) -> str:
+        """One result document per queue."""
+        documents = ",".join(f"{json.dumps(queue)}:{result.json()}" for queue, result in self.results.items())
+        return f'{{"schema":1,"version":{json.dumps(_fairlane.version())},"results":{{{documents}}}}}'
+
+    def runs_frame(self) -> pl.DataFrame:
+        """The frames of the results below one another, told apart by the column `queue`."""
+        from fairlane import frames
+
+        return frames.runs_frame(list(self.results.values()))
+
+    def write(self, folder: str | Path) -> None:
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
+        _write(Path(folder), self.json(), list(self.results.values()))
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.results)}>"
+
+
+def _write(folder: Path, document: str, results: list[Result]) -> None:
+    from fairlane import frames, plots
+
+    for name, figure in plots.result_figures(results).items():
+        plots.save(figure, folder / name)
+    for name, frame in frames.all_frames(results).items():
+        frames.write(frame, folder / f"{name}.parquet")
+    write_aside(folder / "result.json", document.encode() + b"\n")

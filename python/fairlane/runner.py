@@ -1,0 +1,127 @@
+"""Runs replications in the simulator's threads, keeping what finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+
+from fairlane import _fairlane
+from fairlane.errors import Interrupted
+from fairlane.progress import progress
+from fairlane.store import Store
+
+KEEP_EVERY_S = 1.0
+WAIT_S = 0.1
+
+
+def replications(scenario: str) -> int:
+    """The number of replications that a canonical scenario asks for."""
+    return int(json.loads(scenario)["run"]["replications"])
+
+
+def simulate(
+    scenarios: Sequence[str],
+    store: Store,
+    *,
+    keep: bool,
+    threads: int | None = None,
+    show_progress: bool = False,
+    title: str = "simulating",
+) -> list[list[str]]:
+    """The runs (JSON) of every canonical scenario in order of replication, simulating only what the store lacks.
+
+    Args:
+        scenarios: Canonical scenarios; each says how many replications it needs.
+        store: Where finished runs are looked up and kept.
+        keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        threads: Simulator threads; all cores if None.
+        show_progress: Whether to report on stderr.
+        title: What the report calls the work.
+
+    Raises:
+        Interrupted: Ctrl-C; all that was finished is in the store.
+    """
+    work = _Work(scenarios, store)
+    jobs = work.missing()
+    if not jobs:
+        return work.runs()
+    batch = _fairlane.Batch([(scenarios[index], number) for index, number in jobs], threads or cores())
+    last_kept = time.monotonic()
+    try:
+        with progress(title, len(jobs), show=show_progress) as advance:
+            while batch.remaining:
+                if (done := batch.next(WAIT_S)) is None:
+                    continue
+                job, run = done
+                work.finish(*jobs[job], run)
+                advance()
+                if keep and time.monotonic() - last_kept >= KEEP_EVERY_S:
+                    work.save()
+                    last_kept = time.monotonic()
+    except KeyboardInterrupt:
+        batch.cancel()
+        raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
+    finally:
+        batch.cancel()
+    if keep:
+        work.save()
+    return work.runs()
+
+
+class _Work:
+    """What is done and what is missing of some scenarios."""
+
+    def __init__(self, scenarios: Sequence[str], store: Store) -> None:
+        self._scenarios = scenarios
+        self._store = store
+        self._wanted = [replications(scenario) for scenario in scenarios]
+        self._done = [store.load(scenario) for scenario in scenarios]
+        self._unsaved: dict[int, dict[int, str]] = {}
+
+    @property
+    def total(self) -> int:
+        return sum(self._wanted)
+
+    @property
+    def finished(self) -> int:
+        return self.total - len(self.missing())
+
+    def missing(self) -> list[tuple[int, int]]:
+        """(scenario, replication) of every run that is not there."""
+        return [
+            (index, number)
+            for index, wanted in enumerate(self._wanted)
+            for number in range(wanted)
+            if number not in self._done[index]
+        ]
+
+    def finish(self, index: int, number: int, run: str) -> None:
+        self._done[index][number] = run
+        self._unsaved.setdefault(index, {})[number] = run
+
+    def save(self) -> None:
+        while self._unsaved:
+            index, runs = next(iter(self._unsaved.items()))
+            self._store.add(self._scenarios[index], runs)
+            del self._unsaved[index]
+
+    def save_or_say_why(self) -> str:
+        if not self.finished:
+            return "finished, nothing to keep"
+        try:
+            self.save()
+        except OSError as error:
+            return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
+        return f"finished and kept in {self._store.folder}; the same command continues from there"
+
+    def runs(self) -> list[list[str]]:
+        return [
+            [done[number] for number in range(wanted)] for done, wanted in zip(self._done, self._wanted, strict=True)
+        ]
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,210 @@
+"""Scenarios: a TOML file, or the same thing built in Python.
+
+    from fairlane import Scenario, group, poisson, tcp
+
+    scenario = Scenario(
+        "poisson-against-tcp",
+        group("heavy", poisson("12 Mbit/s")),
+        group("light", tcp()),
+        queue="abc",
+        topology={"bottleneck_delay": "50 ms"},
+    )
+
+The words are those of the TOML file; `fairlane schema scenario` prints all of them. What is left out has its default.
+Nothing is checked here but that the values can be written down: names, units and ranges are checked by the simulator,
+whose message names the key.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from fairlane import _fairlane
+from fairlane.errors import ScenarioError, UserError
+
+Table: TypeAlias = dict[str, Any]
+
+
+def tcp(*, flows: int | None = None, transfer: str | None = None, **settings: Any) -> Table:
+    """TCP flows of one user.
+
+    Args:
+        flows: Number of flows.
+        transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
+        settings: Any key of the scenario's `tcp` table, for these flows only.
+    """
+    return _given(kind="tcp", flows=flows, transfer=transfer, **settings)
+
+
+def poisson(rate: str, *, packet_size: str | None = None) -> Table:
+    """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`."""
+    return _given(kind="poisson", rate=rate, packet_size=packet_size)
+
+
+def cbr(rate: str, *, packet_size: str | None = None) -> Table:
+    """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`."""
+    return _given(kind="cbr", rate=rate, packet_size=packet_size)
+
+
+def group(
+    name: str,
+    *sources: Table,
+    users: int | None = None,
+    traffic_class: Literal["BE", "EF"] | None = None,
+    reference_rate: str | None = None,
+    start_from: str | None = None,
+    start_until: str | None = None,
+    access_rate: str | None = None,
+    access_delay: str | None = None,
+    ingresses: int | None = None,
+) -> Table:
+    """Users that are alike; each of them has all `sources`.
+
+    Args:
+        name: Name of the group in the results.
+        sources: What a user sends: `tcp()`, `poisson()`, `cbr()`.
+        users: Number of users.
+        traffic_class: Best effort or expedited forwarding.
+        reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
+        start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
+        start_until: to here.
+        access_rate: Rate of the users' access links, in place of the topology's.
+        access_delay: Delay of the users' access links, in place of the topology's.
+        ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
+    """
+    return _given(
+        name=name,
+        users=users,
+        traffic_class=traffic_class,
+        reference_rate=reference_rate,
+        start_from=start_from,
+        start_until=start_until,
+        access_rate=access_rate,
+        access_delay=access_delay,
+        ingresses=ingresses,
+        sources=list(sources),
+    )
+
+
+class Scenario:
+    """A network, its traffic and what to measure."""
+
+    __slots__ = ("_table",)
+
+    def __init__(
+        self,
+        name: str,
+        *groups: Table,
+        queue: str | Table | None = None,
+        marker: str | Table | None = None,
+        topology: Table | None = None,
+        tcp: Table | None = None,
+        run: Table | None = None,
+        probes: Table | None = None,
+    ) -> None:
+        self._table = copy.deepcopy(
+            _given(
+                name=name,
+                run=run,
+                topology=topology,
+                queue={"scheme": queue} if isinstance(queue, str) else queue,
+                marker={"scheme": marker} if isinstance(marker, str) else marker,
+                tcp=tcp,
+                probes=probes,
+                groups=list(groups),
+            )
+        )
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
+        """The scenario of a table that has the structure of the TOML file."""
+        scenario = cls.__new__(cls)
+        scenario._table = copy.deepcopy(dict(table))
+        return scenario
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """Reads a TOML file.
+
+        Raises:
+            UserError: The file cannot be read or is not TOML; the message has line and column.
+        """
+        try:
+            return cls.from_dict(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}: not UTF-8 text at byte {error.start}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"{path}: {error}") from error
+
+    def to_dict(self) -> Table:
+        """A copy of the table as it was given, defaults not filled in."""
+        return copy.deepcopy(self._table)
+
+    def to_toml(self) -> str:
+        """The text of a TOML file with this scenario."""
+        import tomli_w
+
+        return tomli_w.dumps(self._table)
+
+    def canonical(self) -> str:
+        """Canonical JSON with every default filled in.
+
+        Raises:
+            ScenarioError: A key, value or unit is wrong.
+        """
+        for key, value in _leaves(self._table):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ScenarioError(f"{key}: {value} is not a finite number")
+            if value is not None and not isinstance(value, str | int | float):
+                raise ScenarioError(f"{key}: {value} is a {type(value).__name__}, which no key takes")
+        return _fairlane.canonical(json.dumps(self._table))
+
+    def replace(self, key: str, value: Any) -> Scenario:
+        """The same scenario with one key changed, as in `replace("tcp.delayed_ack", 1)` or `"groups[0].users"`.
+
+        Raises:
+            ScenarioError: The key leads through a value that is not a table or array.
+        """
+        changed = Scenario.from_dict(self._table)
+        *path, last = (int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", key.rstrip("]")))
+        place: Any = changed._table
+        try:
+            for part in path:
+                place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
+            place[last] = value
+        except (IndexError, TypeError, AttributeError):
+            raise ScenarioError(f"{key}: no such key") from None
+        return changed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self._table == other._table
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Scenario.from_dict({self._table!r})"
+
+
+def _given(**values: Any) -> Table:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is neither table nor array, with its key as the simulator's messages write it."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{key}[{index}]")
+    else:
+        yield key, value

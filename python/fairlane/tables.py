@@ -1,0 +1,231 @@
+"""Results as tables for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairlane.intervals import format_interval
+
+if TYPE_CHECKING:
+    from fairlane.catalogue import Parameter, Scheme, Topology
+    from fairlane.papers.grid import Cell
+    from fairlane.papers.paper import Experiment, Paper
+    from fairlane.papers.reproduce import Reproduction
+    from fairlane.results import Comparison, Result
+
+MIN_WIDTH = 100
+VERDICT_STYLES = {"reproduced": "green", "differs": "yellow", "not applicable": "dim"}
+
+
+def console() -> Console:
+    """Standard output; pipes and files get lines that are long enough for a table."""
+    out = Console(highlight=False, soft_wrap=False)
+    if not out.is_terminal:
+        out.width = max(out.width, 160)
+    return out
+
+
+def print_result(result: Result) -> None:
+    """Groups, links and ratios of one scenario."""
+    document = result.document()
+    out = console()
+    summary = document["summary"]
+    out.print(_headline(document["scenario"], summary["replications"]))
+    _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
+    out.print(_performance(document["performance"]))
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The same tables with a row for each queue."""
+    documents = {name: result.document() for name, result in comparison.results.items()}
+    first = next(iter(documents.values()))
+    out = console()
+    out.print(_headline(first["scenario"], first["summary"]["replications"]))
+    _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+
+
+def print_schemes(schemes: Sequence[Scheme]) -> None:
+    """One row per scheme."""
+    table = _table("scheme", "title", "kind", "state in the core", "marker", "source")
+    for scheme in schemes:
+        table.add_row(
+            scheme["name"],
+            scheme["title"],
+            scheme["kind"],
+            scheme["state"],
+            scheme["marker"],
+            scheme["source"],
+        )
+    console().print(table)
+
+
+def print_scheme(scheme: Scheme) -> None:
+    """A scheme with all parameters."""
+    out = console()
+    out.print(f"[bold]{scheme['name']}[/bold]: {scheme['title']}. {scheme['summary']}")
+    out.print(f"source: {scheme['source']}; state in the core: {scheme['state']}; marker: {scheme['marker']}")
+    out.print(_parameters({f"{parameter['table']}.{parameter['name']}": parameter for parameter in scheme["params"]}))
+
+
+def print_topologies(topologies: Sequence[Topology]) -> None:
+    """Every topology with its parameters."""
+    out = console()
+    for topology in topologies:
+        out.print(f"[bold]{topology['name']}[/bold]: {topology['summary']}")
+        out.print(Text(topology["picture"]))
+        out.print(_parameters({f"topology.{parameter['name']}": parameter for parameter in topology["params"]}))
+
+
+def print_papers(papers: Iterable[Paper], threads: int) -> None:
+    """What can be reproduced, with the time that it takes on so many threads."""
+    out = console()
+    for paper in papers:
+        seconds = paper.expected().cpu_seconds
+        out.print(f"[bold]{paper.key}[/bold]: {paper.title}")
+        table = _table("name", "what", "where", "runs", "claims", f"time on {threads} threads")
+        for experiment in paper.experiments.values():
+            runs = experiment.replications * sum(1 for _ in experiment.points())
+            time = f"{seconds[experiment.id] / threads:.0f} s" if experiment.id in seconds else "?"
+            claims = str(len(experiment.claims))
+            table.add_row(experiment.id, experiment.title, experiment.where, str(runs), claims, time)
+        out.print(table)
+
+
+def print_reproduction(reproduction: Reproduction) -> None:
+    """Measured points and claims of every experiment, and how many claims hold."""
+    out = console()
+    for experiment in reproduction.experiments:
+        count = reproduction.replications[experiment.id]
+        out.print(f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; n = {count})")
+        for metric in experiment.metrics[:2]:
+            cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
+            if cells:
+                out.print(_points(experiment, metric, cells))
+        out.print(_claims(reproduction, experiment))
+    counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
+    out.print(
+        f"{counts.total()} claims: {counts['reproduced']} reproduced, {counts['differs']} differ, "
+        f"{counts['not applicable']} not applicable"
+    )
+
+
+def _headline(scenario: dict[str, Any], replications: int) -> str:
+    run = scenario["run"]
+    return (
+        f"[bold]{scenario['name']}[/bold]: {replications} replications of {run['measure']} "
+        f"after {run['warmup']}, seed {run['seed']}; means ± half width of the 95% interval"
+    )
+
+
+def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None:
+    groups = _table("queue", "group", "users", "throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
+    shares = _table("queue", "throughput ratio", "Jain index")
+    links = _table("queue", "link", "utilisation (%)", "queue (packets)")
+    delays = _table("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)")
+    drops = _table("queue", "link", "reason", "drops (packets)", "share of arrivals (%)")
+    for queue, summary in summaries.items():
+        for group in summary["groups"]:
+            means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
+            groups.add_row(queue, group["name"], str(group["users"]), *means)
+        shares.add_row(queue, _mean(summary["throughput_ratio"]), _mean(summary["jain_index"]))
+        for link in summary["links"]:
+            name = link["name"]
+            links.add_row(queue, name, _mean(link["utilisation"], 100), _mean(link["queue_mean_packets"]))
+            for delay in link["delay"]:
+                means = (_mean(delay[key], 1e3) for key in ("mean_s", "p99_s"))
+                delays.add_row(queue, name, delay["traffic_class"], *means)
+            for drop in link["drops"]:
+                share = _mean(drop["share_of_arrivals"], 100)
+                drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
+    for table in (groups, shares, links, delays, drops):
+        out.print(table)
+
+
+def _performance(performance: dict[str, Any]) -> str:
+    delivered, seconds = performance["delivered_packets"], performance["cpu_seconds"]
+    speed = f" ({delivered / seconds / 1e6:.2f} million per CPU second)" if seconds else ""
+    memory = performance["peak_memory_bytes"] / 1e6
+    return f"{delivered} packets delivered in {seconds:.2f} CPU seconds{speed}, peak memory {memory:.0f} MB"
+
+
+def _parameters(parameters: Mapping[str, Parameter]) -> Table:
+    """Parameters by the key that they have in a scenario."""
+    table = _table("key", "symbol", "default", "written as", "range", "meaning", "source")
+    for key, parameter in parameters.items():
+        table.add_row(
+            key,
+            parameter["symbol"],
+            "" if parameter["default"] is None else str(parameter["default"]),
+            parameter["unit"],
+            _range(parameter),
+            parameter["doc"],
+            parameter["source"],
+        )
+    return table
+
+
+def _range(parameter: Parameter) -> str:
+    if parameter["choices"]:
+        return ", ".join(parameter["choices"])
+    low, high = parameter["min"], parameter["max"]
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"≥ {low}"
+    return f"≤ {high}" if low is None else f"{low} to {high}"
+
+
+def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Table:
+    """The last variable downwards, everything else sideways."""
+    *others, down = experiment.grid or ("scheme",)
+    columns: dict[tuple[Any, ...], str] = {}
+    for cell in cells:
+        values = {name: cell.at[name] for name in ("scheme", *others)}
+        columns.setdefault(tuple(values.values()), "\n".join(_value(*item) for item in values.items()))
+    table = _table(f"{metric}\n{down}", *columns.values())
+    for row in dict.fromkeys(cell.at[down] for cell in cells):
+        means = {
+            tuple(cell.at[name] for name in ("scheme", *others)): str(cell.interval)
+            for cell in cells
+            if cell.at[down] == row
+        }
+        table.add_row(str(row), *(means.get(column, "") for column in columns))
+    return table
+
+
+def _value(name: str, value: Any) -> str:
+    return str(value) if name == "scheme" else f"{name} {value}"
+
+
+def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
+    table = _table("claim", "paper", "measured", "verdict")
+    for verdict in reproduction.verdicts_of(experiment):
+        measured = verdict.measured + (f"\nworst at {verdict.worst}" if verdict.worst else "")
+        table.add_row(
+            f"{verdict.claim.removeprefix(experiment.id + '.')}: {verdict.statement}",
+            f"{verdict.paper}\n{verdict.where}",
+            measured,
+            Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict]),
+        )
+    return table
+
+
+def _mean(estimate: dict[str, Any] | None, factor: float = 1.0) -> str:
+    if estimate is None:
+        return ""
+    half_width = estimate["half_width"]
+    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    return table

@@ -1,0 +1,66 @@
+"""What the tests share: the command as a user calls it, and a scenario that takes milliseconds."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+FAIRLANE = Path(sys.executable).with_name("fairlane")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SHORT = """
+name = "short"
+
+[run]
+warmup = "1 s"
+measure = "1 s"
+replications = 3
+
+[queue]
+scheme = "abc"
+
+[[groups]]
+name = "heavy"
+start_until = "0.5 s"
+
+[[groups.sources]]
+kind = "tcp"
+flows = 5
+
+[[groups]]
+name = "light"
+users = 2
+start_until = "0.5 s"
+
+[[groups.sources]]
+kind = "poisson"
+rate = "4 Mbit/s"
+"""
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    """An empty working directory with short.toml."""
+    (tmp_path / "short.toml").write_text(SHORT)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(workdir: Path) -> Cli:
+    """Runs `fairlane` in the working directory."""
+
+    def run(*arguments: str | Path, timeout_s: float = 60) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [FAIRLANE, *arguments], cwd=workdir, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+
+    return run
+
+
+def files(folder: Path) -> Sequence[str]:
+    """Every file below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

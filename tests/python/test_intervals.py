@@ -1,0 +1,47 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlane.intervals import format_interval, format_number, interval
+
+
+def test_half_width_is_that_of_students_t() -> None:
+    # Mean 3, standard deviation sqrt(2.5), t(0.975; 4) = 2.776445: half width 2.776445 * sqrt(2.5 / 5).
+    estimate = interval([1, 2, 3, 4, 5])
+    assert estimate.mean == 3
+    assert estimate.half_width == pytest.approx(2.776445 * math.sqrt(0.5), rel=1e-6)
+    assert estimate.n == 5
+
+
+def test_one_sample_has_no_interval() -> None:
+    assert interval([2.0]).half_width is None
+    assert interval([2.0]).slack == 0
+
+
+def test_an_infinite_sample_makes_the_mean_infinite() -> None:
+    estimate = interval([1.0, math.inf])
+    assert estimate.mean == math.inf
+    assert estimate.half_width is None
+    assert str(estimate) == "∞"
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "text"),
+    [
+        (12.3456, 0.5678, "12.35 ± 0.57"),
+        (0.9612, 0.0045, "0.9612 ± 0.0045"),
+        (5385.2, 38.7, "5385 ± 39"),
+        (100.0, None, "100"),
+        (1.0, 0.0, "1"),
+        (0.0, None, "0"),
+    ],
+)
+def test_half_widths_are_printed_with_two_digits(mean: float, half_width: float | None, text: str) -> None:
+    assert format_interval(mean, half_width) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_printed_within_a_thousandth(value: float) -> None:
+    assert float(format_number(value)) == pytest.approx(value, rel=1e-3)
