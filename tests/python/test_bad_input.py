@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from conftest import Cli, files
 
 RUN = ["run", "short.toml"]

@@ -1,0 +1,53 @@
+//! Prints cost per delivered packet and memory per flow against the number of flows.
+//!
+//! `cargo run --release --example scale [scheme]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer of one
+//! bandwidth-delay product and one packet a flow, about five million packets over the bottleneck.
+
+use fairlane_sim::engine;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// Flows and rate of the bottleneck in Mbit/s.
+const POINTS: [(u32, u64); 6] =
+    [(32, 100), (100, 1_000), (1_000, 10_000), (10_000, 10_000), (30_000, 100_000), (100_000, 100_000)];
+
+fn scenario(scheme: &str, flows: u32, mbit: u64) -> Json {
+    let packets_per_second = mbit * 1_000_000 / 12_000;
+    let bdp = packets_per_second * 102 / 10_000;
+    let seconds = (5_000_000.0 / packets_per_second as f64).max(0.5);
+    json!({
+        "run": {"warmup": format!("{} s", seconds / 5.0), "measure": format!("{seconds} s")},
+        "topology": {
+            "bottleneck_rate": format!("{mbit} Mbit/s"), "bottleneck_delay": "5 ms",
+            "access_rate": format!("{mbit} Mbit/s"),
+        },
+        "queue": {"scheme": scheme, "limit": format!("{} packets", bdp + u64::from(flows))},
+        "groups": [{"users": flows, "start_until": format!("{} s", seconds / 10.0), "sources": [{"kind": "tcp"}]}],
+    })
+}
+
+/// High-water mark of resident memory in bytes, 0 where the system does not tell.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
+}
+
+fn main() {
+    let scheme = std::env::args().nth(1).unwrap_or_else(|| "droptail".into());
+    println!("{:>8} {:>12} {:>12} {:>10} {:>14} {:>12}", "flows", "M packets/s", "ns/packet", "events", "utilisation", "peak MB");
+    for (flows, mbit) in POINTS {
+        let scenario = Scenario::read(&scenario(&scheme, flows, mbit)).expect("the scenario is sound");
+        let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let cost = record.performance;
+        println!(
+            "{flows:>8} {:>12.2} {:>12.0} {:>10.2} {:>14.4} {:>12.1}",
+            cost.delivered_packets as f64 / cost.cpu_seconds / 1e6,
+            cost.cpu_seconds * 1e9 / cost.delivered_packets as f64,
+            cost.events as f64 / cost.delivered_packets as f64,
+            record.links[0].utilisation,
+            peak_memory() as f64 / 1e6,
+        );
+    }
+}

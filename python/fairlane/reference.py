@@ -1,0 +1,247 @@
+"""Generated tables of the documentation: `python -m fairlane.reference [--check] docs`.
+
+A Markdown file marks the place of a table:
+
+    <!-- generated:params abc -->
+    <!-- end -->
+
+What stands between the two lines is written anew from the declarations that the simulator itself parses with.
+`--check` changes nothing and exits with 1 if a file is stale. The marks:
+
+    schemes               the catalogue of schemes
+    params SCHEME         every parameter of a scheme
+    shared                the parameters that all schemes have
+    topology NAME         the parameters of a topology
+    scenario KEY          the keys of a table of the scenario, such as `run` or `groups.sources.tcp`
+    result                every record of the result document
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairlane.catalogue import Parameter, schema, schemes, topologies
+from fairlane.frames import unit_of
+
+_BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
+_MARK = "<!-- generated:"
+
+
+class MarkError(Exception):
+    """A mark that stands for no table; the message names file and mark."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fairlane.reference", description="Write the generated tables.")
+    parser.add_argument("docs", type=Path, help="folder with Markdown files")
+    parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
+    options = parser.parse_args(arguments)
+    if not options.docs.is_dir():
+        sys.stderr.write(f"error: {options.docs}: no such folder\n")
+        return 2
+    try:
+        stale = {file: text for file, text in rewritten(options.docs) if text != file.read_text(encoding="utf-8")}
+    except MarkError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    for file, text in stale.items():
+        if options.check:
+            sys.stderr.write(f"{file}: stale, run: python -m fairlane.reference {options.docs}\n")
+        else:
+            file.write_text(text, encoding="utf-8")
+    return 1 if options.check and stale else 0
+
+
+def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
+    """Every Markdown file below `docs` with the text that it should have.
+
+    Raises:
+        MarkError: A mark that stands for no table, or has no end.
+    """
+    for file in sorted(docs.rglob("*.md")):
+        try:
+            yield file, rewrite(file.read_text(encoding="utf-8"))
+        except MarkError as error:
+            raise MarkError(f"{file}: {error}") from None
+
+
+def rewrite(text: str) -> str:
+    """The text with every generated block written anew.
+
+    Raises:
+        MarkError: A mark that stands for no table, or has no end.
+    """
+    blocks = _BLOCK.findall(text)
+    marks = sum(line.startswith(_MARK) for line in text.splitlines())
+    if marks != len(blocks):
+        raise MarkError("a generated block has no <!-- end --> line")
+    return _BLOCK.sub(lambda block: f"{_MARK}{block[1]} -->\n{generate(block[1]).rstrip()}\n\n<!-- end -->", text)
+
+
+def generate(mark: str) -> str:
+    """The Markdown that a mark such as `params abc` stands for.
+
+    Raises:
+        MarkError: There is no such table.
+    """
+    match mark.split():
+        case ["schemes"]:
+            return _schemes()
+        case ["params", name] if name in {scheme["name"] for scheme in schemes()}:
+            return _params(name)
+        case ["shared"]:
+            return _parameters(param for param in schemes()[0]["params"] if param["shared"])
+        case ["topology", name] if name in {topology["name"] for topology in topologies()}:
+            (topology,) = (topology for topology in topologies() if topology["name"] == name)
+            return _parameters(topology["params"])
+        case ["scenario", key]:
+            return _scenario(key)
+        case ["result"]:
+            return _result()
+    raise MarkError(f"generated:{mark}: there is no such table")
+
+
+def _schemes() -> str:
+    rows = [
+        [f"`{scheme['name']}`", scheme["title"], scheme["summary"], scheme["state"], f"`{scheme['marker']}`"]
+        for scheme in schemes()
+    ]
+    return _table(["name", "title", "what it does", "state", "marker"], rows)
+
+
+def _params(name: str) -> str:
+    (scheme,) = schemes(name)
+    rows = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"]]
+    return _table(["table", *_PARAMETER], rows)
+
+
+_PARAMETER = ["key", "symbol", "default", "allowed", "meaning", "source"]
+
+
+def _parameters(params: Iterable[Parameter]) -> str:
+    return _table(_PARAMETER, [_parameter(param) for param in params])
+
+
+def _parameter(param: Parameter) -> list[str]:
+    return [
+        f"`{param['name']}`",
+        _code(param["symbol"]),
+        "none" if param["default"] is None else _code(param["default"]),
+        _allowed(param["type"], param["choices"], param["min"], param["max"]),
+        param["doc"],
+        param["source"],
+    ]
+
+
+def _allowed(kind: str, choices: Sequence[str] | None, low: Any, high: Any) -> str:
+    """The values that a key takes."""
+    if choices is not None:
+        return ", ".join(_code(choice) for choice in choices)
+    if kind in {"flag", "boolean"}:
+        return "`true`, `false`"
+    return kind if low is None else f"{kind}, {_code(low)} to {_code(high)}"
+
+
+def _scenario(key: str) -> str:
+    """The keys of a table of the scenario, from the JSON Schema."""
+    whole = schema("scenario")
+    table = whole
+    for part in key.split("."):
+        table = _step(table, part, key)
+    properties = table["properties"]
+    if key.endswith("sources.tcp"):  # it takes every key of [tcp] as well
+        properties = {name: value for name, value in properties.items() if not _is_tcp(name, whole)}
+    names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
+    rows = [_key(name, properties[name], name in table["required"]) for name in names]
+    return _table(["key", "default", "allowed", "meaning"], rows)
+
+
+_FIRST = {"name", "scheme", "kind", "profile"}
+
+
+def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
+    """From a table, or an array of tables, to the table at a key, or to the alternative of that scheme or kind."""
+    table = table.get("items", table)
+    inner: dict[str, Any] | None = table.get("properties", {}).get(part)
+    if inner is not None:
+        return inner.get("items", inner) if "properties" in inner.get("items", inner) else inner
+    for alternative in table.get("oneOf", table.get("anyOf", [])):
+        for name in ("kind", "scheme"):
+            which = alternative["properties"].get(name, {})
+            if part == which.get("const") or part in which.get("enum", []):
+                return dict(alternative)
+    raise MarkError(f"generated:scenario {key}: the scenario has no {part}")
+
+
+def _is_tcp(name: str, whole: Mapping[str, Any]) -> bool:
+    return name in whole["properties"]["tcp"]["properties"]
+
+
+def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
+    default = "required" if required else _code(value["default"]) if "default" in value else "none"
+    return [f"`{name}`", default, _schema_allowed(value), value.get("description", "")]
+
+
+def _schema_allowed(value: Mapping[str, Any]) -> str:
+    if "const" in value:
+        return _code(value["const"])
+    if "type" not in value:
+        return _allowed("", value.get("enum"), None, None)
+    if "examples" in value:
+        return f"such as {_code(value['examples'][0])}"
+    kind = {"string": "text", "array": "array of tables", "integer": "count"}.get(value["type"], value["type"])
+    return _allowed(kind, None, value.get("minimum"), value.get("maximum"))
+
+
+def _result() -> str:
+    """Every record of the result document, a heading and a table each."""
+    whole = schema("result")
+    records = {whole["title"]: whole, **whole["$defs"]}
+    return "".join(f"\n### {name}\n\n{record['description']}\n{_record(record)}" for name, record in records.items())
+
+
+def _record(record: Mapping[str, Any]) -> str:
+    rows = [
+        [f"`{name}`", _type(value), unit_of(f"_{name}") or "", value.get("description", "")]
+        for name, value in record["properties"].items()
+    ]
+    return _table(["field", "type", "unit", "meaning"], rows)
+
+
+def _type(value: Mapping[str, Any]) -> str:
+    """The type of a field in words, records as links."""
+    if "$ref" in value:
+        name = value["$ref"].rsplit("/", 1)[-1]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in value:
+        return " or ".join(_type(alternative) for alternative in value["anyOf"])
+    kinds = value.get("type", "object")
+    words = [
+        f"array of {_type(value['items'])}" if kind == "array" else {"string": "text"}.get(kind, kind)
+        for kind in ([kinds] if isinstance(kinds, str) else kinds)
+    ]
+    return " or ".join(words)
+
+
+def _code(value: Any) -> str:
+    """A value as a person writes it in TOML, without the quotes of a text; nothing for an empty text."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"`{text}`" if text else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table between empty lines."""
+    lines = [head, ["---"] * len(head), *rows]
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines]
+    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+from fairlane import reference
+from fairlane.catalogue import schema, schemes
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_generated_tables_of_the_docs_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reference.main(["--check", str(DOCS)]) == 0, capsys.readouterr().err
+
+
+def test_every_scheme_has_a_chapter_with_its_parameters() -> None:
+    for scheme in schemes():
+        chapter = DOCS / "schemes" / f"{scheme['name']}.md"
+        assert f"<!-- generated:params {scheme['name']} -->" in chapter.read_text(encoding="utf-8")
+
+
+def test_links_between_the_docs_lead_to_files() -> None:
+    for file in DOCS.rglob("*.md"):
+        for target in reference_targets(file.read_text(encoding="utf-8")):
+            assert (file.parent / target).exists(), f"{file}: {target}"
+
+
+def reference_targets(text: str) -> list[str]:
+    """Relative targets of Markdown links, without their anchors."""
+    parts = [part.split(")")[0].split("#")[0] for part in text.split("](")[1:]]
+    return [part for part in parts if part and "://" not in part]
+
+
+def test_check_names_the_stale_file_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "deeper" / "page.md"
+    file.parent.mkdir()
+    stale = "# Page\n\n<!-- generated:params abc -->\nold\n<!-- end -->\n"
+    file.write_text(stale)
+    assert reference.main(["--check", str(tmp_path)]) == 1
+    assert str(file) in capsys.readouterr().err
+    assert file.read_text() == stale
+    assert reference.main([str(tmp_path)]) == 0
+    assert "`q_base`" in file.read_text()
+    assert reference.main(["--check", str(tmp_path)]) == 0
+
+
+def test_text_outside_the_marks_stays() -> None:
+    text = "before `<!-- generated:x -->`\n<!-- generated:shared -->\n<!-- end -->\nafter\n"
+    written = reference.rewrite(text)
+    assert written.startswith("before `<!-- generated:x -->`\n<!-- generated:shared -->\n\n| key |")
+    assert written.endswith("|\n\n<!-- end -->\nafter\n")
+    assert reference.rewrite(written) == written
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "nothing", "params red", "topology ring", "scenario run.sources", "scenario groups.sources.quic"]
+)
+def test_unknown_marks_are_refused_with_the_file(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.md").write_text(f"<!-- generated:{mark} -->\n<!-- end -->\n")
+    assert reference.main([str(tmp_path)]) == 2
+    assert "page.md" in capsys.readouterr().err
+
+
+def test_a_block_without_end_is_refused() -> None:
+    with pytest.raises(reference.MarkError):
+        reference.rewrite("<!-- generated:shared -->\n\n<!-- generated:shared -->\n<!-- end -->\n")
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reference.main([str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_every_key_of_the_schema_is_in_a_table() -> None:
+    tables = schema("scenario")["properties"]
+    for name in ("run", "topology", "tcp", "probes"):
+        generated = reference.generate(f"scenario {name}")
+        assert all(f"| `{key}` |" in generated for key in tables[name]["properties"])
+    assert "| `flows` |" in reference.generate("scenario groups.sources.tcp")
+    assert "| `rate` | required |" in reference.generate("scenario groups.sources.cbr")
+
+
+def test_every_record_of_the_result_has_a_table() -> None:
+    generated = reference.generate("result")
+    for name in schema("result")["$defs"]:
+        assert f"### {name}\n" in generated

@@ -1,0 +1,105 @@
+import json
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+
+import fairlane
+from fairlane import Comparison, Result, Scenario
+
+SERIES = {"probes.series_interval": "0.25 s"}
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    from conftest import SHORT
+
+    path = tmp_path_factory.mktemp("scenario") / "short.toml"
+    path.write_text(SHORT)
+    return Scenario.from_toml(path).replace("probes.series_interval", "0.25 s")
+
+
+@pytest.fixture(scope="module")
+def result(scenario: Scenario) -> Result:
+    return fairlane.run(scenario)
+
+
+@pytest.fixture(scope="module")
+def comparison(scenario: Scenario) -> Comparison:
+    return fairlane.compare(scenario, ["droptail", "abc"])
+
+
+def test_the_document_follows_its_schema(result: Result) -> None:
+    validator = jsonschema.Draft202012Validator(fairlane.schema("result"))
+    validator.check_schema(fairlane.schema("result"))
+    validator.validate(result.document())
+
+
+def test_runs_frame_has_a_row_per_run_with_parameters_and_metrics(result: Result) -> None:
+    frame = result.runs_frame()
+    assert frame["replication"].to_list() == [0, 1, 2]
+    assert set(frame["version"]) == {fairlane.__version__}
+    assert set(frame["scenario.queue.q_min"]) == {"12 packets"}
+    assert frame["throughput_bps.heavy"].to_list() == [run["groups"][0]["throughput_bps"] for run in result.runs]
+    assert frame["queue_mean_packets.bottleneck"].null_count() == 0
+    assert frame["cpu_seconds"].min() >= 0
+
+
+def test_users_frame_has_a_row_per_user(result: Result) -> None:
+    frame = result.users_frame()
+    assert frame.height == 3 * 3
+    assert frame.filter(pl.col("group") == "light")["user"].to_list() == [0, 1] * 3
+
+
+def test_links_frame_has_a_row_per_link(result: Result) -> None:
+    frame = result.links_frame()
+    assert frame.filter(pl.col("link") == "bottleneck").height == 3
+    assert {"utilisation", "delay_mean_s.BE", "dropped_packets.aqm", "dropped_packets.overlimit"} <= set(frame.columns)
+
+
+def test_series_frame_is_long(result: Result) -> None:
+    frame = result.series_frame()
+    assert frame["time_s"].unique().sort().to_list() == [1.25, 1.5, 1.75, 2.0]
+    assert set(frame["quantity"]) == {"throughput_bps", "rate_bps", "queue_packets", "drop_threshold"}
+    assert set(frame["subject"]) == {"heavy", "light", "bottleneck"}
+
+
+def test_a_result_without_series_has_an_empty_frame(workdir: Path) -> None:
+    assert fairlane.run(workdir / "short.toml", replications=1).series_frame().height == 0
+
+
+def test_written_files_have_schema_version_and_units(result: Result, tmp_path: Path) -> None:
+    result.write(tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text())["summary"]["replications"] == 3
+    metadata = pl.read_parquet_metadata(tmp_path / "users.parquet")
+    assert metadata["fairlane.schema"] == "1"
+    assert metadata["fairlane.version"] == fairlane.__version__
+    assert json.loads(metadata["fairlane.units"]) == {"throughput_bps": "bit/s", "goodput_bps": "bit/s"}
+    units = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")["fairlane.units"])
+    assert units["delay_mean_s.bottleneck"] == "s" if "delay_mean_s.bottleneck" in units else True
+    assert units["queue_mean_packets.bottleneck"] == "packets"
+    for name in ("throughput", "queue", "rate-over-time", "queue-over-time"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / f"{name}.svg").read_text()
+
+
+def test_writing_again_gives_the_same_figures(result: Result, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        result.write(tmp_path / folder)
+    for suffix in ("png", "svg"):
+        a, b = ((tmp_path / folder / f"queue.{suffix}").read_bytes() for folder in ("a", "b"))
+        assert a == b
+
+
+def test_a_comparison_has_one_result_per_queue(comparison: Comparison, result: Result, tmp_path: Path) -> None:
+    document = json.loads(comparison.json())
+    assert list(document["results"]) == ["droptail", "abc"]
+    abc = comparison.results["abc"]
+    assert [run["groups"] for run in abc.runs] == [run["groups"] for run in result.runs]
+    droptail = comparison.results["droptail"].scenario
+    assert droptail["marker"]["scheme"] == "none"
+    assert droptail["queue"]["limit"] == abc.scenario["queue"]["limit"]
+    comparison.write(tmp_path)
+    frame = pl.read_parquet(tmp_path / "runs.parquet")
+    assert frame.group_by("queue", maintain_order=True).len().rows() == [("droptail", 3), ("abc", 3)]
