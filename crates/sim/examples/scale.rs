@@ -36,7 +36,10 @@ fn peak_memory() -> u64 {
 
 fn main() {
     let scheme = std::env::args().nth(1).unwrap_or_else(|| "droptail".into());
-    println!("{:>8} {:>12} {:>12} {:>10} {:>14} {:>12}", "flows", "M packets/s", "ns/packet", "events", "utilisation", "peak MB");
+    println!(
+        "{:>8} {:>12} {:>12} {:>10} {:>14} {:>12}",
+        "flows", "M packets/s", "ns/packet", "events", "utilisation", "peak MB"
+    );
     for (flows, mbit) in POINTS {
         let scenario = Scenario::read(&scenario(&scheme, flows, mbit)).expect("the scenario is sound");
         let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");

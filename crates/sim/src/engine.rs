@@ -1,7 +1,7 @@
 //! The event loop.
 //!
 //! Each entity has at most one entry in the [`EventSet`]. They are numbered: the control entry first, then links,
-//! ways back, sources, flows; that is also the order of events at equal times. See docs/engine.md for the cost model.
+//! access links, ways back, sources, flows; that is also the order of events at equal times. See docs/engine.md for the cost model.
 
 use crate::event::EventSet;
 use crate::network::{BOTTLENECK, Hop, Network, TcpFlow};
@@ -45,6 +45,7 @@ fn cpu_seconds() -> f64 {
 /// First entity of each kind; the control entry is entity 0.
 #[derive(Clone, Copy, Debug)]
 struct Numbering {
+    access: u32,
     returns: u32,
     sources: u32,
     flows: u32,
@@ -65,7 +66,8 @@ struct Engine {
 impl Engine {
     fn new(scenario: &Scenario, replication: u32) -> Self {
         let network = Network::new(scenario, replication);
-        let returns = FIRST_LINK + network.links.len() as u32;
+        let access = FIRST_LINK + network.links.len() as u32;
+        let returns = access + network.access.len() as u32;
         let sources = returns + network.returns.len() as u32;
         let flows = sources + network.sources.len() as u32;
         let mut events = EventSet::new(flows as usize + network.flows.len());
@@ -79,7 +81,7 @@ impl Engine {
         Self {
             network,
             events,
-            number: Numbering { returns, sources, flows },
+            number: Numbering { access, returns, sources, flows },
             warmup: scenario.run.warmup,
             end: scenario.run.end(),
             handled: 0,
@@ -106,16 +108,17 @@ impl Engine {
 
     #[inline]
     fn handle(&mut self, entity: u32, now: Time) {
-        if entity >= self.number.flows {
-            self.on_timer(entity - self.number.flows, now);
-        } else if entity >= self.number.sources {
-            self.on_source(entity - self.number.sources, now);
-        } else if entity >= self.number.returns {
-            self.on_ack(entity - self.number.returns, now);
-        } else if entity >= FIRST_LINK {
-            self.on_arrival(entity - FIRST_LINK, now);
+        let number = self.number;
+        if entity < number.access {
+            if entity == CONTROL { self.on_measurement_start(now) } else { self.on_arrival(entity - FIRST_LINK, now) }
+        } else if entity < number.returns {
+            self.on_access(entity - number.access, now);
+        } else if entity < number.sources {
+            self.on_ack(entity - number.returns, now);
+        } else if entity < number.flows {
+            self.on_source(entity - number.sources, now);
         } else {
-            self.on_measurement_start(now);
+            self.on_timer(entity - number.flows, now);
         }
     }
 
@@ -125,6 +128,14 @@ impl Engine {
         self.events.set(CONTROL, Time::NEVER);
         self.network.links.iter_mut().for_each(|link| link.restart_probe(now));
         self.network.users.iter_mut().for_each(|user| user.goodput_bytes = 0);
+    }
+
+    /// A packet reaches the edge node.
+    fn on_access(&mut self, user: u32, now: Time) {
+        let access = &mut self.network.access[user as usize];
+        let packet = access.arrive();
+        self.events.set(self.number.access + user, access.next_arrival());
+        self.forward(packet, now);
     }
 
     /// A packet reaches the far end of a link.
@@ -220,8 +231,8 @@ impl Engine {
     fn transmit(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
-        let link = self.network.hops[flow.template.hop as usize].link;
-        let access = &mut self.network.links[link as usize];
+        let user = flow.template.user;
+        let access = &mut self.network.access[user as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
                 seq: segment.seq,
@@ -233,7 +244,7 @@ impl Engine {
             };
             access.enqueue(packet, now);
         }
-        self.events.set_earlier(FIRST_LINK + link, access.next_arrival());
+        self.events.set_earlier(self.number.access + user, access.next_arrival());
         self.events.set_earlier(self.number.flows + index, flow.sender.timer().min(flow.receiver.timer()));
     }
 
@@ -241,6 +252,8 @@ impl Engine {
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
-        self.forward(packet, now);
+        let access = &mut self.network.access[packet.user as usize];
+        access.enqueue(packet, now);
+        self.events.set_earlier(self.number.access + packet.user, access.next_arrival());
     }
 }

@@ -3,6 +3,7 @@
 //! A [`scenario::Scenario`] says everything about a run; [`engine::run`] runs one replication of it and gives a
 //! [`result::RunRecord`]; [`batch::Batch`] runs many in parallel; [`summary::summarise`] joins them.
 
+pub mod access;
 pub mod batch;
 pub mod engine;
 pub mod event;

@@ -1,5 +1,6 @@
 //! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
+use crate::access::AccessLink;
 use crate::link::Link;
 use crate::packet::SimPacket;
 use crate::probe::{PortProbe, Series};
@@ -8,14 +9,13 @@ use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
 use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
 use fairlane_schemes::abc::split_reference_rate;
-use fairlane_schemes::buffer::BufferParams;
 use fairlane_schemes::marker::AnyMarker;
 use fairlane_schemes::packet::{Ecn, TrafficClass};
 use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{QueueConfig, Scheme};
 use fairlane_schemes::units::Time;
 
-/// Where a packet goes next. A route is a run of hops that ends with [`Hop::DELIVER`].
+/// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
+/// [`Hop::DELIVER`].
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// The link to enter, or [`Hop::DELIVER`].
@@ -64,8 +64,10 @@ pub struct TcpFlow {
 /// Everything that moves.
 #[derive(Debug)]
 pub struct Network {
-    /// Links; the bottleneck is the first.
+    /// Links between nodes; the bottleneck is the first.
     pub links: Vec<Link>,
+    /// Access links, one for each user.
+    pub access: Vec<AccessLink>,
     /// All routes, one after another.
     pub hops: Vec<Hop>,
     /// Markers of the edge.
@@ -96,6 +98,7 @@ impl Network {
             replication: u64::from(replication),
             network: Self {
                 links: Vec::new(),
+                access: Vec::new(),
                 hops: Vec::new(),
                 markers: Vec::new(),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
@@ -200,11 +203,7 @@ impl Builder<'_> {
         let links = &self.scenario.topology.links;
         let rate = group.params.access_rate.unwrap_or(links.access_rate);
         let delay = group.params.access_delay.unwrap_or(links.access_delay);
-        let access = self.network.links.len();
-        let buffer = BufferParams { limit: links.access_limit, ..Default::default() };
-        let queue = QueueConfig::of(Scheme::DropTail, buffer);
-        let rng = self.stream("queue", access);
-        self.network.links.push(Link::new(&queue, rate, &[], delay, rng));
+        self.network.access.push(AccessLink::new(rate, delay, links.access_limit));
         self.network.returns.add(rate, delay);
 
         let shares = vec![1.0; group.params.ingresses as usize];
@@ -213,7 +212,6 @@ impl Builder<'_> {
             let marker = self.network.markers.len() as u32;
             self.network.markers.push(self.scenario.marker.build(part, Time::ZERO));
             let first = self.network.hops.len() as u32;
-            self.network.hops.push(Hop { link: access as u32, marker: Hop::NO_MARKER });
             self.network.hops.push(Hop { link: BOTTLENECK, marker });
             self.network.hops.push(Hop::END);
             first
