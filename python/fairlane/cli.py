@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -19,7 +19,7 @@ import click
 import fairlane
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, ScenarioError, UserError
-from fairlane.files import staged
+from fairlane.files import check_writable
 from fairlane.scenario import Scenario
 
 EXIT_CHECK_FAILED = 1
@@ -116,7 +116,9 @@ def run(
     as_json: bool,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
-    with _output(out) as folder, _named(file):
+    if out:
+        check_writable(out, "--out")
+    with _named(file):
         result = fairlane.run(
             _scenario(file, settings),
             replications=replications,
@@ -125,8 +127,8 @@ def run(
             store=store,
             progress=True,
         )
-        if folder:
-            result.write(folder)
+    if out:
+        result.write(out)
     if as_json:
         click.echo(result.json())
     else:
@@ -150,7 +152,9 @@ def compare(
     queues: str,
 ) -> None:
     """Simulate a scenario under several queues."""
-    with _output(out) as folder, _named(file):
+    if out:
+        check_writable(out, "--out")
+    with _named(file):
         comparison = fairlane.compare(
             _scenario(file, settings),
             [name.strip() for name in queues.split(",")],
@@ -160,8 +164,8 @@ def compare(
             store=store,
             progress=True,
         )
-        if folder:
-            comparison.write(folder)
+    if out:
+        comparison.write(out)
     if as_json:
         click.echo(comparison.json())
     else:
@@ -199,7 +203,9 @@ def reproduce(
     if not names:
         _list_papers(as_json)
         return
-    with _output(out or Path("results") / names[0].split(".")[0]) as folder, _named("--set"):
+    out = out or Path("results") / names[0].split(".")[0]
+    check_writable(out, "--out")
+    with _named("--set"):
         reproduction = fairlane.reproduce(
             *names,
             replications=replications,
@@ -208,8 +214,7 @@ def reproduce(
             store=store,
             progress=True,
         )
-        if folder:
-            reproduction.write(folder)
+    reproduction.write(out)
     if as_json:
         click.echo(reproduction.json())
     else:
@@ -275,13 +280,6 @@ def _list_papers(as_json: bool) -> None:
     from fairlane.tables import print_papers
 
     print_papers(papers().values(), cores())
-
-
-@contextmanager
-def _output(folder: Path | None) -> Iterator[Path | None]:
-    """Where to write, moved to `folder` when all is written; None if nothing shall be written."""
-    with staged(folder, "--out") if folder else nullcontext() as stage:
-        yield stage
 
 
 @contextmanager

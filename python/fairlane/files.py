@@ -24,19 +24,15 @@ def write_aside(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def staged(folder: Path, option: str) -> Iterator[Path]:
+def staged(folder: Path) -> Iterator[Path]:
     """An empty folder to write into, whose files move to `folder` when the block ends without an error.
 
-    Opening it proves that `folder` can be written, before anything is simulated. On an error nothing is left.
-
-    Args:
-        folder: Where the files shall be; created with its parents if missing, other files in it stay.
-        option: What named the folder, for the message.
+    `folder` is created with its parents if missing; other files in it stay. On an error nothing is left.
 
     Raises:
         UserError: The folder cannot be written.
     """
-    stage = _stage(folder, option)
+    stage = _stage(folder)
     try:
         yield stage
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,16 +43,19 @@ def staged(folder: Path, option: str) -> Iterator[Path]:
 
 
 def check_writable(folder: Path, option: str) -> None:
-    """Raises a UserError unless files can be written into `folder`; leaves nothing behind."""
-    shutil.rmtree(_stage(folder, option))
+    """Raises a UserError that names `option` unless files can be written into `folder`; leaves nothing behind."""
+    try:
+        shutil.rmtree(_stage(folder))
+    except UserError as error:
+        raise UserError(f"{option}: {error}") from error
 
 
-def _stage(folder: Path, option: str) -> Path:
+def _stage(folder: Path) -> Path:
     """A new hidden folder in `folder`, or in its nearest ancestor that exists."""
     try:
         anchor = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         if not anchor.is_dir():
-            raise UserError(f"{option}: cannot write to {folder}: {anchor} is not a folder")
+            raise UserError(f"cannot write to {folder}: {anchor} is not a folder")
         return Path(tempfile.mkdtemp(dir=anchor, prefix=".fairlane-"))
     except OSError as error:
-        raise UserError(f"{option}: cannot write to {folder}: {error.strerror}") from error
+        raise UserError(f"cannot write to {folder}: {error.strerror}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from fairlane import _fairlane
-from fairlane.files import write_aside
 from fairlane.results import Result
 
 SCHEMA = 1
@@ -83,16 +81,14 @@ def series_frame(results: list[Result]) -> pl.DataFrame:
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Writes Parquet with schema version, version of fairlane and units in the metadata."""
     units = {column: unit for column in frame.columns if (unit := unit_of(column))}
-    content = io.BytesIO()
     frame.write_parquet(
-        content,
+        path,
         metadata={
             "fairlane.schema": str(SCHEMA),
             "fairlane.version": _fairlane.version(),
             "fairlane.units": json.dumps(units),
         },
     )
-    write_aside(path, content.getvalue())
 
 
 def unit_of(column: str) -> str | None:

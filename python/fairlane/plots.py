@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairlane.files import write_aside
 from fairlane.intervals import interval
 from fairlane.results import Result
 
@@ -66,9 +64,7 @@ def save(drawn: Figure, stem: Path) -> None:
     """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
     with mpl.rc_context(STYLE):
         for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
-            content = io.BytesIO()
-            drawn.savefig(content, format=suffix[1:], metadata=metadata)
-            write_aside(stem.with_name(stem.name + suffix), content.getvalue())
+            drawn.savefig(stem.with_name(stem.name + suffix), metadata=metadata)
 
 
 def result_figures(results: Sequence[Result]) -> dict[str, Figure]:
@@ -111,7 +107,12 @@ def _queue(results: Sequence[Result]) -> Figure:
         for number, result in enumerate(results):
             parts = [_bottleneck(run)["queue"]["distribution"] for run in result.runs]
             mean = [sum(parts) / len(parts) for parts in itertools.zip_longest(*parts, fillvalue=0.0)]
-            axes.plot(mean, MARKERS[number] + "-", color=COLOURS[number % len(COLOURS)], label=_queue_name(result))
+            axes.plot(
+                mean,
+                MARKERS[number % len(MARKERS)] + "-",
+                color=COLOURS[number % len(COLOURS)],
+                label=_queue_name(result),
+            )
         axes.set(xlabel="queue length (packets)", ylabel="fraction of time", ylim=(0, None))
         legend(drawn, axes)
     return drawn

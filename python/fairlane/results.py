@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.files import write_aside
+from fairlane.files import staged
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,8 +119,9 @@ class Comparison:
 def _write(folder: Path, document: str, results: list[Result]) -> None:
     from fairlane import frames, plots
 
-    for name, figure in plots.result_figures(results).items():
-        plots.save(figure, folder / name)
-    for name, frame in frames.all_frames(results).items():
-        frames.write(frame, folder / f"{name}.parquet")
-    write_aside(folder / "result.json", document.encode() + b"\n")
+    with staged(folder) as stage:
+        for name, figure in plots.result_figures(results).items():
+            plots.save(figure, stage / name)
+        for name, frame in frames.all_frames(results).items():
+            frames.write(frame, stage / f"{name}.parquet")
+        (stage / "result.json").write_text(document + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from fairlane import _fairlane
-from fairlane.errors import Interrupted
+from fairlane.errors import Interrupted, UserError
 from fairlane.progress import progress
 from fairlane.store import Store
 
@@ -41,13 +41,18 @@ def simulate(
         title: What the report calls the work.
 
     Raises:
+        UserError: Fewer than one thread.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
+    if threads is not None and threads < 1:
+        raise UserError(f"threads: {threads} must be at least 1")
     work = _Work(scenarios, store)
     jobs = work.missing()
     if not jobs:
         return work.runs()
-    batch = _fairlane.Batch([(scenarios[index], number) for index, number in jobs], threads or cores())
+    batch = _fairlane.Batch(
+        [(scenarios[index], number) for index, number in jobs], cores() if threads is None else threads
+    )
     last_kept = time.monotonic()
     try:
         with progress(title, len(jobs), show=show_progress) as advance:

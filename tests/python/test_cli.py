@@ -1,13 +1,14 @@
 """The command end to end."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import fairlane
-from conftest import Cli, files
+from conftest import FAIRLANE, Cli, files
 
 
 def test_version(cli: Cli) -> None:
@@ -95,10 +96,6 @@ def test_help_is_there(cli: Cli, command: list[str]) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(workdir: Path) -> None:
-    import subprocess
-
-    from conftest import FAIRLANE
-
     done = subprocess.run(
         f"{FAIRLANE} schema result | head -c 10", shell=True, capture_output=True, text=True, timeout=30, check=False
     )

@@ -65,7 +65,7 @@ def test_scenarios_have_what_the_experiment_says() -> None:
     fig6a = PAPER.experiments["abc2018.fig6a"]
     table = json.loads(scenario({**fig6a.parameters, "Db_ms": 5, "R0_mbps": 12.5}).canonical())
     assert table["groups"][0]["sources"][0]["kind"] == "poisson"
-    assert table["groups"][0]["sources"][0]["rate"] == "12500 kbit/s"
+    assert table["groups"][0]["sources"][0]["rate"] == "12.5 Mbit/s"
     fig13a = PAPER.experiments["abc2018.fig13a"]
     table = json.loads(scenario({**fig13a.parameters, "Db_ms": 5}).canonical())
     assert len(table["groups"]) == 1
@@ -114,9 +114,7 @@ def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> N
     assert names == expected | {"claims.json"}
 
 
-def test_a_second_reproduce_simulates_nothing_and_says_the_same(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, workdir: Path
-) -> None:
+def test_a_second_reproduce_simulates_nothing_and_says_the_same(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workdir)
     settings = {"run.warmup": "0 s", "run.measure": "2 s"}
     first = fairlane.reproduce("abc2018.default", settings=settings, replications=2)
@@ -144,3 +142,13 @@ def test_check_fails_when_a_claim_is_no_longer_reproduced(cli: Cli) -> None:
 def test_expected_verdicts_cover_every_claim() -> None:
     claims = [claim["id"] for experiment in PAPER.experiments.values() for claim in experiment.claims]
     assert list(PAPER.expected().claims) == claims
+
+
+def test_no_replications_are_refused_not_replaced_by_the_papers(workdir: Path) -> None:
+    with pytest.raises(fairlane.ScenarioError, match=r"run\.replications: 0"):
+        fairlane.reproduce("abc2018.default", replications=0, store=workdir / "store")
+
+
+def test_experiments_of_nothing_are_refused() -> None:
+    with pytest.raises(fairlane.UserError, match="nothing"):
+        fairlane.reproduce()

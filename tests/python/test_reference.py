@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,21 @@ def test_every_scheme_has_a_chapter_with_its_parameters() -> None:
         assert f"<!-- generated:params {scheme['name']} -->" in chapter.read_text(encoding="utf-8")
 
 
-def test_links_between_the_docs_lead_to_files() -> None:
-    for file in DOCS.rglob("*.md"):
-        for target in reference_targets(file.read_text(encoding="utf-8")):
-            assert (file.parent / target).exists(), f"{file}: {target}"
+def test_links_between_the_docs_lead_to_files_and_headings() -> None:
+    for file in [*DOCS.rglob("*.md"), DOCS.parent / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)]+)\)", file.read_text(encoding="utf-8")):
+            if "://" in target:
+                continue
+            path, _, anchor = target.partition("#")
+            page = file.parent / path if path else file
+            assert page.exists(), f"{file}: {target}"
+            assert not anchor or anchor in anchors(page), f"{file}: {target}"
 
 
-def reference_targets(text: str) -> list[str]:
-    """Relative targets of Markdown links, without their anchors."""
-    parts = [part.split(")")[0].split("#")[0] for part in text.split("](")[1:]]
-    return [part for part in parts if part and "://" not in part]
+def anchors(page: Path) -> set[str]:
+    """The anchors of headings as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_check_names_the_stale_file_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

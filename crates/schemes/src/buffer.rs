@@ -7,6 +7,7 @@
 //!
 //! Deviations: 1. The limit is shared by the classes; the paper implies it (Q = Q_BE + Q_EF) but does not say it.
 //! 2. On equal deadlines EF goes first; the paper does not say.
+//! 3. The offset of BE follows from the link's first rate and stays when the rate changes.
 
 use crate::choices;
 use crate::discipline::{Aqm, Backlog, DropReason, DropSink, QueueDiscipline, QueueView, Verdict};

@@ -72,6 +72,19 @@ impl ParamSpec {
             fields.insert("default".into(), self.default.clone());
         }
         fields.insert("description".into(), Json::String(self.doc.clone()));
+        // What JSON Schema has no word for: bounds of quantities, symbol and source.
+        let annotations = [
+            ("x-minimum", self.min.clone()),
+            ("x-maximum", self.max.clone()),
+            ("x-symbol", self.symbol.into()),
+            ("x-source", self.source.into()),
+        ];
+        fields.extend(
+            annotations
+                .into_iter()
+                .filter(|(_, value)| !value.is_null() && *value != "")
+                .map(|(key, value)| (key.into(), value)),
+        );
         schema
     }
 }

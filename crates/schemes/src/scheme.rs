@@ -276,6 +276,15 @@ impl MarkerConfig {
         }
     }
 
+    /// Which marker it is.
+    #[must_use]
+    pub fn scheme(&self) -> MarkerScheme {
+        match self {
+            Self::None => MarkerScheme::None,
+            Self::Abc(_) => MarkerScheme::Abc,
+        }
+    }
+
     /// Reads a `[marker]` table; without a `scheme` it is the marker that `queue` needs.
     ///
     /// # Errors
@@ -293,11 +302,7 @@ impl MarkerConfig {
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
-        let scheme = match self {
-            Self::None => MarkerScheme::None,
-            Self::Abc(_) => MarkerScheme::Abc,
-        };
-        map.insert("scheme".into(), scheme.to_json());
+        map.insert("scheme".into(), self.scheme().to_json());
         if let Self::Abc(params) = self {
             params.write(&mut map);
         }

@@ -1,7 +1,8 @@
 //! The event loop.
 //!
 //! Each entity has at most one entry in the [`EventSet`]. They are numbered: the control entry first, then links,
-//! access links, ways back, sources, flows; that is also the order of events at equal times. See docs/engine.md for the cost model.
+//! access links, ways back, sources, flows; that is also the order of events at equal times. docs/engine.md has the
+//! cost model.
 
 use crate::event::EventSet;
 use crate::network::{BOTTLENECK, Hop, Network, TcpFlow};

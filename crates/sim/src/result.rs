@@ -126,11 +126,11 @@ pub struct DelayRecord {
     pub packets: u64,
     /// Mean.
     pub mean_s: f64,
-    /// Median, within 3 %.
+    /// Median, within 3.2 %.
     pub p50_s: f64,
-    /// 95th percentile, within 3 %.
+    /// 95th percentile, within 3.2 %.
     pub p95_s: f64,
-    /// 99th percentile, within 3 %.
+    /// 99th percentile, within 3.2 %.
     pub p99_s: f64,
     /// Maximum.
     pub max_s: f64,

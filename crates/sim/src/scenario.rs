@@ -11,7 +11,7 @@ pub use tcp::TcpConfig;
 pub use topology::{RateChange, TopologyConfig};
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
-use fairlane_schemes::marker::MarkerConfig;
+use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
 use fairlane_schemes::scheme::{QueueConfig, Scheme};
 use fairlane_schemes::units::Time;
@@ -93,6 +93,16 @@ impl Scenario {
             Some(mut table) => MarkerConfig::read(&mut table, queue.scheme())?,
             None => MarkerConfig::of(queue.scheme().marker()),
         };
+        let needed = queue.scheme().marker();
+        if needed != MarkerScheme::None && marker.scheme() != needed {
+            let problem = format!(
+                "\"{}\" is not what queue.scheme \"{}\" needs: \"{}\"",
+                marker.scheme().name(),
+                queue.scheme().name(),
+                needed.name()
+            );
+            return Err(ConfigError::new("marker.scheme", problem));
+        }
         let tcp = match table.table("tcp")? {
             Some(mut table) => {
                 let tcp = TcpConfig::read(&mut table)?;

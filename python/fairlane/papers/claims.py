@@ -465,7 +465,7 @@ def _tolerance_text(claim: Claim) -> str:
     if claim.get("tol_abs"):
         parts.append(format_number(claim["tol_abs"]))
     if claim.get("step_rel"):
-        parts.append(f"step {100 * claim['step_rel']:.3g}%")
+        parts.append(f"steps back {100 * claim['step_rel']:.3g}%")
     return f" (± {', '.join(parts)})" if parts else ""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane, papers
 from fairlane.errors import UserError
-from fairlane.files import write_aside
+from fairlane.files import staged, write_aside
 from fairlane.papers.claims import Verdict, judge, references
 from fairlane.papers.grid import Point, Row, Table, matches
 from fairlane.papers.paper import Experiment, Paper
@@ -96,13 +96,13 @@ class Reproduction:
         from fairlane import frames, plots
         from fairlane.papers.drawing import draw
 
-        folder = Path(folder)
-        for experiment in self.experiments:
-            name = experiment.id.removeprefix(f"{self.paper.key}.")
-            frames.write(self.frame(experiment), folder / f"{name}.parquet")
-            if experiment.kind == "figure":
-                plots.save(draw(self, experiment), folder / name)
-        write_aside(folder / "claims.json", self.json().encode() + b"\n")
+        with staged(Path(folder)) as stage:
+            for experiment in self.experiments:
+                name = experiment.id.removeprefix(f"{self.paper.key}.")
+                frames.write(self.frame(experiment), stage / f"{name}.parquet")
+                if experiment.kind == "figure":
+                    plots.save(draw(self, experiment), stage / name)
+            (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
 
     def write_expected(self) -> None:
         """Makes the verdicts and CPU times the expected ones, those of other experiments stay."""
@@ -176,7 +176,10 @@ def reproduce(
     """
     paper, experiments = _select(names)
     settings = settings or {}
-    counts = {experiment.id: replications or experiment.replications for experiment in paper.experiments.values()}
+    counts = {
+        experiment.id: experiment.replications if replications is None else replications
+        for experiment in paper.experiments.values()
+    }
     places = list(_places(paper, experiments, settings, counts))
     unique: dict[str, str] = {}
     for place in sorted(places, key=lambda place: counts[place.experiment.id]):

@@ -48,9 +48,13 @@ impl TcpConfig {
         let base = table.optional("profile", None)?.map_or_else(|| base.clone(), Self::of);
         let params = TcpParams::read_over(base.params, table)?;
         if params.min_rto > params.max_rto {
-            let problem =
-                format!("\"{}\" is out of range, it must be at most max_rto, {}", params.min_rto, params.max_rto);
-            return Err(ConfigError::new(table.key("min_rto"), problem));
+            // Blame the one that was written here.
+            let (key, value, problem) = if table.get("max_rto").is_some() {
+                ("max_rto", params.max_rto, format!("at least min_rto, {}", params.min_rto))
+            } else {
+                ("min_rto", params.min_rto, format!("at most max_rto, {}", params.max_rto))
+            };
+            return Err(ConfigError::new(table.key(key), format!("\"{value}\" is out of range, it must be {problem}")));
         }
         if params.segment_payload + params.header_bytes > 65_535 {
             let problem = format!(
