@@ -18,7 +18,7 @@ demo: setup ## Reproduce figure 4 (a) and (b) of abc2018 in full: claims table a
 	$(BIN)/fairlane reproduce abc2018.fig4a abc2018.fig4b --replications 10 --out results/demo
 
 test: lint ## Run all tests, Rust and Python, lint included
-	cargo test --workspace --quiet
+	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
 	$(BIN)/pytest --quiet
 
 lint: setup ## Check format, lints, types and stubs
@@ -28,11 +28,13 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/ruff check --quiet python tests
 	$(BIN)/mypy
 	$(BIN)/stubtest fairlane._fairlane
+	$(BIN)/python -m fairlane.reference --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
 	$(BIN)/ruff format python tests
 	$(BIN)/ruff check --fix python tests
+	$(BIN)/python -m fairlane.reference docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
 	cargo run --release --quiet --example speed -- abc

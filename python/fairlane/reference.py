@@ -160,7 +160,7 @@ def _scenario(key: str) -> str:
         properties = {name: value for name, value in properties.items() if not _is_tcp(name, whole)}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
     rows = [_key(name, properties[name], name in table["required"]) for name in names]
-    return _table(["key", "default", "allowed", "meaning"], rows)
+    return _table(_PARAMETER, rows)
 
 
 _FIRST = {"name", "scheme", "kind", "profile"}
@@ -186,7 +186,15 @@ def _is_tcp(name: str, whole: Mapping[str, Any]) -> bool:
 
 def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
     default = "required" if required else _code(value["default"]) if "default" in value else "none"
-    return [f"`{name}`", default, _schema_allowed(value), value.get("description", "")]
+    symbol, source = (value.get(f"x-{annotation}", "") for annotation in ("symbol", "source"))
+    return [
+        f"`{name}`",
+        f"`{symbol}`" if symbol else "",
+        default,
+        _schema_allowed(value),
+        value.get("description", ""),
+        source,
+    ]
 
 
 def _schema_allowed(value: Mapping[str, Any]) -> str:
@@ -195,7 +203,8 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
     if "type" not in value:
         return _allowed("", value.get("enum"), None, None)
     if "examples" in value:
-        return f"such as {_code(value['examples'][0])}"
+        bounds = (value.get("x-minimum"), value.get("x-maximum"))
+        return _allowed(f"such as {_code(value['examples'][0])}", None, *bounds)
     kind = {"string": "text", "array": "array of tables", "integer": "count"}.get(value["type"], value["type"])
     return _allowed(kind, None, value.get("minimum"), value.get("maximum"))
 

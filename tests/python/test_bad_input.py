@@ -36,6 +36,12 @@ def assert_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list
         pytest.param("run.measure", '"0 s"', ["run.measure", "0 s"], id="nothing to measure"),
         pytest.param("run.measure", '"5 parsecs"', ["run.measure", "5 parsecs"], id="unknown unit"),
         pytest.param("run.measure", "1979-05-27", ["run.measure", "1979-05-27"], id="a date"),
+        pytest.param("run.measure", '"0.1 ms"', ["run.measure", "0.1 ms", "1 ms"], id="measurement too short"),
+        pytest.param(
+            "groups[0].start_until", '"3 s"', ["groups[0].start_until", "3 s", "2 s"], id="start after the end"
+        ),
+        pytest.param("groups[0].name", '""', ["groups[0].name"], id="empty name"),
+        pytest.param("marker.scheme", '"none"', ["marker.scheme", "none", "abc"], id="marker of another scheme"),
         pytest.param("run.mesure", '"1 s"', ["run.mesure", "measure"], id="misspelt key"),
         pytest.param("tcpp.min_rto", '"1 s"', ["tcpp", "tcp"], id="misspelt table"),
         pytest.param("topology.kind", '"ring"', ["topology.kind", "ring", "one_sided_dumbbell"], id="unknown topology"),

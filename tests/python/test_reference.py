@@ -82,7 +82,7 @@ def test_every_key_of_the_schema_is_in_a_table() -> None:
         generated = reference.generate(f"scenario {name}")
         assert all(f"| `{key}` |" in generated for key in tables[name]["properties"])
     assert "| `flows` |" in reference.generate("scenario groups.sources.tcp")
-    assert "| `rate` | required |" in reference.generate("scenario groups.sources.cbr")
+    assert "| `rate` | `R_t` | required |" in reference.generate("scenario groups.sources.cbr")
 
 
 def test_every_record_of_the_result_has_a_table() -> None:

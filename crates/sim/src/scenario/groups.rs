@@ -140,7 +140,10 @@ pub(super) fn read_groups(
 
 impl GroupConfig {
     fn read(table: &mut Table<'_>, index: usize, tcp: &TcpConfig, end: Time) -> Result<Self, ConfigError> {
-        let name = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));
+        let name: String = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));
+        if name.trim().is_empty() {
+            return Err(ConfigError::new(table.key("name"), format!("\"{name}\" is empty, results need a name")));
+        }
         let params = GroupParams::read(table)?;
         if params.start_until < params.start_from {
             let problem = format!(
@@ -149,10 +152,12 @@ impl GroupConfig {
             );
             return Err(ConfigError::new(table.key("start_until"), problem));
         }
-        if params.start_from >= end {
-            let problem =
-                format!("\"{}\" is out of range, it must be before the end of the run, {end}", params.start_from);
-            return Err(ConfigError::new(table.key("start_from"), problem));
+        if params.start_until > end {
+            let problem = format!(
+                "\"{}\" is out of range, it must be at most the end of the run, {end}: later flows never start",
+                params.start_until
+            );
+            return Err(ConfigError::new(table.key("start_until"), problem));
         }
         if params.reference_rate.0 < u64::from(params.ingresses) {
             let problem =

@@ -63,7 +63,12 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    let properties = with(schema_properties(&TopologyConfig::specs()), "kind", json!({"enum": TopologyKind::CHOICES}));
+    let properties = with(
+        schema_properties(&TopologyConfig::specs()),
+        "kind",
+        json!({"enum": TopologyKind::CHOICES,
+        "default": TopologyKind::OneSidedDumbbell.name(), "description": "The arrangement of the links."}),
+    );
     let schedule = json!({"type": "array", "items": at_and_rate,
         "description": "Steps in the rate of the bottleneck, in the order of time."});
     object(with(properties, "bottleneck_schedule", schedule), &[])
@@ -75,28 +80,47 @@ fn specs_of(info: &SchemeInfo, table: &str) -> Vec<ParamSpec> {
 
 fn queue(info: &SchemeInfo) -> Json {
     let properties = schema_properties(&specs_of(info, "queue"));
-    object(with(properties, "scheme", json!({"const": info.name})), &["scheme"])
+    object(with(properties, "scheme", json!({"const": info.name, "description": "The scheme."})), &["scheme"])
 }
 
 fn marker(info: &SchemeInfo) -> Json {
     let properties = schema_properties(&specs_of(info, "marker"));
     let names = if info.marker == MarkerScheme::None.name() { json!(["none"]) } else { json!([info.marker]) };
-    object(with(properties, "scheme", json!({"enum": names})), &[])
+    object(
+        with(
+            properties,
+            "scheme",
+            json!({"enum": names, "description": "The marker; by default what the queue's scheme needs."}),
+        ),
+        &[],
+    )
 }
 
 fn tcp_properties() -> Map<String, Json> {
-    with(schema_properties(&TcpParams::specs()), "profile", json!({"enum": TcpProfile::CHOICES}))
+    with(
+        schema_properties(&TcpParams::specs()),
+        "profile",
+        json!({"enum": TcpProfile::CHOICES, "default": TcpProfile::Ns3_26.name(),
+        "description": "Named set of parameters; single ones may differ."}),
+    )
 }
 
 fn group() -> Json {
     let mut properties = schema_properties(&GroupParams::specs());
-    properties.insert("name".into(), json!({"type": "string"}));
-    properties.insert("sources".into(), json!({"type": "array", "minItems": 1, "items": {"oneOf": sources()}}));
+    properties.insert(
+        "name".into(),
+        json!({"type": "string", "description": "Name in results; by default group and number."}),
+    );
+    properties.insert(
+        "sources".into(),
+        json!({"type": "array", "minItems": 1, "items": {"oneOf": sources()},
+        "description": "What each user sends."}),
+    );
     object(properties, &["sources"])
 }
 
 fn sources() -> Vec<Json> {
-    let kind = |kind: SourceKind| json!({"const": kind.name()});
+    let kind = |kind: SourceKind| json!({"const": kind.name(), "description": "The kind of source."});
     let mut tcp = schema_properties(&TcpSourceParams::specs());
     tcp.extend(tcp_properties());
     let udp = || schema_properties(&UdpParams::specs());
