@@ -1,0 +1,23 @@
+"""The README keeps its word."""
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_runs_and_gives_the_number_it_states() -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code
+    names: dict[str, object] = {}
+    exec(code[1], names)
+    ratio = names["result"].summary["throughput_ratio"]["mean"]  # type: ignore[attr-defined]
+    stated = re.search(r"# (0\.\d+):", code[1])
+    assert stated and f"{ratio:.3f}" == stated[1]
+
+
+def test_every_target_that_it_names_is_in_the_makefile() -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"`make ([a-z-]+)`|\$ make ([a-z-]+)", README))
+    assert targets
+    assert all(re.search(rf"^{first or second}:", makefile, re.MULTILINE) for first, second in targets)
