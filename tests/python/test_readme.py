@@ -13,7 +13,8 @@ def test_the_python_example_runs_and_gives_the_number_it_states() -> None:
     exec(code[1], names)
     ratio = names["result"].summary["throughput_ratio"]["mean"]  # type: ignore[attr-defined]
     stated = re.search(r"# (0\.\d+):", code[1])
-    assert stated and f"{ratio:.3f}" == stated[1]
+    assert stated
+    assert f"{ratio:.3f}" == stated[1]
 
 
 def test_every_target_that_it_names_is_in_the_makefile() -> None:
