@@ -1,10 +1,9 @@
 //! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
-use crate::access::AccessLink;
+use crate::host::{HostParams, Hosts};
 use crate::link::Link;
 use crate::packet::SimPacket;
 use crate::probe::{PortProbe, Series};
-use crate::returns::ReturnPaths;
 use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
 use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
@@ -66,16 +65,14 @@ pub struct TcpFlow {
 pub struct Network {
     /// Links between nodes; the bottleneck is the first.
     pub links: Vec<Link>,
-    /// Access links, one for each user.
-    pub access: Vec<AccessLink>,
     /// All routes, one after another.
     pub hops: Vec<Hop>,
     /// Markers of the edge.
     pub markers: Vec<AnyMarker>,
     /// Randomness of the edge.
     pub marker_rng: Rng,
-    /// The way back of acknowledgements.
-    pub returns: ReturnPaths,
+    /// Hosts, one for each user.
+    pub hosts: Hosts,
     /// Users, group by group.
     pub users: Vec<User>,
     /// TCP connections.
@@ -98,14 +95,10 @@ impl Network {
             replication: u64::from(replication),
             network: Self {
                 links: Vec::new(),
-                access: Vec::new(),
                 hops: Vec::new(),
                 markers: Vec::new(),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
-                returns: ReturnPaths::new(
-                    scenario.topology.links.bottleneck_rate,
-                    scenario.topology.links.bottleneck_delay,
-                ),
+                hosts: Hosts::new(scenario.topology.links.bottleneck_rate, scenario.topology.links.bottleneck_delay),
                 users: Vec::new(),
                 flows: Vec::new(),
                 sources: Vec::new(),
@@ -158,6 +151,13 @@ impl Builder<'_> {
                 self.network.tcp_params.push(tcp.params.clone());
             }
         }
+        let links = &self.scenario.topology.links;
+        let host = HostParams {
+            rate: group.params.access_rate.unwrap_or(links.access_rate),
+            delay: group.params.access_delay.unwrap_or(links.access_delay),
+            limit: links.access_limit,
+        };
+        self.network.hosts.add(group.params.users as usize, host);
         let mut starts = self.stream("start", index);
         for _ in 0..group.params.users {
             self.add_user(index, group, first_params, &mut starts);
@@ -167,7 +167,7 @@ impl Builder<'_> {
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, goodput_bytes: 0 });
-        let routes = self.add_access(group);
+        let routes = self.add_routes(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
@@ -198,14 +198,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Access link and way back of a new user, and a route with a marker of its own for each ingress.
-    fn add_access(&mut self, group: &GroupConfig) -> Vec<u32> {
-        let links = &self.scenario.topology.links;
-        let rate = group.params.access_rate.unwrap_or(links.access_rate);
-        let delay = group.params.access_delay.unwrap_or(links.access_delay);
-        self.network.access.push(AccessLink::new(rate, delay, links.access_limit));
-        self.network.returns.add(rate, delay);
-
+    /// A route with a marker of its own for each ingress of a new user.
+    fn add_routes(&mut self, group: &GroupConfig) -> Vec<u32> {
         let shares = vec![1.0; group.params.ingresses as usize];
         let parts = split_reference_rate(group.params.reference_rate, &shares);
         let add_route = |part| {

@@ -100,15 +100,13 @@ proptest! {
         }
         // Senders to access links, access links to the bottleneck.
         let bottleneck = &network.links[BOTTLENECK as usize];
-        let offered: u64 = network.access.iter().map(|link| link.arrived()).sum();
+        let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
         let data: u64 = network.flows.iter().map(|flow| flow.sender.stats().segments_sent).sum();
         // Handshakes: a SYN and the ACK that ends it, at least, for each flow that has started.
         let handshakes: u64 = network.flows.iter().map(|flow| 2 + u64::from(flow.sender.stats().syn_retransmissions)).sum();
         prop_assert!(offered >= udp + data && offered <= udp + data + handshakes);
-        let forwarded: u64 =
-            network.access.iter().map(|link| link.arrived() - link.dropped() - link.on_the_way() as u64).sum();
-        prop_assert_eq!(bottleneck.accounting().arrived, forwarded);
+        prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way);
         prop_assert!(bottleneck.in_flight() as u64 <= bottleneck.accounting().departed);
     }
 
