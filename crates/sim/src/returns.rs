@@ -95,7 +95,7 @@ mod tests {
         // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
         let mut returns = ReturnPaths::new(BitRate(10_000_000), Time::from_millis(5));
         returns.add(BitRate(100_000_000), Time::from_micros(100));
-        let ack = Ack { ack: 1, echo: Time::ZERO, syn: false };
+        let ack = Ack { ack: 1, ..Ack::default() };
         returns.send(0, 7, ack, 54, Time::ZERO);
         returns.send(0, 8, ack, 54, Time::ZERO);
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);

@@ -1,6 +1,6 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
-use crate::tcp::TcpParams;
+use crate::tcp::{Recovery, TcpParams};
 use fairlane_schemes::choices;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
@@ -10,6 +10,12 @@ choices! {
     pub enum TcpProfile {
         /// New Reno as in ns-3.26, what abc2018 used.
         Ns3_26 = "ns3.26",
+        /// CUBIC with SACK and PRR: the defaults of ns-3.48.
+        Ns3 = "ns3",
+        /// New Reno as in ns-2, what afpft and afc used.
+        Ns2 = "ns2",
+        /// CUBIC with SACK and PRR as in Linux, what p4abc used.
+        Linux = "linux",
     }
 }
 
@@ -65,6 +71,10 @@ impl TcpConfig {
                 params.socket_buffer, params.segment_payload
             );
             return Err(ConfigError::new(table.key("socket_buffer"), problem));
+        }
+        if params.recovery == Recovery::Prr && !params.sack {
+            let problem = "\"prr\" counts what SACK reports, it needs sack = true or must be newreno";
+            return Err(ConfigError::new(table.key("recovery"), problem));
         }
         Ok(Self { profile: base.profile, params })
     }

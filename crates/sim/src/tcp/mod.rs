@@ -66,20 +66,37 @@
 //! SACK, ECN, FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once),
 //! path MTU, Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), byte counting, pacing.
 
+mod blocks;
+mod congestion;
 mod profile;
 mod receiver;
 mod ring;
 mod rto;
+mod scoreboard;
 mod sender;
 
+use fairlane_schemes::choices;
+use fairlane_schemes::packet::Ecn;
 use fairlane_schemes::units::Time;
 
+pub use blocks::{SackBlock, SackBlocks};
+pub use congestion::{CongestionControl, FlightSize};
 pub use profile::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Sender, SenderStats};
 
+choices! {
+    /// How much is sent while losses are repaired.
+    pub enum Recovery {
+        /// Nothing until the pipe is down to the new window, then as much as leaves the network (RFC 6582, RFC 6675).
+        NewReno = "newreno",
+        /// A share of what leaves the network, from the first ACK on: proportional rate reduction (RFC 6937).
+        Prr = "prr",
+    }
+}
+
 /// What a sender emits: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Index of the data segment: segment k carries the bytes from k * MSS on.
     pub seq: u32,
@@ -87,12 +104,16 @@ pub struct Segment {
     pub payload: u32,
     /// Opens the connection; carries no data.
     pub syn: bool,
+    /// The sender has reduced its window since the last congestion echo (CWR, RFC 3168).
+    pub cwr: bool,
+    /// The ECN field of its packet.
+    pub ecn: Ecn,
     /// When it was sent (TSval, RFC 7323).
     pub timestamp: Time,
 }
 
 /// What a receiver emits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// The next data segment expected: all before it have arrived.
     pub ack: u32,
@@ -100,4 +121,14 @@ pub struct Ack {
     pub echo: Time,
     /// Answers a SYN (SYN-ACK).
     pub syn: bool,
+    /// A packet arrived with a congestion mark, and no CWR since (ECE, RFC 3168).
+    pub congestion_echo: bool,
+    /// What arrived beyond gaps, if the connection uses SACK.
+    pub sacks: SackBlocks,
+}
+
+/// `value`, at most 2^32 - 1.
+#[inline]
+fn clamped(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }
