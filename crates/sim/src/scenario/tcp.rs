@@ -88,3 +88,37 @@ impl TcpConfig {
         map
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: &Json) -> Result<TcpConfig, ConfigError> {
+        let mut table = Table::new("tcp", value)?;
+        let config = TcpConfig::read(&mut table)?;
+        table.finish()?;
+        Ok(config)
+    }
+
+    #[test]
+    fn a_profile_gives_the_defaults_and_single_keys_differ_from_it() {
+        for name in TcpParams::PROFILES {
+            let params = read(&json!({"profile": name})).unwrap().params;
+            assert_eq!(Some(params), TcpParams::profile(name));
+        }
+        let linux = TcpParams::profile("linux").unwrap();
+        let params = read(&json!({"profile": "linux", "ecn": true, "congestion_control": "reno"})).unwrap().params;
+        let congestion_control = crate::tcp::CongestionControl::Reno;
+        assert_eq!(params, TcpParams { ecn: true, congestion_control, ..linux });
+    }
+
+    #[test]
+    fn prr_without_sack_is_refused() {
+        let error = read(&json!({"profile": "linux", "sack": false})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "tcp.recovery: \"prr\" counts what SACK reports, it needs sack = true or must be newreno"
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! The sending end: handshake, timer, New Reno without SACK, ECN.
 //!
-//! The rules are numbered in the head of the parent module. Loss recovery with SACK is in [`selective`].
+//! The rules are numbered in the head of the parent module. Loss recovery with SACK is in `selective`.
 
 mod selective;
 #[cfg(test)]

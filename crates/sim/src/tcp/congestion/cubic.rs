@@ -91,7 +91,7 @@ impl Cubic {
         self.w_max = if shrinks { window * (1.0 + params.cubic_beta) / 2.0 } else { window };
         self.prior = window;
         self.end_epoch();
-        (used * params.cubic_beta) as u64
+        (used * params.cubic_beta).round() as u64
     }
 
     /// Section 4.8: after a timeout the next epoch begins at its own W_max, as the first one of a connection.

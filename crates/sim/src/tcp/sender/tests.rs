@@ -1,5 +1,7 @@
 //! Conformance with the rules of the parent module, over a wire of 100 ms RTT. Windows are in segments of 1000 bytes.
 
+mod ecn;
+mod recovery;
 mod wire;
 
 use proptest::prelude::*;
@@ -42,6 +44,7 @@ fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u
 fn state_is_as_small_as_documented() {
     assert_eq!(size_of::<Sender>(), 152);
     assert_eq!(size_of::<crate::tcp::Receiver>(), 96);
+    assert_eq!(size_of::<Selective>(), 88);
 }
 
 #[test]
