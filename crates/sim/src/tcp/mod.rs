@@ -65,8 +65,8 @@
 //! 15. *Recovery ends* when UNA >= recover: cwnd = ssthresh, rule 1 with the segments beyond recover.
 //! 16. *PRR*: at each ACK in recovery cwnd = pipe + sndcnt. If pipe > ssthresh, sndcnt = ceil(prr_delivered * ssthresh /
 //!     RecoverFS) - prr_out, else min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + MSS).
-//! 17. *Timeout*: what was SACKed is forgotten, all outstanding segments are lost, cwnd = MSS; rule 14 sends them again,
-//!     but for what is SACKed from now on. No recovery starts until UNA >= recover.
+//! 17. *Timeout*: all outstanding segments without a SACK are lost, none is sent again yet, cwnd = MSS; rule 14 sends
+//!     them. No recovery starts until UNA >= recover.
 //!
 //! With ECN:
 //!
@@ -112,7 +112,7 @@
 //!
 //! # Deviations from the RFCs, for all profiles
 //!
-//! 9. RFC 6675: sizes are in segments; the short last one counts as a full one. The rescue retransmission (NextSeg
+//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows: no receiver here reneges. Sizes are in segments; the short last one counts as a full one. The rescue retransmission (NextSeg
 //!    rule 4) is sent only if the last segment is above all SACKed ones: otherwise it would repeat a segment whose
 //!    retransmission is on its way. Old blocks are not reported again when the list has room.
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
@@ -130,32 +130,30 @@
 //! 15. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
 //!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
 //!     restarts the timer at the first partial ACK only.
-//! 16. After a timeout ns-3 keeps what was SACKed; here it is forgotten (RFC 6675 5.1).
-//! 17. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
-//! 18. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
-//! 19. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules
+//! 16. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
+//! 17. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
+//! 18. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules
 //!     2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
 //!
 //! # Deviations of the profile `ns2` from ns-2 `Agent/TCP/Newreno`
 //!
-//! 20. cwnd is in bytes, not in packets with fractions.
-//! 21. Without timestamps ns-2 times one segment per RTT, in ticks of 10 ms; here each ACK gives an exact sample (rule
+//! 19. cwnd is in bytes, not in packets with fractions.
+//! 20. Without timestamps ns-2 times one segment per RTT, in ticks of 10 ms; here each ACK gives an exact sample (rule
 //!     9). The tick bounds the variation from below only.
-//! 22. After recovery cwnd = min(ssthresh, inflight + MSS); ns-2 (`exit_recovery_fix_` off) takes ssthresh.
-//! 23. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
+//! 21. After recovery cwnd = min(ssthresh, inflight + MSS); ns-2 (`exit_recovery_fix_` off) takes ssthresh.
+//! 22. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
-//! 24. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
+//! 23. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
 //!     acknowledged.
 //!
 //! # Deviations of the profile `linux` from Linux
 //!
-//! 25. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
+//! 24. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
 //!     lost tail waits for the timeout; no F-RTO (RFC 5682), no undo of a spurious reduction, no D-SACK (RFC 2883), and
 //!     the threshold does not adapt to reordering.
-//! 26. No HyStart (as 13); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
-//! 27. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
-//! 28. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
-//! 29. What was SACKed is forgotten upon a timeout (as 16); Linux keeps it unless the receiver reneges.
+//! 25. No HyStart (as 13); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
+//! 26. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
+//! 27. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
 //!
 //! # Not implemented
 //!

@@ -32,7 +32,7 @@ pub(super) struct Scoreboard {
     resent_below: u32,
     /// SACKed segments below `resent_below`.
     sacked_below_resent: u32,
-    /// One more than the highest segment ever SACKed since the last timeout.
+    /// One more than the highest segment ever SACKed.
     highest: u32,
     /// The blocks of the last ACK: all of them are on the board already.
     known: SackBlocks,
@@ -95,14 +95,11 @@ impl Scoreboard {
         self.resent_below = self.resent_below.max(ack);
     }
 
-    /// A timeout: RFC 6675 5.1. What was SACKed is forgotten, all that is outstanding is taken for lost, and nothing
-    /// for sent again.
+    /// A timeout: all that is outstanding and not SACKed is taken for lost, and nothing for sent again. What was SACKed
+    /// is kept, as RFC 6675 5.1 allows where a receiver cannot renege: here none can.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
-        self.sacked.clear();
-        self.known = SackBlocks::default();
         (self.lost_below, self.sacked_from_lost) = (nxt, 0);
-        (self.resent_below, self.sacked_below_resent) = (una, 0);
-        self.highest = una;
+        self.restart(una);
     }
 
     /// NextSeg rule 1: the first segment that is lost, not SACKed, and not sent again yet.

@@ -393,8 +393,10 @@ impl Sender {
 
     /// A new slow-start threshold after congestion, by loss or mark.
     fn reduce(&mut self, params: &TcpParams) {
+        // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh.
+        let cwnd = if self.phase == Phase::Recovery { self.ssthresh } else { self.cwnd };
         let flight = Flight {
-            cwnd: self.cwnd,
+            cwnd,
             outstanding: u64::from(self.bytes(params, self.una, self.nxt)),
             pipe: self.in_flight(params),
         };
@@ -428,13 +430,13 @@ impl Sender {
 
     /// RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2.
     fn enter_recovery(&mut self, params: &TcpParams) {
-        self.phase = Phase::Recovery;
         self.stats.fast_recoveries += 1;
         self.recover = self.high;
         // RFC 3168 6.1.2: a loss in a window that was reduced already is no new congestion.
         if self.una >= self.marked_until {
             self.reduce(params);
         }
+        self.phase = Phase::Recovery;
         self.cwnd = self.ssthresh.saturating_add(self.dup_acks.saturating_mul(params.segment_payload));
         self.retransmit();
     }

@@ -100,7 +100,6 @@ impl Sender {
             self.phase = if selective.board.sacked() > 0 { Phase::Disorder } else { Phase::Open };
             return;
         }
-        self.phase = Phase::Recovery;
         self.stats.fast_recoveries += 1;
         // RFC 6937 section 3. RFC 6675 section 5, step (4): RescueRxt is undefined again.
         (selective.recovery_flight, selective.delivered, selective.sent) = (self.nxt - self.una, 0, 0);
@@ -111,6 +110,7 @@ impl Sender {
         if self.una >= self.marked_until {
             self.reduce(params);
         }
+        self.phase = Phase::Recovery;
         self.cwnd = self.ssthresh;
         self.retransmission_due = true;
     }

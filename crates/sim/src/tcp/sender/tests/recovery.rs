@@ -180,26 +180,18 @@ fn a_spurious_timeout_resends_only_until_the_late_acks_tell() {
 }
 
 #[test]
-fn a_timeout_forgets_what_was_reported_before_and_heeds_what_is_reported_after() {
+fn a_timeout_takes_all_for_lost_but_what_was_or_will_be_reported() {
     let params = sack_each();
-    let timed_out = || {
-        let mut sender = established(&params, 8);
-        sack(&mut sender, &params, 0, &[(4, 6)], ms(200));
-        let due = sender.timer();
-        sender.on_timer(&params, due);
-        assert_eq!(drain(&mut sender, &params, due), [0]);
-        assert_eq!((sender.cwnd(), sender.in_flight(&params)), (segments(1), segments(1)));
-        sender
-    };
-    // RFC 6675 5.1: 4 and 5 go again; slow start by 2, 4.
-    let mut sender = timed_out();
-    assert_eq!(sack(&mut sender, &params, 1, &[], ms(1300)), [1, 2]);
-    assert_eq!(sack(&mut sender, &params, 2, &[], ms(1400)), [3, 4]);
-    assert_eq!(sack(&mut sender, &params, 3, &[], ms(1400)), [5, 6]);
-    // Reported again: they are left out.
-    let mut sender = timed_out();
-    assert_eq!(sack(&mut sender, &params, 1, &[(4, 6)], ms(1300)), [1, 2]);
-    assert_eq!(sack(&mut sender, &params, 2, &[(4, 6)], ms(1400)), [3, 6]);
+    let mut sender = established(&params, 8);
+    assert_eq!(sack(&mut sender, &params, 0, &[(3, 4)], ms(200)), [8]);
+    let due = sender.timer();
+    sender.on_timer(&params, due);
+    assert_eq!(drain(&mut sender, &params, due), [0]);
+    assert_eq!((sender.cwnd(), sender.in_flight(&params)), (segments(1), segments(1)));
+    // Slow start by 2, 2, 2: all but 3, which was reported before, and 5 and 6, which are reported after.
+    assert_eq!(sack(&mut sender, &params, 1, &[(3, 4)], ms(1300)), [1, 2]);
+    assert_eq!(sack(&mut sender, &params, 2, &[(5, 7), (3, 4)], ms(1400)), [4, 7]);
+    assert_eq!(sack(&mut sender, &params, 4, &[(5, 7)], ms(1400)), [8, 9]);
 }
 
 #[test]
@@ -264,4 +256,18 @@ fn cubic_keeps_seven_tenths_and_epochs_start_after_recovery() {
     // W_max = 21 after 11.9 of them, then grows by one each: 21 + 11.1 = 32.1, while W_cubic is still below 21.
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
     assert!((window - 32.1).abs() < 1.1, "{window}");
+}
+
+#[test]
+fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_inflate() {
+    // Without SACK: ssthresh = 0.7 of cwnd 10, of the 12 outstanding. Then cwnd = 7 + 3, and a segment more per duplicate.
+    let params = TcpParams { congestion_control: CongestionControl::Cubic, ..ack_each() };
+    let mut sender = established(&params, 10);
+    for _ in 0..12 {
+        ack(&mut sender, &params, 0, ms(200));
+    }
+    assert_eq!((sender.ssthresh(), sender.cwnd(), sender.nxt), (7000, segments(19), 19));
+    let due = sender.timer();
+    sender.on_timer(&params, due);
+    assert_eq!((sender.ssthresh(), sender.cwnd()), (4900, segments(1)));
 }

@@ -203,7 +203,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         let before = self.sender.stats().timeouts;
         self.sender.on_timer(&self.params, self.now);
         if self.sender.stats().timeouts > before {
-            self.board = Board { lost_until: self.sender.nxt, una: self.board.una, ..Board::default() };
+            self.board.lost_until = self.sender.nxt;
             self.log.push((self.now, Event::TimedOut(self.sender.cwnd())));
         }
         self.transmit();
