@@ -32,7 +32,7 @@
 //! 3. *Duplicate ACK* (ack = UNA < NXT): the third one, if UNA >= recover, sets recover = highest sent + 1,
 //!    ssthresh = max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS and resends UNA. Any other before recovery sends one
 //!    new segment, whatever cwnd is (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT - UNA) stands
-//!    for inflight; CUBIC keeps `cubic_beta` of that.
+//!    for inflight; CUBIC keeps `cubic_beta` of that. At a timeout in recovery ssthresh stands for cwnd in it.
 //! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd allows.
 //! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS; resend the new UNA; the timer restarts only at
 //!    the first one.
@@ -112,9 +112,10 @@
 //!
 //! # Deviations from the RFCs, for all profiles
 //!
-//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows: no receiver here reneges. Sizes are in segments; the short last one counts as a full one. The rescue retransmission (NextSeg
-//!    rule 4) is sent only if the last segment is above all SACKed ones: otherwise it would repeat a segment whose
-//!    retransmission is on its way. Old blocks are not reported again when the list has room.
+//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows: no receiver here reneges. Sizes are in
+//!    segments; the short last one counts as a full one. The rescue retransmission (NextSeg rule 4) is sent only if the
+//!    last segment is above all SACKed ones: otherwise it would repeat a segment whose retransmission is on its way.
+//!    RFC 2018: blocks that fell out of the list of three are not reported again when it has room.
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
 //! 11. RFC 3168: ECN is not negotiated by flags of the SYN, both ends use the same parameters; cwnd stays at two segments
 //!     at least upon marks, and the rule for a window of one segment (wait for the timeout) does not arise.
