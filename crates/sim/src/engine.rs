@@ -183,6 +183,8 @@ impl Engine {
             seq: packet.seq,
             payload: u32::from(packet.payload),
             syn: packet.kind == PacketKind::Syn,
+            cwr: packet.cwr,
+            ecn: packet.ecn,
             timestamp: packet.timestamp,
         };
         let before = flow.receiver.delivered_bytes();
@@ -244,6 +246,8 @@ impl Engine {
                 payload: segment.payload as u16,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
                 timestamp: segment.timestamp,
+                ecn: segment.ecn,
+                cwr: segment.cwr,
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
                 ..flow.template
             };

@@ -203,6 +203,7 @@ mod tests {
             class: TrafficClass::BestEffort,
             ecn: Ecn::NotEct,
             kind: PacketKind::Udp,
+            cwr: false,
         }
     }
 
@@ -251,7 +252,7 @@ mod tests {
     fn an_ack_takes_both_transmissions_and_both_delays() {
         // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
         let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
-        let ack = Ack { ack: 1, echo: Time::ZERO, syn: false };
+        let ack = Ack { ack: 1, ..Default::default() };
         hosts.acknowledge(0, FlowAck { flow: 7, ack }, 54, Time::ZERO);
         hosts.acknowledge(0, FlowAck { flow: 8, ack }, 54, Time::ZERO);
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);

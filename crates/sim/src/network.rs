@@ -248,5 +248,6 @@ fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
         class,
         ecn: Ecn::NotEct,
         kind: crate::packet::PacketKind::Udp,
+        cwr: false,
     }
 }

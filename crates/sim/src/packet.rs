@@ -41,6 +41,8 @@ pub struct SimPacket {
     pub ecn: Ecn,
     /// What it carries.
     pub kind: PacketKind,
+    /// The TCP flag of the same name (RFC 3168): the sender has reduced its window.
+    pub cwr: bool,
 }
 
 impl Packet for SimPacket {

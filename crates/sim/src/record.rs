@@ -79,6 +79,7 @@ fn tcp_record(network: &Network, group: usize) -> Option<TcpRecord> {
         total.timeouts += u64::from(stats.timeouts);
         total.fast_recoveries += u64::from(stats.fast_recoveries);
         total.retransmissions += stats.retransmissions;
+        total.ecn_reductions += u64::from(stats.ecn_reductions);
         total.would_close += u64::from(stats.would_close);
     }
     Some(total)
@@ -113,6 +114,7 @@ fn link_record(scenario: &Scenario, link: &Link, probe: &PortProbe, seconds: f64
         },
         delay: TrafficClass::ALL.iter().filter_map(|&class| delay_record(probe, class)).collect(),
         drops: DropReason::ALL.iter().map(|&reason| drop_record(probe, reason)).collect(),
+        marks: probe.marks,
         accounting: AccountingRecord {
             arrived: accounting.arrived,
             departed: accounting.departed,

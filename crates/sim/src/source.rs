@@ -83,6 +83,7 @@ mod tests {
             class: TrafficClass::BestEffort,
             ecn: Ecn::NotEct,
             kind: PacketKind::Udp,
+            cwr: false,
         };
         let params = UdpParams { rate: BitRate(rate), packet_size: Bytes(1500) };
         UdpSource::new(kind, &params, template, Time::ZERO, Rng::stream(1, 0, "source", 0))
