@@ -124,7 +124,8 @@ impl Engine {
         debug_assert_eq!(now, self.warmup);
         self.events.set(CONTROL, Time::NEVER);
         self.network.links.iter_mut().for_each(|link| link.restart_probe(now));
-        self.network.users.iter_mut().for_each(|user| user.goodput_bytes = 0);
+        self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
+        self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
     }
 
     /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
@@ -137,6 +138,7 @@ impl Engine {
             let TcpFlow { sender, params, .. } = &mut self.network.flows[flow as usize];
             sender.on_ack(&self.network.tcp_params[*params as usize], ack, now);
             self.transmit(flow, now);
+            self.arm(flow);
             self.schedule_host(user);
         }
     }
@@ -174,7 +176,7 @@ impl Engine {
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         if packet.kind == PacketKind::Udp {
-            self.network.users[packet.user as usize].goodput_bytes += u64::from(packet.payload);
+            self.network.users[packet.user as usize].datagram_bytes += u64::from(packet.payload);
             return;
         }
         let flow = &mut self.network.flows[packet.flow as usize];
@@ -187,24 +189,23 @@ impl Engine {
             ecn: packet.ecn,
             timestamp: packet.timestamp,
         };
-        let before = flow.receiver.delivered_bytes();
         let ack = flow.receiver.on_segment(params, segment, now);
-        let delivered = flow.receiver.delivered_bytes();
-        self.network.users[packet.user as usize].goodput_bytes += delivered - before;
-        if delivered == flow.transfer_bytes && flow.finish == Time::NEVER && delivered > 0 {
+        if flow.transfer_bytes > 0
+            && flow.finish == Time::NEVER
+            && flow.receiver.delivered_bytes() == flow.transfer_bytes
+        {
             flow.finish = now;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, ack, now),
-            None => self.events.set_earlier(self.number.flows + packet.flow, flow.receiver.timer()),
+            None => self.arm(packet.flow),
         }
     }
 
     fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
-        let TcpFlow { params, template, .. } = &self.network.flows[flow as usize];
-        let wire_bytes = self.network.tcp_params[*params as usize].ack_wire_bytes(&ack);
-        self.network.hosts.acknowledge(template.user, FlowAck { flow, ack }, wire_bytes, now);
-        let user = template.user;
+        let &TcpFlow { params, user, .. } = &self.network.flows[flow as usize];
+        let wire_bytes = self.network.tcp_params[params as usize].ack_wire_bytes(&ack);
+        self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
         self.schedule_host_earlier(user);
     }
 
@@ -217,7 +218,7 @@ impl Engine {
     /// entry stays, and comes here too early.
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
-        let user = flow.template.user;
+        let user = flow.user;
         let params = &self.network.tcp_params[flow.params as usize];
         if now == flow.start {
             flow.sender.start();
@@ -230,30 +231,47 @@ impl Engine {
         {
             self.send_ack(index, ack, now);
         }
-        self.events.set(self.number.flows + index, Time::NEVER);
         self.transmit(index, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.events.set(self.number.flows + index, flow.armed);
         self.schedule_host_earlier(user);
     }
 
-    /// Sends what a TCP sender may send, and arms its timer; the caller schedules the host.
+    /// Makes the flow's event due at its next deadline if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32) {
+        let flow = &mut self.network.flows[index as usize];
+        let deadline = flow.deadline();
+        if deadline < flow.armed {
+            flow.armed = deadline;
+            self.events.set(self.number.flows + index, deadline);
+        }
+    }
+
+    /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
     #[inline]
     fn transmit(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
-                seq: segment.seq,
-                payload: segment.payload as u16,
-                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                label: 0.0,
+                enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
+                seq: segment.seq,
+                flow: index,
+                user: flow.user,
+                hop: flow.first_hop,
+                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                payload: segment.payload as u16,
+                class: flow.class,
                 ecn: segment.ecn,
-                cwr: segment.cwr,
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
-                ..flow.template
+                cwr: segment.cwr,
             };
             self.network.hosts.send(packet.user, packet, now);
         }
-        self.events.set_earlier(self.number.flows + index, flow.sender.timer().min(flow.receiver.timer()));
     }
 
     /// A source that does not react sends.

@@ -8,10 +8,10 @@ use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
 use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
 use fairlane_schemes::abc::split_reference_rate;
-use fairlane_schemes::marker::AnyMarker;
+use fairlane_schemes::marker::{AnyMarker, MarkerConfig};
 use fairlane_schemes::packet::{Ecn, TrafficClass};
 use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::units::{BitRate, Bytes, Time};
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
 /// [`Hop::DELIVER`].
@@ -37,8 +37,8 @@ impl Hop {
 pub struct User {
     /// Index of its group.
     pub group: u16,
-    /// Payload delivered during the measurement.
-    pub goodput_bytes: u64,
+    /// Payload of datagrams delivered during the measurement.
+    pub datagram_bytes: u64,
 }
 
 /// A TCP connection, both ends.
@@ -56,8 +56,25 @@ pub struct TcpFlow {
     pub transfer_bytes: u64,
     /// Index in [`Network::tcp_params`].
     pub params: u32,
-    /// A packet of this flow before it leaves the sender: user, class, first hop.
-    pub template: SimPacket,
+    /// Payload delivered before the measurement.
+    pub unmeasured_bytes: u64,
+    /// When the flow's event is due: no earlier deadline has to look it up.
+    pub armed: Time,
+    /// The user that it belongs to.
+    pub user: u32,
+    /// Where its packets go from the access link on.
+    pub first_hop: u32,
+    /// Class of its packets.
+    pub class: TrafficClass,
+}
+
+impl TcpFlow {
+    /// The earlier of the timers of both ends.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.sender.timer().min(self.receiver.timer())
+    }
 }
 
 /// Everything that moves.
@@ -166,7 +183,7 @@ impl Builder<'_> {
 
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
-        self.network.users.push(User { group: group_index as u16, goodput_bytes: 0 });
+        self.network.users.push(User { group: group_index as u16, datagram_bytes: 0 });
         let routes = self.add_routes(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
@@ -183,9 +200,8 @@ impl Builder<'_> {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
                         let (hop, start) = next_flow(starts);
-                        let template = template(user, hop, group.params.traffic_class);
-                        let total = flows.transfer;
-                        self.add_tcp(params, template, start, total.map_or(0, |bytes| bytes.0));
+                        let route = (user, hop, group.params.traffic_class);
+                        self.add_tcp(params, route, start, flows.transfer);
                     }
                     params += 1;
                 }
@@ -203,8 +219,7 @@ impl Builder<'_> {
         let shares = vec![1.0; group.params.ingresses as usize];
         let parts = split_reference_rate(group.params.reference_rate, &shares);
         let add_route = |part| {
-            let marker = self.network.markers.len() as u32;
-            self.network.markers.push(self.scenario.marker.build(part, Time::ZERO));
+            let marker = self.add_marker(part);
             let first = self.network.hops.len() as u32;
             self.network.hops.push(Hop { link: BOTTLENECK, marker });
             self.network.hops.push(Hop::END);
@@ -213,18 +228,30 @@ impl Builder<'_> {
         parts.into_iter().map(add_route).collect()
     }
 
-    fn add_tcp(&mut self, params: u32, template: SimPacket, start: Time, transfer_bytes: u64) {
-        let flow = self.network.flows.len() as u32;
+    /// A marker with this part of a user's reference rate, if the scenario has markers.
+    fn add_marker(&mut self, reference_rate: BitRate) -> u32 {
+        if self.scenario.marker == MarkerConfig::None {
+            return Hop::NO_MARKER;
+        }
+        self.network.markers.push(self.scenario.marker.build(reference_rate, Time::ZERO));
+        self.network.markers.len() as u32 - 1
+    }
+
+    fn add_tcp(&mut self, params: u32, route: (u32, u32, TrafficClass), start: Time, transfer: Option<Bytes>) {
         let tcp = &self.network.tcp_params[params as usize];
-        let total = (transfer_bytes > 0).then_some(fairlane_schemes::units::Bytes(transfer_bytes));
+        let (user, first_hop, class) = route;
         self.network.flows.push(TcpFlow {
-            sender: Sender::new(tcp, total),
+            sender: Sender::new(tcp, transfer),
             receiver: Receiver::new(tcp),
             start,
             finish: Time::NEVER,
-            transfer_bytes,
+            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
             params,
-            template: SimPacket { flow, ..template },
+            unmeasured_bytes: 0,
+            armed: start,
+            user,
+            first_hop,
+            class,
         });
     }
 

@@ -20,7 +20,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     let bottleneck = &network.links[BOTTLENECK as usize];
     let probe = bottleneck.probe().expect("the bottleneck is observed");
     let throughput: Vec<f64> = probe.user_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
-    let goodput: Vec<f64> = network.users.iter().map(|user| user.goodput_bytes as f64 * 8.0 / seconds).collect();
+    let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
     let mut groups = Vec::new();
     let mut first = 0;
     for (index, group) in scenario.groups.iter().enumerate() {
@@ -53,6 +53,15 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     }
 }
 
+/// Payload that reached each user's receivers during the measurement.
+fn delivered_payload(network: &Network) -> Vec<u64> {
+    let mut bytes: Vec<u64> = network.users.iter().map(|user| user.datagram_bytes).collect();
+    for flow in &network.flows {
+        bytes[flow.user as usize] += flow.receiver.delivered_bytes() - flow.unmeasured_bytes;
+    }
+    bytes
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -72,7 +81,7 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
 
 fn tcp_record(network: &Network, group: usize) -> Option<TcpRecord> {
     let of_group = |user: u32| usize::from(network.users[user as usize].group) == group;
-    let mut flows = network.flows.iter().filter(|flow| of_group(flow.template.user)).peekable();
+    let mut flows = network.flows.iter().filter(|flow| of_group(flow.user)).peekable();
     flows.peek()?;
     let mut total = TcpRecord::default();
     for stats in flows.map(|flow| flow.sender.stats()) {
@@ -86,10 +95,9 @@ fn tcp_record(network: &Network, group: usize) -> Option<TcpRecord> {
 }
 
 fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
-    let finite =
-        |flow: &&crate::network::TcpFlow| flow.transfer_bytes > 0 && users.contains(&(flow.template.user as usize));
+    let finite = |flow: &&crate::network::TcpFlow| flow.transfer_bytes > 0 && users.contains(&(flow.user as usize));
     let transfer = |flow: &crate::network::TcpFlow| TransferRecord {
-        user: flow.template.user - users.start as u32,
+        user: flow.user - users.start as u32,
         bytes: flow.transfer_bytes,
         start_s: flow.start.as_secs_f64(),
         finish_s: (flow.finish < Time::NEVER).then(|| flow.finish.as_secs_f64()),
