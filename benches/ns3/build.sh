@@ -14,7 +14,8 @@ if ! command -v "${CXX:-g++}" >/dev/null; then
 fi
 mkdir -p "$out"
 program=$out/dumbbell
-if [ ! -x "$program" ] || [ -n "$(find "$here" \( -name '*.cc' -o -name '*.h' -o -name build.sh \) -newer "$program")" ]; then
+changed() { find "$here" \( -name '*.cc' -o -name '*.h' -o -name build.sh \) -newer "$program"; }
+if [ ! -x "$program" ] || [ -n "$(changed)" ]; then
     # The package's own flags carry a broken -I and link twice; names of modules are all that is needed.
     ${CXX:-g++} -std=c++17 -O3 -DNDEBUG -Wall -Wextra -o "$program.new" "$here"/*.cc \
         $(for module in $modules; do printf -- '-l%s ' "$module"; done) >&2

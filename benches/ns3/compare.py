@@ -14,6 +14,7 @@ import math
 import platform
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -107,9 +108,9 @@ def run_fairlane(scenario: str, replication: int) -> Run:
     )
 
 
-def run_ns3(program: Path, scenario: Table, replication: int) -> Run:
+def run_ns3(program: Path, scenario: Table, options: Table, replication: int) -> Run:
     """One replication in one process."""
-    result = ns3.run(program, scenario, replication)
+    result = ns3.run(program, scenario, options, replication)
     return Run(
         throughput_bps=[group["throughput_bps"] for group in result["groups"]],
         utilisation=result["utilisation"],
@@ -124,7 +125,7 @@ def compare(program: Path, case: Case, replications: int | None = None) -> Outco
     """Both simulators turn by turn."""
     scenario = json.loads(case.canonical)
     count = replications or scenario["run"]["replications"]
-    pairs = [(run_fairlane(case.canonical, k), run_ns3(program, scenario, k)) for k in range(count)]
+    pairs = [(run_fairlane(case.canonical, k), run_ns3(program, scenario, case.ns3_options, k)) for k in range(count)]
     ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     groups = range(len(scenario["groups"]))
     measures = [
@@ -205,8 +206,14 @@ def table(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequen
             family = outcome.case.family
             lines.append(f"| **{family}** | | | | | | | |")
         lines.append(_row(outcome))
-    lines += [f"| {case.family}: {case.name} | skipped | {case.missing} | | | | | |" for case in skipped]
+    lines.append("")
+    lines += [f"Skipped {count} scenarios of {family}: {reason}." for family, reason, count in _skipped(skipped)]
     return "\n".join(lines) + "\n"
+
+
+def _skipped(cases: Sequence[Case]) -> list[tuple[str, str, int]]:
+    counts = Counter((case.family, case.missing) for case in cases)
+    return [(family, reason, count) for (family, reason), count in counts.items()]
 
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:
@@ -249,6 +256,7 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
             "family": outcome.case.family,
             "name": outcome.case.name,
             "scenario": json.loads(outcome.case.canonical),
+            "ns3_options": outcome.case.ns3_options,
             "agrees": outcome.agrees,
             "measures": [asdict(measure) for measure in outcome.measures],
             "speed": {"fairlane": outcome.fairlane_speed, "ns3": outcome.ns3_speed, "ratio": outcome.speed_ratio},
@@ -297,8 +305,8 @@ def main(out: Path, docs: Path | None, only: str, replications: int | None, spee
     """See the module."""
     try:
         program = ns3.build()
-    except ns3.NotInstalledError as reason:
-        click.echo(f"skipped: {reason}")
+    except ns3.NotInstalledError as missing:
+        click.echo(f"skipped: {missing}")
         return
     chosen = [
         case for case in cases(ns3.HERE / "scenarios.toml", replications) if only in f"{case.family}: {case.name}"
@@ -307,8 +315,8 @@ def main(out: Path, docs: Path | None, only: str, replications: int | None, spee
     for outcome in speed:
         click.echo(f"default scenario, {outcome.case.name}: {outcome.speed_ratio:.0f} times the speed of ns-3")
     skipped = [case for case in chosen if case.missing]
-    for case in skipped:
-        click.echo(f"skipped {case.family}: {case.name}: {case.missing}")
+    for family, reason, count in _skipped(skipped):
+        click.echo(f"skipped {count} scenarios of {family}: {reason}")
     outcomes = []
     runnable = [case for case in chosen if not case.missing]
     started = time.monotonic()

@@ -52,9 +52,10 @@ def version() -> str:
     ).stdout.strip()
 
 
-def run(program: Path, scenario: Table, replication: int) -> Table:
-    """One replication; what `dumbbell` prints."""
-    command = [str(program), *arguments(scenario), f"--run={replication + 1}"]
+def run(program: Path, scenario: Table, options: Table, replication: int) -> Table:
+    """One replication; what `dumbbell` prints. `options` of its own go last, and win."""
+    extra = [f"--{key}={value}" for key, value in options.items()]
+    command = [str(program), *arguments(scenario), f"--run={replication + 1}", *extra]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
@@ -108,7 +109,7 @@ def _tcp(scenario: Table) -> Table:
     return {
         "tcp": _CONGESTION_CONTROL[tcp.get("congestion_control", "new_reno")],
         "sack": int(sack),
-        # Classic recovery inflates the window by duplicate ACKs, which makes no sense beside a scoreboard.
+        # What Fairlane does without SACK is classic recovery, RFC 6582; with it, ns-3's default is PRR.
         "recovery": "Prr" if sack else "Classic",
         "hystart": int(bool(tcp.get("hystart", False))),
         "limitedTransmit": int(tcp["limited_transmit"]),

@@ -33,6 +33,8 @@ class Case:
     """Canonical JSON; empty if Fairlane cannot run it."""
     missing: str
     """Why Fairlane cannot run it; empty if it can."""
+    ns3_options: Table
+    """Options of `dumbbell` beyond those that the scenario stands for."""
 
 
 def cases(path: Path, replications: int | None = None) -> list[Case]:
@@ -46,36 +48,34 @@ def cases(path: Path, replications: int | None = None) -> list[Case]:
 
 def default_case(queue: str) -> Case:
     """The default scenario of abc2018, in full length: 100 s of warm-up, 100 s of measurement."""
-    return _case("default", queue, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {}, {"replications": 10}, [])
+    return _case("default", queue, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {"run": {"replications": 10}})
 
 
 def _family(family: Table, run: Table) -> Iterator[Case]:
     axes = (family[key] for key in ("queue", "traffic", "delay", "limit"))
     for queue, traffic, delay, limit in itertools.product(*axes):
-        tcp, needs = family.get("tcp", {}), family.get("needs", [])
-        yield _case(family["name"], queue, traffic, delay, limit, tcp, run, needs)
+        yield _case(family["name"], queue, traffic, delay, limit, {"run": run} | family)
 
 
-def _case(
-    family: str, queue: str, traffic: str, delay: str, limit: str, tcp: Table, run: Table, needs: list[str]
-) -> Case:
+def _case(family: str, queue: str, traffic: str, delay: str, limit: str, rest: Table) -> Case:
     packets = _bdp_packets(delay) if limit == "bdp" else int(limit)
+    name = f"{queue}, {traffic}, {delay}, {packets} packets"
     scenario: Table = {
-        "name": f"{family}: {queue}, {traffic}, {delay}, {packets} packets",
-        "run": run,
+        "name": f"{family}: {name}",
+        "run": rest["run"],
         "topology": {"bottleneck_delay": delay},
         "queue": {"scheme": queue, "limit": f"{packets} packets"},
-        "tcp": tcp,
+        "tcp": rest.get("tcp", {}),
         "groups": [_group(index, text.strip()) for index, text in enumerate(traffic.split(","))],
     }
     if queue == "abc":
         scenario["queue"] |= {key: f"{share * packets:.6g} packets" for key, share in ABC_SHARES.items()}
-    name = f"{queue}, {traffic}, {delay}, {packets} packets"
     try:
-        return Case(family, name, canonical(json.dumps(scenario)), "")
+        return Case(family, name, canonical(json.dumps(scenario)), "", rest.get("ns3", {}))
     except ScenarioError as error:
-        if any(key in str(error) for key in needs):
-            return Case(family, name, "", f"Fairlane does not know this yet: {error}")
+        problem = str(error).partition(";")[0]
+        if any(f"tcp.{key}:" in problem for key in rest.get("needs", [])):
+            return Case(family, name, "", f"Fairlane cannot do this yet: {problem}", {})
         raise
 
 
