@@ -324,6 +324,8 @@ def main(out: Path, docs: Path | None, only: str, replications: int | None, spee
         outcome = compare(program, case)
         outcomes.append(outcome)
         differing = ", ".join(f"{m.name} {m.fairlane} / {m.ns3}" for m in outcome.measures if m.counts and not m.agrees)
+        # After each scenario, so that a kill loses one.
+        _save(out, None, _document(outcomes, speed, skipped), table(outcomes, speed, skipped))
         verdict = "agrees" if outcome.agrees else f"DIFFERS in {differing}"
         click.echo(
             f"[{number}/{len(runnable)}, {time.monotonic() - started:.0f} s] {case.family}: {case.name}: {verdict}"

@@ -5,18 +5,18 @@
 //     user --(access)-- edge --(bottleneck)-- server
 //
 // It runs one replication and prints one JSON object; compare.py beside it runs it in turn with Fairlane. It links
-// ns-3, which is under the GNU GPL version 2; these files are our own work under the licence above, which is
-// compatible with it. No part of ns-3 is in this repository.
+// ns-3, which is under the GNU GPL version 2: these files are our own work, and the MIT licence, one of the two above,
+// is compatible with it. No part of ns-3 is in this repository.
 //
 // Choices that move results, each as in Fairlane's default scenario:
 // 1. No hidden queue: the policy is the bottleneck device's own queue, its devices have no flow control towards the
 //    traffic-control layer, and no queue disc sits above. The packet in transmission is not in the queue.
 // 2. Lengths include the PPP header of 2 bytes: in the meters, in the throughput, on the links.
 // 3. TCP never gives up (DataRetries), and no socket buffer limits it unless asked to.
-// 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs what has arrived, and keeps those guesses
-//    when fast recovery ends: it then believes that little or nothing is in flight where a whole window is, and some
-//    flows never slow down. By mendRenoSack the guesses are dropped with the recovery, as the duplicate ACKs they
-//    came from are. With SACK it has no effect.
+// 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs what has arrived, and keeps the
+//    guesses when fast recovery ends: it then believes that little or nothing is in flight where a whole window is,
+//    and some flows never slow down. By mendRenoSack the guesses are dropped with the recovery, as the duplicate ACKs
+//    that they came from are. It has no effect with SACK.
 // 5. Meters see a packet when the edge has received it whole, that is when it is offered to the bottleneck.
 
 #include "abc.h"
