@@ -160,12 +160,13 @@ impl Engine {
     /// Sends a packet on its next hop.
     #[inline]
     fn forward(&mut self, mut packet: SimPacket, now: Time) {
-        let Hop { link, marker } = self.network.hops[packet.hop as usize];
+        let Hop { link, is_edge } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
-        if marker != Hop::NO_MARKER {
-            self.network.markers[marker as usize].mark(&mut packet, now, &mut self.network.marker_rng);
+        if is_edge {
+            let marker = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+            self.network.markers[marker].mark(&mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
         next.enqueue(packet, now);
@@ -262,7 +263,8 @@ impl Engine {
                 seq: segment.seq,
                 flow: index,
                 user: flow.user,
-                hop: flow.first_hop,
+                hop: 0,
+                ingress: flow.ingress,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
                 payload: segment.payload as u16,
                 class: flow.class,

@@ -165,16 +165,17 @@ impl HostParams {
 
 /// Whether `packet` fits beside what waits at the access link.
 #[inline]
-fn has_room(host: &Host, params: &HostParams, packets: &Pool<SimPacket>, packet: &SimPacket, now: Time) -> bool {
-    let waiting = || {
-        let waits =
-            |(arrival, packet): &(Time, &SimPacket)| *arrival - params.delay - params.transmission(packet) > now;
-        packets.iter(&host.up).filter(waits).map(|(_, packet)| u64::from(packet.wire_bytes))
-    };
+fn has_room(host: &mut Host, params: &HostParams, packets: &Pool<SimPacket>, packet: &SimPacket, now: Time) -> bool {
+    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay - params.transmission(packet) <= now;
     match params.limit {
         // No more wait than are on the way: the exact count is seldom needed.
-        QueueLimit::Packets(limit) => host.up.len() < limit as usize || waiting().count() < limit as usize,
-        QueueLimit::Bytes(limit) => waiting().sum::<u64>() + u64::from(packet.wire_bytes) <= limit,
+        QueueLimit::Packets(limit) => {
+            host.up.len() < limit as usize || packets.pass(&mut host.up, started) < limit as usize
+        }
+        QueueLimit::Bytes(limit) => {
+            let waiting = packets.iter(&host.up).filter(|(arrival, packet)| !started(*arrival, packet));
+            waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(packet.wire_bytes) <= limit
+        }
     }
 }
 
@@ -198,6 +199,7 @@ mod tests {
             flow: 0,
             user: 0,
             hop: 0,
+            ingress: 0,
             wire_bytes,
             payload: 0,
             class: TrafficClass::BestEffort,
@@ -265,6 +267,6 @@ mod tests {
 
     #[test]
     fn a_host_takes_little_memory() {
-        assert!(size_of::<Host>() <= 96);
+        assert!(size_of::<Host>() <= 112);
     }
 }

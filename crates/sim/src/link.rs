@@ -204,6 +204,7 @@ mod tests {
             flow: 0,
             user: 0,
             hop: 0,
+            ingress: 0,
             wire_bytes: 1500,
             payload: 1446,
             class: TrafficClass::BestEffort,

@@ -11,25 +11,23 @@ use fairlane_schemes::abc::split_reference_rate;
 use fairlane_schemes::marker::{AnyMarker, MarkerConfig};
 use fairlane_schemes::packet::{Ecn, TrafficClass};
 use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Bytes, Time};
+use fairlane_schemes::units::{Bytes, Time};
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
-/// [`Hop::DELIVER`].
+/// [`Hop::END`].
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// The link to enter, or [`Hop::DELIVER`].
     pub link: u32,
-    /// The marker that labels the packet before it enters, or [`Hop::NO_MARKER`].
-    pub marker: u32,
+    /// Whether the packet enters the domain here: its user's marker labels it before it enters the link.
+    pub is_edge: bool,
 }
 
 impl Hop {
     /// In place of a link: the packet has arrived.
     pub const DELIVER: u32 = u32::MAX;
-    /// In place of a marker: the packet keeps its label.
-    pub const NO_MARKER: u32 = u32::MAX;
     /// The end of a route.
-    const END: Self = Self { link: Self::DELIVER, marker: Self::NO_MARKER };
+    pub const END: Self = Self { link: Self::DELIVER, is_edge: false };
 }
 
 /// A user: one traffic aggregate.
@@ -62,8 +60,8 @@ pub struct TcpFlow {
     pub armed: Time,
     /// The user that it belongs to.
     pub user: u32,
-    /// Where its packets go from the access link on.
-    pub first_hop: u32,
+    /// Which of the user's ingress nodes its packets enter through.
+    pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
 }
@@ -82,10 +80,12 @@ impl TcpFlow {
 pub struct Network {
     /// Links between nodes; the bottleneck is the first.
     pub links: Vec<Link>,
-    /// All routes, one after another.
+    /// The route from the access links to the receivers.
     pub hops: Vec<Hop>,
-    /// Markers of the edge.
+    /// Markers of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
     pub markers: Vec<AnyMarker>,
+    /// Most ingress nodes that a user has.
+    pub ingresses: usize,
     /// Randomness of the edge.
     pub marker_rng: Rng,
     /// Hosts, one for each user.
@@ -114,6 +114,7 @@ impl Network {
                 links: Vec::new(),
                 hops: Vec::new(),
                 markers: Vec::new(),
+                ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
                 hosts: Hosts::new(scenario.topology.links.bottleneck_rate, scenario.topology.links.bottleneck_delay),
                 users: Vec::new(),
@@ -149,6 +150,8 @@ impl Builder<'_> {
         let rng = self.stream("queue", BOTTLENECK as usize);
         let (rate, delay) = (topology.links.bottleneck_rate, topology.links.bottleneck_delay);
         self.network.links.push(Link::new(&self.scenario.queue, rate, &changes, delay, rng));
+        let is_edge = self.scenario.marker != MarkerConfig::None;
+        self.network.hops = vec![Hop { link: BOTTLENECK, is_edge }, Hop::END];
     }
 
     fn observe_bottleneck(&mut self) {
@@ -184,62 +187,52 @@ impl Builder<'_> {
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, datagram_bytes: 0 });
-        let routes = self.add_routes(group);
+        self.add_markers(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
         // Flows take turns over the user's ingress nodes, abc2018 III-F.
         let mut next_flow = |starts: &mut Rng| {
-            let route = routes[flows_so_far % routes.len()];
+            let ingress = (flows_so_far % group.params.ingresses) as u16;
             flows_so_far += 1;
             let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
-            (route, start)
+            (ingress, start)
         };
         for source in &group.sources {
             match source {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
-                        let (hop, start) = next_flow(starts);
-                        let route = (user, hop, group.params.traffic_class);
-                        self.add_tcp(params, route, start, flows.transfer);
+                        let (ingress, start) = next_flow(starts);
+                        let origin = (user, ingress, group.params.traffic_class);
+                        self.add_tcp(params, origin, start, flows.transfer);
                     }
                     params += 1;
                 }
                 SourceConfig::Udp { kind, params } => {
-                    let (hop, start) = next_flow(starts);
-                    let template = template(user, hop, group.params.traffic_class);
+                    let (ingress, start) = next_flow(starts);
+                    let template = template(user, ingress, group.params.traffic_class);
                     self.add_udp(*kind, params, template, start);
                 }
             }
         }
     }
 
-    /// A route with a marker of its own for each ingress of a new user.
-    fn add_routes(&mut self, group: &GroupConfig) -> Vec<u32> {
-        let shares = vec![1.0; group.params.ingresses as usize];
-        let parts = split_reference_rate(group.params.reference_rate, &shares);
-        let add_route = |part| {
-            let marker = self.add_marker(part);
-            let first = self.network.hops.len() as u32;
-            self.network.hops.push(Hop { link: BOTTLENECK, marker });
-            self.network.hops.push(Hop::END);
-            first
-        };
-        parts.into_iter().map(add_route).collect()
-    }
-
-    /// A marker with this part of a user's reference rate, if the scenario has markers.
-    fn add_marker(&mut self, reference_rate: BitRate) -> u32 {
+    /// A marker for each ingress of a new user, with its part of the reference rate.
+    fn add_markers(&mut self, group: &GroupConfig) {
         if self.scenario.marker == MarkerConfig::None {
-            return Hop::NO_MARKER;
+            return;
         }
-        self.network.markers.push(self.scenario.marker.build(reference_rate, Time::ZERO));
-        self.network.markers.len() as u32 - 1
+        let shares = vec![1.0; group.params.ingresses as usize];
+        let mut parts = split_reference_rate(group.params.reference_rate, &shares);
+        // Every user has the same number, so that a marker is found without a table; the rest see no packet.
+        parts.resize(self.network.ingresses, group.params.reference_rate);
+        let markers = parts.into_iter().map(|part| self.scenario.marker.build(part, Time::ZERO));
+        self.network.markers.extend(markers);
     }
 
-    fn add_tcp(&mut self, params: u32, route: (u32, u32, TrafficClass), start: Time, transfer: Option<Bytes>) {
+    fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, transfer: Option<Bytes>) {
         let tcp = &self.network.tcp_params[params as usize];
-        let (user, first_hop, class) = route;
+        let (user, ingress, class) = origin;
         self.network.flows.push(TcpFlow {
             sender: Sender::new(tcp, transfer),
             receiver: Receiver::new(tcp),
@@ -250,7 +243,7 @@ impl Builder<'_> {
             unmeasured_bytes: 0,
             armed: start,
             user,
-            first_hop,
+            ingress,
             class,
         });
     }
@@ -261,7 +254,7 @@ impl Builder<'_> {
     }
 }
 
-fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
+fn template(user: u32, ingress: u16, class: TrafficClass) -> SimPacket {
     SimPacket {
         label: 0.0,
         enqueued_at: Time::ZERO,
@@ -269,7 +262,8 @@ fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
         seq: 0,
         flow: 0,
         user,
-        hop,
+        hop: 0,
+        ingress,
         wire_bytes: 0,
         payload: 0,
         class,

@@ -78,6 +78,7 @@ mod tests {
             flow: 0,
             user: 0,
             hop: 0,
+            ingress: 0,
             wire_bytes: 0,
             payload: 0,
             class: TrafficClass::BestEffort,
