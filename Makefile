@@ -7,10 +7,10 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-parallel bench-scale clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
 
@@ -24,21 +24,35 @@ test: lint ## Run all tests, Rust and Python, lint included
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check --quiet python tests
-	$(BIN)/ruff check --quiet python tests
+	$(BIN)/ruff format --check --quiet python tests benches
+	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
+	$(BIN)/mypy $(wildcard benches/*.py benches/*/*.py)
 	$(BIN)/stubtest fairlane._fairlane
 	$(BIN)/python -m fairlane.reference --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
-	$(BIN)/ruff format python tests
-	$(BIN)/ruff check --fix python tests
+	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/python -m fairlane.reference docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
 	cargo run --release --quiet --example speed -- abc
 	cargo bench --workspace
+
+bench-beside: setup ## Measure turn by turn beside another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
+	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
+	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-1000.toml --turns 9 $(if $(OTHER1000),--other $(OTHER1000))
+
+bench-instructions: setup ## Count instructions per packet against the baseline; UPDATE=1 writes it
+	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
+
+bench-parallel: ## Measure how well replications run in parallel
+	cargo run --release --quiet --package fairlane-sim --example parallel
+
+bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
+	$(BIN)/python benches/scale.py
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

@@ -24,7 +24,7 @@ def build(example: str) -> Path:
 
 
 def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
-    """A scenario file as the JSON that the examples take, with some keys changed; `queue` replaces the scheme."""
+    """A scenario file as the JSON that the examples take, with some keys of these tables changed."""
     content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
         content[table] = content.get(table, {}) | (changes or {})
