@@ -7,10 +7,10 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-parallel bench-scale clean
+.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
 
@@ -27,7 +27,8 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
-	$(BIN)/mypy $(wildcard benches/*.py benches/*/*.py)
+	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py)
+	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
 	$(BIN)/stubtest fairlane._fairlane
 	$(BIN)/python -m fairlane.reference --check docs
 
@@ -53,6 +54,9 @@ bench-parallel: ## Measure how well replications run in parallel
 
 bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
 	$(BIN)/python benches/scale.py
+
+bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
+	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

@@ -1,10 +1,10 @@
 //! The event loop.
 //!
 //! Each entity has at most one entry in the [`EventSet`]. They are numbered: the control entry first, then links,
-//! access links, ways back, sources, flows; that is also the order of events at equal times. docs/engine.md has the
-//! cost model.
+//! hosts, sources, flows; that is also the order of events at equal times. docs/engine.md has the cost model.
 
 use crate::event::EventSet;
+use crate::host::FlowAck;
 use crate::network::{BOTTLENECK, Hop, Network, TcpFlow};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
@@ -46,8 +46,7 @@ fn cpu_seconds() -> f64 {
 /// First entity of each kind; the control entry is entity 0.
 #[derive(Clone, Copy, Debug)]
 struct Numbering {
-    access: u32,
-    returns: u32,
+    hosts: u32,
     sources: u32,
     flows: u32,
 }
@@ -67,9 +66,8 @@ struct Engine {
 impl Engine {
     fn new(scenario: &Scenario, replication: u32) -> Self {
         let network = Network::new(scenario, replication);
-        let access = FIRST_LINK + network.links.len() as u32;
-        let returns = access + network.access.len() as u32;
-        let sources = returns + network.returns.len() as u32;
+        let hosts = FIRST_LINK + network.links.len() as u32;
+        let sources = hosts + network.hosts.len() as u32;
         let flows = sources + network.sources.len() as u32;
         let mut events = EventSet::new(flows as usize + network.flows.len());
         for (entity, source) in (sources..).zip(&network.sources) {
@@ -82,7 +80,7 @@ impl Engine {
         Self {
             network,
             events,
-            number: Numbering { access, returns, sources, flows },
+            number: Numbering { hosts, sources, flows },
             warmup: scenario.run.warmup,
             end: scenario.run.end(),
             handled: 0,
@@ -110,12 +108,10 @@ impl Engine {
     #[inline]
     fn handle(&mut self, entity: u32, now: Time) {
         let number = self.number;
-        if entity < number.access {
+        if entity < number.hosts {
             if entity == CONTROL { self.on_measurement_start(now) } else { self.on_arrival(entity - FIRST_LINK, now) }
-        } else if entity < number.returns {
-            self.on_access(entity - number.access, now);
         } else if entity < number.sources {
-            self.on_ack(entity - number.returns, now);
+            self.on_host(entity - number.hosts, now);
         } else if entity < number.flows {
             self.on_source(entity - number.sources, now);
         } else {
@@ -128,15 +124,28 @@ impl Engine {
         debug_assert_eq!(now, self.warmup);
         self.events.set(CONTROL, Time::NEVER);
         self.network.links.iter_mut().for_each(|link| link.restart_probe(now));
-        self.network.users.iter_mut().for_each(|user| user.goodput_bytes = 0);
+        self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
+        self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
     }
 
-    /// A packet reaches the edge node.
-    fn on_access(&mut self, user: u32, now: Time) {
-        let access = &mut self.network.access[user as usize];
-        let packet = access.arrive();
-        self.events.set(self.number.access + user, access.next_arrival());
-        self.forward(packet, now);
+    /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    fn on_host(&mut self, user: u32, now: Time) {
+        if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
+            self.schedule_host(user);
+            self.forward(packet, now);
+        } else {
+            let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
+            let TcpFlow { sender, params, .. } = &mut self.network.flows[flow as usize];
+            sender.on_ack(&self.network.tcp_params[*params as usize], ack, now);
+            self.transmit(flow, now);
+            self.arm(flow);
+            self.schedule_host(user);
+        }
+    }
+
+    #[inline]
+    fn schedule_host(&mut self, user: u32) {
+        self.events.set(self.number.hosts + user, self.network.hosts.next_event(user));
     }
 
     /// A packet reaches the far end of a link.
@@ -151,12 +160,13 @@ impl Engine {
     /// Sends a packet on its next hop.
     #[inline]
     fn forward(&mut self, mut packet: SimPacket, now: Time) {
-        let Hop { link, marker } = self.network.hops[packet.hop as usize];
+        let Hop { link, is_edge } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
-        if marker != Hop::NO_MARKER {
-            self.network.markers[marker as usize].mark(&mut packet, now, &mut self.network.marker_rng);
+        if is_edge {
+            let marker = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+            self.network.markers[marker].mark(&mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
         next.enqueue(packet, now);
@@ -167,7 +177,7 @@ impl Engine {
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         if packet.kind == PacketKind::Udp {
-            self.network.users[packet.user as usize].goodput_bytes += u64::from(packet.payload);
+            self.network.users[packet.user as usize].datagram_bytes += u64::from(packet.payload);
             return;
         }
         let flow = &mut self.network.flows[packet.flow as usize];
@@ -176,41 +186,40 @@ impl Engine {
             seq: packet.seq,
             payload: u32::from(packet.payload),
             syn: packet.kind == PacketKind::Syn,
+            cwr: packet.cwr,
+            ecn: packet.ecn,
             timestamp: packet.timestamp,
         };
-        let before = flow.receiver.delivered_bytes();
         let ack = flow.receiver.on_segment(params, segment, now);
-        let delivered = flow.receiver.delivered_bytes();
-        self.network.users[packet.user as usize].goodput_bytes += delivered - before;
-        if delivered == flow.transfer_bytes && flow.finish == Time::NEVER && delivered > 0 {
+        if flow.transfer_bytes > 0
+            && flow.finish == Time::NEVER
+            && flow.receiver.delivered_bytes() == flow.transfer_bytes
+        {
             flow.finish = now;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, ack, now),
-            None => self.events.set_earlier(self.number.flows + packet.flow, flow.receiver.timer()),
+            None => self.arm(packet.flow),
         }
     }
 
     fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
-        let TcpFlow { params, template, .. } = &self.network.flows[flow as usize];
-        let wire_bytes = self.network.tcp_params[*params as usize].ack_wire_bytes(&ack);
-        self.network.returns.send(template.user, flow, ack, wire_bytes, now);
-        self.events.set_earlier(self.number.returns + template.user, self.network.returns.next_arrival(template.user));
+        let &TcpFlow { params, user, .. } = &self.network.flows[flow as usize];
+        let wire_bytes = self.network.tcp_params[params as usize].ack_wire_bytes(&ack);
+        self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
+        self.schedule_host_earlier(user);
     }
 
-    /// An acknowledgement reaches its sender.
-    fn on_ack(&mut self, user: u32, now: Time) {
-        let (flow, ack) = self.network.returns.arrive(user);
-        self.events.set(self.number.returns + user, self.network.returns.next_arrival(user));
-        let TcpFlow { sender, params, .. } = &mut self.network.flows[flow as usize];
-        sender.on_ack(&self.network.tcp_params[*params as usize], ack, now);
-        self.transmit(flow, now);
+    #[inline]
+    fn schedule_host_earlier(&mut self, user: u32) {
+        self.events.set_earlier(self.number.hosts + user, self.network.hosts.next_event(user));
     }
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
     /// entry stays, and comes here too early.
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
+        let user = flow.user;
         let params = &self.network.tcp_params[flow.params as usize];
         if now == flow.start {
             flow.sender.start();
@@ -223,38 +232,55 @@ impl Engine {
         {
             self.send_ack(index, ack, now);
         }
-        self.events.set(self.number.flows + index, Time::NEVER);
         self.transmit(index, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.events.set(self.number.flows + index, flow.armed);
+        self.schedule_host_earlier(user);
     }
 
-    /// Sends what a TCP sender may send, and arms its timer.
+    /// Makes the flow's event due at its next deadline if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32) {
+        let flow = &mut self.network.flows[index as usize];
+        let deadline = flow.deadline();
+        if deadline < flow.armed {
+            flow.armed = deadline;
+            self.events.set(self.number.flows + index, deadline);
+        }
+    }
+
+    /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
     #[inline]
     fn transmit(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
-        let user = flow.template.user;
-        let access = &mut self.network.access[user as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
-                seq: segment.seq,
-                payload: segment.payload as u16,
-                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                label: 0.0,
+                enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
+                seq: segment.seq,
+                flow: index,
+                user: flow.user,
+                hop: 0,
+                ingress: flow.ingress,
+                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                payload: segment.payload as u16,
+                class: flow.class,
+                ecn: segment.ecn,
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
-                ..flow.template
+                cwr: segment.cwr,
             };
-            access.enqueue(packet, now);
+            self.network.hosts.send(packet.user, packet, now);
         }
-        self.events.set_earlier(self.number.access + user, access.next_arrival());
-        self.events.set_earlier(self.number.flows + index, flow.sender.timer().min(flow.receiver.timer()));
     }
 
     /// A source that does not react sends.
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
-        let access = &mut self.network.access[packet.user as usize];
-        access.enqueue(packet, now);
-        self.events.set_earlier(self.number.access + packet.user, access.next_arrival());
+        self.network.hosts.send(packet.user, packet, now);
+        self.schedule_host_earlier(packet.user);
     }
 }

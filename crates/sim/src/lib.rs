@@ -3,18 +3,18 @@
 //! A [`scenario::Scenario`] says everything about a run; [`engine::run`] runs one replication of it and gives a
 //! [`result::RunRecord`]; [`batch::Batch`] runs many in parallel; [`summary::summarise`] joins them.
 
-pub mod access;
 pub mod batch;
 pub mod engine;
 pub mod event;
+pub mod host;
 pub mod link;
 pub mod network;
 pub mod packet;
+pub mod pool;
 pub mod probe;
 pub mod rate;
 mod record;
 pub mod result;
-pub mod returns;
 pub mod scenario;
 pub mod source;
 pub mod summary;

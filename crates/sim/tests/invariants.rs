@@ -47,8 +47,12 @@ fn queue() -> impl Strategy<Value = Json> {
 }
 
 fn source() -> impl Strategy<Value = Json> {
+    let profile = prop_oneof![Just("ns3.26"), Just("ns3"), Just("ns2"), Just("linux")];
     prop_oneof![
         (1u32..6, 1u32..3).prop_map(|(flows, ack)| json!({"kind": "tcp", "flows": flows, "delayed_ack": ack})),
+        (1u32..6, profile, any::<bool>()).prop_map(
+            |(flows, profile, ecn)| json!({"kind": "tcp", "flows": flows, "profile": profile, "ecn": ecn})
+        ),
         (1u32..3, 1u64..400_000)
             .prop_map(|(flows, bytes)| json!({"kind": "tcp", "flows": flows, "transfer": format!("{bytes} B")})),
         (50u64..30_000, 40u32..1500).prop_map(
@@ -100,15 +104,13 @@ proptest! {
         }
         // Senders to access links, access links to the bottleneck.
         let bottleneck = &network.links[BOTTLENECK as usize];
-        let offered: u64 = network.access.iter().map(|link| link.arrived()).sum();
+        let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
         let data: u64 = network.flows.iter().map(|flow| flow.sender.stats().segments_sent).sum();
         // Handshakes: a SYN and the ACK that ends it, at least, for each flow that has started.
         let handshakes: u64 = network.flows.iter().map(|flow| 2 + u64::from(flow.sender.stats().syn_retransmissions)).sum();
         prop_assert!(offered >= udp + data && offered <= udp + data + handshakes);
-        let forwarded: u64 =
-            network.access.iter().map(|link| link.arrived() - link.dropped() - link.on_the_way() as u64).sum();
-        prop_assert_eq!(bottleneck.accounting().arrived, forwarded);
+        prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way);
         prop_assert!(bottleneck.in_flight() as u64 <= bottleneck.accounting().departed);
     }
 
@@ -121,6 +123,7 @@ proptest! {
         prop_assert!((distribution - 1.0).abs() < 1e-9);
         let mean: f64 = link.queue.distribution.iter().zip(0u32..).map(|(part, n)| part * f64::from(n)).sum();
         prop_assert!((mean - link.queue.mean_packets).abs() < 1e-6);
+        prop_assert_eq!(link.marks, 0); // No scheme marks.
         for drops in &link.drops {
             prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
             prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));
