@@ -23,7 +23,7 @@ _PACKETS = {"packets": 1.0, "packet": 1.0}
 _TCP_KEYS = {
     "profile", "segment_payload", "initial_window", "socket_buffer", "delayed_ack", "delayed_ack_timeout", "min_rto",
     "syn_timeout", "limited_transmit", "sack", "congestion_control", "recovery", "flight_size", "byte_counting",
-    "cubic_c", "cubic_beta", "fast_convergence",
+    "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
 }  # fmt: skip
 _CONGESTION_CONTROL = {"reno": "NewReno", "cubic": "Cubic"}
 _RECOVERY = {"newreno": "Classic", "prr": "Prr"}

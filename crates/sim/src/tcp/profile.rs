@@ -60,6 +60,8 @@ params! {
         cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
         /// Whether a CUBIC flow that has lost ground gives way to newer ones.
         fast_convergence: bool = true, source "RFC 9438 4.7";
+        /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
+        tcp_friendliness: bool = true, source "RFC 9438 4.3";
     }
 }
 

@@ -70,7 +70,7 @@ impl Cubic {
         let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
         self.w_est += alpha * segments / window; // eq. (4)
         let w_cubic = |t: f64| params.cubic_c * (t - self.k) * (t - self.k) * (t - self.k) + w_max; // eq. (1)
-        let next = if w_cubic(t) < self.w_est {
+        let next = if params.tcp_friendliness && w_cubic(t) < self.w_est {
             self.w_est.max(window) // Section 4.3.
         } else {
             // Sections 4.4 and 4.5. The target is at most 1.5 cwnd (section 4.2): half a segment per segment.
@@ -204,6 +204,15 @@ mod tests {
         // W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
         run(&mut congestion, &params, &mut cwnd, Time::from_secs(1), 0.633);
         assert!((window(cwnd) - 25.0).abs() < 0.3, "{}", window(cwnd));
+    }
+
+    #[test]
+    fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
+        let params = TcpParams { tcp_friendliness: false, ..params() };
+        let (mut congestion, mut cwnd) = reduced(&params, 20);
+        // As above: 20 - 0.4 * 1.466^3 = 18.74 after 1 s, where W_est is 19.3.
+        run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
+        assert!((window(cwnd) - 18.74).abs() < 0.15, "{}", window(cwnd));
     }
 
     #[test]
