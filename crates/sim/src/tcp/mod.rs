@@ -76,7 +76,7 @@ use fairlane_schemes::units::Time;
 
 pub use profile::TcpParams;
 pub use receiver::Receiver;
-pub use sender::{Sender, SenderStats};
+pub use sender::{Phase, Sender, SenderStats};
 
 /// What a sender emits: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
