@@ -207,11 +207,7 @@ impl TracedRun {
     }
 
     /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
-    fn next<'py>(
-        &self,
-        py: Python<'py>,
-        timeout_s: f64,
-    ) -> PyResult<(Option<TableChunk<'py>>, Option<String>)> {
+    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<String>)> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
         let message = py.detach(|| {

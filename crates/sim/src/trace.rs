@@ -93,8 +93,10 @@ pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
         SourceConfig::Tcp { flows, .. } => u128::from(flows.flows),
         SourceConfig::Udp { .. } => 0,
     };
-    let flows =
-        scenario.groups.iter().map(|group| u128::from(group.params.users) * group.sources.iter().map(tcp).sum::<u128>());
+    let flows = scenario
+        .groups
+        .iter()
+        .map(|group| u128::from(group.params.users) * group.sources.iter().map(tcp).sum::<u128>());
     let rows_per_sample = flows.sum::<u128>() + 1;
     let span = u128::from(scenario.run.end().0);
     if interval > Time::ZERO && span / u128::from(interval.0) * rows_per_sample > MOST_ROWS {

@@ -114,7 +114,8 @@ impl TracedRun {
     /// # Panics
     /// After the end.
     pub fn next(&self, timeout: Duration) -> Option<Message> {
-        let messages = self.messages.as_ref().expect("taken only by drop").lock().expect("no holder of the lock panics");
+        let messages =
+            self.messages.as_ref().expect("taken only by drop").lock().expect("no holder of the lock panics");
         match messages.recv_timeout(timeout) {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,

@@ -109,7 +109,8 @@ impl HeaderPlan {
             fits
         };
         let window = params.socket_buffer.0;
-        let shift = fits(3).then(|| (0..LARGEST_SHIFT).find(|&shift| window >> shift <= 65_535).unwrap_or(LARGEST_SHIFT));
+        let shift =
+            fits(3).then(|| (0..LARGEST_SHIFT).find(|&shift| window >> shift <= 65_535).unwrap_or(LARGEST_SHIFT));
         let syn_timestamps = timestamps && fits(10);
         Self { mss: params.segment_payload, timestamps, window, shift, syn_timestamps, syn_mss: fits(4) }
     }
