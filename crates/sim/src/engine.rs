@@ -174,7 +174,6 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn on_arrival(&mut self, link: u32, now: Time) {
         let from = &mut self.network.links[link as usize];
         let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
-        self.observer.arrived(link, &packet, now);
         self.events.set(FIRST_LINK + link, from.next_arrival());
         packet.hop += 1;
         self.forward(packet, now);

@@ -134,6 +134,10 @@ impl Link {
     #[inline]
     pub fn arrive<O: Observer>(&mut self, now: Time, observer: &mut LinkObserver<'_, O>) -> SimPacket {
         self.serve_until(now, observer);
+        // Shown where it stands: a reference to the copy would cost 6 instructions, with no observer too.
+        if let Some((_, packet)) = self.line.front() {
+            observer.arrived(packet, now);
+        }
         let (time, packet) = self.line.pop_front().expect("an arrival was announced");
         debug_assert_eq!(time, now);
         packet

@@ -91,6 +91,12 @@ impl<O: Observer> LinkObserver<'_, O> {
         self.observer.dropped(self.link, packet, now, reason, backlog);
     }
 
+    /// See [`Observer::arrived`].
+    #[inline]
+    pub fn arrived(&mut self, packet: &SimPacket, now: Time) {
+        self.observer.arrived(self.link, packet, now);
+    }
+
     /// See [`Observer::transmitted`].
     #[inline]
     pub fn transmitted(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
