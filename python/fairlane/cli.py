@@ -260,13 +260,15 @@ def reproduce(
             store=store,
             progress=True,
         )
-    reproduction.write(out)
+    figures = reproduction.write(out)
     if as_json:
         click.echo(reproduction.json())
     else:
         from fairlane.tables import print_reproduction
 
         print_reproduction(reproduction)
+        for figure in figures:
+            click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
     if write_verdicts:
         reproduction.write_expected()
     if check and (regressions := reproduction.regressions()):

@@ -64,7 +64,7 @@ def users_frame(results: list[Result]) -> pl.DataFrame:
 
 
 def links_frame(results: list[Result]) -> pl.DataFrame:
-    """One row per run and link with use, queue, delay by class and drops by reason."""
+    """One row per run and link with use, queue, delay by class, drops by reason and marks."""
     return _frame(
         {**_identity(result, run), "link": link["name"], "rate_bps": link["rate_bps"], **_link_metrics(link)}
         for result in results
@@ -145,6 +145,7 @@ def _link_metrics(link: Row) -> Row:
             metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay[quantity]
     for drops in link["drops"]:
         metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]
+    metrics["marked_packets"] = link.get("marks", 0)
     return metrics
 
 

@@ -22,7 +22,7 @@ TIMES = {"warmup": "0 s", "measure": "3 s", "replications": 2}
 Rows = list[list[str]]
 
 
-def lossy(**settings: str | int) -> Scenario:
+def lossy(**settings: str | int | bool) -> Scenario:
     """Two classes, TCP and UDP, losses of both kinds."""
     scenario = Scenario(
         "lossy",
@@ -36,7 +36,7 @@ def lossy(**settings: str | int) -> Scenario:
     return scenario
 
 
-def lossless(**settings: str | int) -> Scenario:
+def lossless(**settings: str | int | bool) -> Scenario:
     """Transfers that end, in a buffer that never fills; the last segments are short."""
     scenario = Scenario(
         "lossless",
@@ -100,11 +100,13 @@ def test_watching_changes_no_record(tmp_path: Path) -> None:
         pytest.param({}, 65_535, id="whole packets"),
         pytest.param({"tcp__header_bytes": 52, "tcp__syn_bytes": 60}, 65_535, id="sizes of Linux"),
         pytest.param({"tcp__header_bytes": 40, "tcp__syn_bytes": 40}, 65_535, id="no options"),
+        pytest.param({"tcp__profile": "linux", "tcp__ecn": True}, 65_535, id="Linux"),
+        pytest.param({"tcp__profile": "ns2"}, 65_535, id="ns-2"),
         pytest.param({"tcp__header_bytes": 78, "tcp__syn_bytes": 86}, 65_535, id="sizes of Ethernet"),
         pytest.param({"queue__scheme": "droptail", "queue__scheduler": "strict"}, 0, id="priorities"),
     ],
 )
-def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int], snaplen: int) -> None:
+def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int | bool], snaplen: int) -> None:
     file = tmp_path / "a.pcapng"
     fairlane.run(lossy(run__replications=1, **settings), pcap=file, pcap_snaplen=snaplen)
     assert_sound(file)
@@ -191,6 +193,32 @@ def test_classes_and_windows_are_in_the_headers(tmp_path: Path) -> None:
     assert packets(file, "frame.number", where="ip.dsfield.dscp != 46 && !(ip.addr == 10.0.0.1)") == []
     windows = {window for (window,) in packets(file, "tcp.window_size", where="tcp.flags.syn == 0")}
     assert windows == {str(2 * 1024 * 1024)}
+
+
+@tshark_needed
+def test_selective_acknowledgements_are_in_the_headers(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    fairlane.run(lossy(run__replications=1, tcp__profile="linux"), pcap=file)
+    assert packets(file, "frame.number", where="tcp.flags.syn == 1 && !(tcp.options.sack_perm)") == []
+    blocks = packets(file, "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re", where="tcp.options.sack_le")
+    assert len(blocks) > 100
+    for ack, lefts, rights in blocks:
+        for left, right in zip(lefts.split(","), rights.split(","), strict=True):
+            assert int(ack) < int(left) < int(right)
+            assert (int(left) - 1) % 1448 == (int(right) - 1) % 1448 == 0
+    # Without the link layer the packets are as long as those of the simulator.
+    assert packets(file, "frame.number", where="tcp && frame.len != ip.len") == []
+
+
+@tshark_needed
+def test_packets_of_ecn_flows_are_marked_as_capable(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(lossy(run__replications=1, tcp__ecn=True), pcap=file).runs[0]
+    fresh = packets(file, "ip.dsfield.ecn", where="tcp.len > 0 && !(tcp.analysis.retransmission)")
+    assert ["2"] in fresh
+    # A marked packet may wait when the run ends.
+    assert len(packets(file, "frame.number", where="ip.dsfield.ecn == 3")) <= run["links"][0]["marks"]
+    assert packets(file, "frame.number", where="(udp || ip.src == 192.0.2.1) && ip.dsfield.ecn != 0") == []
 
 
 @tshark_needed

@@ -11,7 +11,7 @@
 
 use crate::choices;
 use crate::discipline::{Aqm, Backlog, DropReason, DropSink, QueueDiscipline, QueueView, Verdict};
-use crate::packet::{Packet, TrafficClass};
+use crate::packet::{Ecn, Packet, TrafficClass};
 use crate::params;
 use crate::rng::Rng;
 use crate::units::{BitRate, Bytes, QueueLimit, Time};
@@ -152,11 +152,16 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let backlog = self.queues.backlog();
         let view = QueueView { backlog, head_enqueued_at: self.queues.head_enqueued_at(), link_rate: self.link_rate };
-        if self.aqm.admit(&packet, &view, now, rng) == Verdict::Drop {
+        let verdict = self.aqm.admit(&packet, &view, now, rng);
+        if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
             drops.dropped(&packet, DropReason::Aqm, backlog);
         } else if !self.has_room_for(&packet) {
             drops.dropped(&packet, DropReason::Overlimit, backlog);
         } else {
+            if verdict == Verdict::Mark {
+                packet.set_ecn(Ecn::Ce);
+                drops.marked(&packet);
+            }
             packet.set_enqueued_at(now);
             self.queues.push(packet);
             self.aqm.accepted(&packet, now);
@@ -188,7 +193,35 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestPacket;
+    use crate::testing::{Drops, TestPacket};
+
+    /// Marks every packet that finds a packet waiting.
+    struct MarkBehindOne;
+
+    impl Aqm for MarkBehindOne {
+        fn admit<P: Packet>(&mut self, _: &P, queue: &QueueView, _: Time, _: &mut Rng) -> Verdict {
+            if queue.backlog.packets > 0 { Verdict::Mark } else { Verdict::Accept }
+        }
+        fn accepted<P: Packet>(&mut self, _: &P, _: Time) {}
+    }
+
+    #[test]
+    fn marks_what_understands_marks_and_drops_the_rest() {
+        let params = BufferParams { limit: QueueLimit::Packets(4), ..Default::default() };
+        let mut queue = ManagedQueue::new(&params, BitRate(10_000_000), MarkBehindOne);
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "queue", 0), Drops::default());
+        let codepoints = [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce, Ecn::Ect0];
+        for (flow, ecn) in (0..).zip(codepoints) {
+            let packet = TestPacket { flow, ecn, ..Default::default() };
+            queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
+        }
+        // Packet 2 cannot be marked; packet 5 could, but finds the queue full: a mark makes no room.
+        let dropped: Vec<_> = drops.0.iter().map(|(packet, reason, _)| (packet.flow, *reason)).collect();
+        assert_eq!(dropped, [(2, DropReason::Aqm), (5, DropReason::Overlimit)]);
+        assert_eq!(drops.1, [1, 3, 4]);
+        let served: Vec<_> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut drops)).map(|p| p.ecn).collect();
+        assert_eq!(served, [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce]);
+    }
 
     fn queues(scheduler: Scheduler) -> ClassQueues<TestPacket> {
         ClassQueues::new(&BufferParams { scheduler, ..Default::default() }, BitRate(10_000_000))

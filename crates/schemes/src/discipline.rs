@@ -47,6 +47,8 @@ pub struct Backlog {
 pub trait DropSink<P> {
     /// `packet` was dropped for `reason` when it found `backlog` waiting.
     fn dropped(&mut self, packet: &P, reason: DropReason, backlog: Backlog);
+    /// `packet` was marked (CE) instead of dropped; it goes on.
+    fn marked(&mut self, _packet: &P) {}
 }
 
 /// Owns the packets that wait at one egress port: accepts, drops, orders.
@@ -85,6 +87,9 @@ pub enum Verdict {
     Accept,
     /// Drop it.
     Drop,
+    /// Enqueue it with a congestion mark if there is room and its transport understands marks, otherwise drop it
+    /// (RFC 3168 section 5).
+    Mark,
 }
 
 /// Active queue management that decides when a packet arrives: the early-drop half of a discipline.

@@ -38,6 +38,15 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// Whether the transport understands congestion marks: then a packet may be marked instead of dropped.
+    #[must_use]
+    #[inline]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
 /// A packet as markers and queue disciplines see it.
 ///
 /// Packets are small and `Copy`: they move by value through ring buffers, without allocation or indirection.

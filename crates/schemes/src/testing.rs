@@ -70,12 +70,15 @@ impl Packet for TestPacket {
     }
 }
 
-/// Keeps every drop.
+/// Keeps every drop, and the flow of every packet that was marked.
 #[derive(Debug, Default)]
-pub struct Drops(pub Vec<(TestPacket, DropReason, Backlog)>);
+pub struct Drops(pub Vec<(TestPacket, DropReason, Backlog)>, pub Vec<u32>);
 
 impl DropSink<TestPacket> for Drops {
     fn dropped(&mut self, packet: &TestPacket, reason: DropReason, backlog: Backlog) {
         self.0.push((*packet, reason, backlog));
+    }
+    fn marked(&mut self, packet: &TestPacket) {
+        self.1.push(packet.flow);
     }
 }

@@ -147,7 +147,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
-        self.network.users.iter_mut().for_each(|user| user.goodput_bytes = 0);
+        self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
+        self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
     }
 
     /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
@@ -161,6 +162,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.observer.ack_arrived(flow, state, &ack, now);
             state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
             self.transmit(flow, now);
+            self.arm(flow);
             self.schedule_host(user);
         }
     }
@@ -182,12 +184,13 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Sends a packet on its next hop.
     #[inline]
     fn forward(&mut self, mut packet: SimPacket, now: Time) {
-        let Hop { link, marker } = self.network.hops[packet.hop as usize];
+        let Hop { link, is_edge } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
-        if marker != Hop::NO_MARKER {
-            self.network.markers[marker as usize].mark(&mut packet, now, &mut self.network.marker_rng);
+        if is_edge {
+            let marker = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+            self.network.markers[marker].mark(&mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
@@ -198,7 +201,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         if packet.kind == PacketKind::Udp {
-            self.network.users[packet.user as usize].goodput_bytes += u64::from(packet.payload);
+            self.network.users[packet.user as usize].datagram_bytes += u64::from(packet.payload);
             return;
         }
         let flow = &mut self.network.flows[packet.flow as usize];
@@ -207,24 +210,26 @@ impl<'a, O: Observer> Engine<'a, O> {
             seq: packet.seq,
             payload: u32::from(packet.payload),
             syn: packet.kind == PacketKind::Syn,
+            cwr: packet.cwr,
+            ecn: packet.ecn,
             timestamp: packet.timestamp,
         };
-        let before = flow.receiver.delivered_bytes();
         let ack = flow.receiver.on_segment(params, segment, now);
-        let delivered = flow.receiver.delivered_bytes();
-        self.network.users[packet.user as usize].goodput_bytes += delivered - before;
-        if delivered == flow.transfer_bytes && flow.finish == Time::NEVER && delivered > 0 {
+        if flow.transfer_bytes > 0
+            && flow.finish == Time::NEVER
+            && flow.receiver.delivered_bytes() == flow.transfer_bytes
+        {
             flow.finish = now;
         }
         match ack {
             Some(ack) => self.send_ack(packet.flow, ack, now),
-            None => self.events.set_earlier(self.number.flows + packet.flow, flow.receiver.timer()),
+            None => self.arm(packet.flow),
         }
     }
 
     fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
         let state = &self.network.flows[flow as usize];
-        let user = state.template.user;
+        let user = state.user;
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
         let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
@@ -240,7 +245,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// entry stays, and comes here too early.
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
-        let user = flow.template.user;
+        let user = flow.user;
         let params = &self.network.tcp_params[flow.params as usize];
         if now == flow.start {
             flow.sender.start();
@@ -253,28 +258,48 @@ impl<'a, O: Observer> Engine<'a, O> {
         {
             self.send_ack(index, ack, now);
         }
-        self.events.set(self.number.flows + index, Time::NEVER);
         self.transmit(index, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.events.set(self.number.flows + index, flow.armed);
         self.schedule_host_earlier(user);
     }
 
-    /// Sends what a TCP sender may send, and arms its timer; the caller schedules the host.
+    /// Makes the flow's event due at its next deadline if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32) {
+        let flow = &mut self.network.flows[index as usize];
+        let deadline = flow.deadline();
+        if deadline < flow.armed {
+            flow.armed = deadline;
+            self.events.set(self.number.flows + index, deadline);
+        }
+    }
+
+    /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
     #[inline]
     fn transmit(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
-                seq: segment.seq,
-                payload: segment.payload as u16,
-                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                label: 0.0,
+                enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
+                seq: segment.seq,
+                flow: index,
+                user: flow.user,
+                hop: 0,
+                ingress: flow.ingress,
+                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                payload: segment.payload as u16,
+                class: flow.class,
+                ecn: segment.ecn,
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
-                ..flow.template
+                cwr: segment.cwr,
             };
             self.network.hosts.send(packet.user, packet, now);
         }
-        self.events.set_earlier(self.number.flows + index, flow.sender.timer().min(flow.receiver.timer()));
         self.observer.sender_acted(index, flow, params, now);
     }
 

@@ -168,16 +168,17 @@ impl HostParams {
 
 /// Whether `packet` fits beside what waits at the access link.
 #[inline]
-fn has_room(host: &Host, params: &HostParams, packets: &Pool<SimPacket>, packet: &SimPacket, now: Time) -> bool {
-    let waiting = || {
-        let waits =
-            |(arrival, packet): &(Time, &SimPacket)| *arrival - params.delay - params.transmission(packet) > now;
-        packets.iter(&host.up).filter(waits).map(|(_, packet)| u64::from(packet.wire_bytes))
-    };
+fn has_room(host: &mut Host, params: &HostParams, packets: &Pool<SimPacket>, packet: &SimPacket, now: Time) -> bool {
+    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay - params.transmission(packet) <= now;
     match params.limit {
         // No more wait than are on the way: the exact count is seldom needed.
-        QueueLimit::Packets(limit) => host.up.len() < limit as usize || waiting().count() < limit as usize,
-        QueueLimit::Bytes(limit) => waiting().sum::<u64>() + u64::from(packet.wire_bytes) <= limit,
+        QueueLimit::Packets(limit) => {
+            host.up.len() < limit as usize || packets.pass(&mut host.up, started) < limit as usize
+        }
+        QueueLimit::Bytes(limit) => {
+            let waiting = packets.iter(&host.up).filter(|(arrival, packet)| !started(*arrival, packet));
+            waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(packet.wire_bytes) <= limit
+        }
     }
 }
 
@@ -202,11 +203,13 @@ mod tests {
             flow: 0,
             user: 0,
             hop: 0,
+            ingress: 0,
             wire_bytes,
             payload: 0,
             class: TrafficClass::BestEffort,
             ecn: Ecn::NotEct,
             kind: PacketKind::Udp,
+            cwr: false,
         }
     }
 
@@ -256,7 +259,7 @@ mod tests {
     fn an_ack_takes_both_transmissions_and_both_delays() {
         // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
         let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
-        let ack = Ack { ack: 1, echo: Time::ZERO, syn: false };
+        let ack = Ack { ack: 1, ..Default::default() };
         hosts.acknowledge(0, FlowAck { flow: 7, ack }, 54, Time::ZERO);
         hosts.acknowledge(0, FlowAck { flow: 8, ack }, 54, Time::ZERO);
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
@@ -269,6 +272,6 @@ mod tests {
 
     #[test]
     fn a_host_takes_little_memory() {
-        assert!(size_of::<Host>() <= 96);
+        assert!(size_of::<Host>() <= 112);
     }
 }

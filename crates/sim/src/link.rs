@@ -42,7 +42,7 @@ pub struct Link {
     probe: Option<Box<PortProbe>>,
 }
 
-/// Hands drops to the accounting, the probe and the observer.
+/// Hands drops to the accounting, the probe and the observer, and marks to the probe.
 struct DropRecorder<'a, 'b, O> {
     accounting: &'a mut Accounting,
     probe: Option<&'a mut PortProbe>,
@@ -57,6 +57,12 @@ impl<O: Observer> DropSink<SimPacket> for DropRecorder<'_, '_, O> {
             probe.dropped(packet, reason, backlog);
         }
         self.observer.dropped(packet, self.now, reason, backlog);
+    }
+
+    fn marked(&mut self, _packet: &SimPacket) {
+        if let Some(probe) = &mut self.probe {
+            probe.marks += 1;
+        }
     }
 }
 
@@ -189,5 +195,42 @@ impl Link {
             self.known_rate = rate;
             self.discipline.set_link_rate(rate);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::NoObserver;
+    use crate::packet::PacketKind;
+    use fairlane_schemes::packet::{Ecn, TrafficClass};
+
+    #[test]
+    fn marks_are_counted_at_the_probe_and_are_no_drops() {
+        let mut accounting = Accounting::default();
+        let mut probe = PortProbe::new(vec![0], None);
+        let packet = SimPacket {
+            label: 0.0,
+            enqueued_at: Time::ZERO,
+            timestamp: Time::ZERO,
+            seq: 0,
+            flow: 0,
+            user: 0,
+            hop: 0,
+            ingress: 0,
+            wire_bytes: 1500,
+            payload: 1446,
+            class: TrafficClass::BestEffort,
+            ecn: Ecn::Ce,
+            kind: PacketKind::Data,
+            cwr: false,
+        };
+        let observer = &mut LinkObserver { observer: &mut NoObserver, link: 0 };
+        let mut sink = DropRecorder { accounting: &mut accounting, probe: Some(&mut probe), observer, now: Time::ZERO };
+        sink.marked(&packet);
+        sink.marked(&packet);
+        assert_eq!((probe.marks, accounting.dropped), (2, 0));
+        probe.restart(Time::ZERO, Backlog::default(), Time::ZERO);
+        assert_eq!(probe.marks, 0);
     }
 }

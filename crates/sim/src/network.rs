@@ -8,28 +8,26 @@ use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
 use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
 use fairlane_schemes::abc::split_reference_rate;
-use fairlane_schemes::marker::AnyMarker;
+use fairlane_schemes::marker::{AnyMarker, MarkerConfig};
 use fairlane_schemes::packet::{Ecn, TrafficClass};
 use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::units::{Bytes, Time};
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
-/// [`Hop::DELIVER`].
+/// [`Hop::END`].
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// The link to enter, or [`Hop::DELIVER`].
     pub link: u32,
-    /// The marker that labels the packet before it enters, or [`Hop::NO_MARKER`].
-    pub marker: u32,
+    /// Whether the packet enters the domain here: its user's marker labels it before it enters the link.
+    pub is_edge: bool,
 }
 
 impl Hop {
     /// In place of a link: the packet has arrived.
     pub const DELIVER: u32 = u32::MAX;
-    /// In place of a marker: the packet keeps its label.
-    pub const NO_MARKER: u32 = u32::MAX;
     /// The end of a route.
-    const END: Self = Self { link: Self::DELIVER, marker: Self::NO_MARKER };
+    pub const END: Self = Self { link: Self::DELIVER, is_edge: false };
 }
 
 /// A user: one traffic aggregate.
@@ -37,8 +35,8 @@ impl Hop {
 pub struct User {
     /// Index of its group.
     pub group: u16,
-    /// Payload delivered during the measurement.
-    pub goodput_bytes: u64,
+    /// Payload of datagrams delivered during the measurement.
+    pub datagram_bytes: u64,
 }
 
 /// A TCP connection, both ends.
@@ -56,8 +54,25 @@ pub struct TcpFlow {
     pub transfer_bytes: u64,
     /// Index in [`Network::tcp_params`].
     pub params: u32,
-    /// A packet of this flow before it leaves the sender: user, class, first hop.
-    pub template: SimPacket,
+    /// Payload delivered before the measurement.
+    pub unmeasured_bytes: u64,
+    /// When the flow's event is due: no earlier deadline has to look it up.
+    pub armed: Time,
+    /// The user that it belongs to.
+    pub user: u32,
+    /// Which of the user's ingress nodes its packets enter through.
+    pub ingress: u16,
+    /// Class of its packets.
+    pub class: TrafficClass,
+}
+
+impl TcpFlow {
+    /// The earlier of the timers of both ends.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.sender.timer().min(self.receiver.timer())
+    }
 }
 
 /// Everything that moves.
@@ -65,10 +80,12 @@ pub struct TcpFlow {
 pub struct Network {
     /// Links between nodes; the bottleneck is the first.
     pub links: Vec<Link>,
-    /// All routes, one after another.
+    /// The route from the access links to the receivers.
     pub hops: Vec<Hop>,
-    /// Markers of the edge.
+    /// Markers of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
     pub markers: Vec<AnyMarker>,
+    /// Most ingress nodes that a user has.
+    pub ingresses: usize,
     /// Randomness of the edge.
     pub marker_rng: Rng,
     /// Hosts, one for each user.
@@ -97,6 +114,7 @@ impl Network {
                 links: Vec::new(),
                 hops: Vec::new(),
                 markers: Vec::new(),
+                ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
                 hosts: Hosts::new(scenario.topology.links.bottleneck_rate, scenario.topology.links.bottleneck_delay),
                 users: Vec::new(),
@@ -133,6 +151,8 @@ impl Builder<'_> {
         let rng = self.stream("queue", BOTTLENECK as usize);
         let (rate, delay) = (topology.links.bottleneck_rate, topology.links.bottleneck_delay);
         self.network.links.push(Link::new(&self.scenario.queue, rate, &changes, delay, rng));
+        let is_edge = self.scenario.marker != MarkerConfig::None;
+        self.network.hops = vec![Hop { link: BOTTLENECK, is_edge }, Hop::END];
     }
 
     fn observe_bottleneck(&mut self) {
@@ -167,65 +187,65 @@ impl Builder<'_> {
 
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
-        self.network.users.push(User { group: group_index as u16, goodput_bytes: 0 });
-        let routes = self.add_routes(group);
+        self.network.users.push(User { group: group_index as u16, datagram_bytes: 0 });
+        self.add_markers(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
         // Flows take turns over the user's ingress nodes, abc2018 III-F.
         let mut next_flow = |starts: &mut Rng| {
-            let route = routes[flows_so_far % routes.len()];
+            let ingress = (flows_so_far % group.params.ingresses) as u16;
             flows_so_far += 1;
             let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
-            (route, start)
+            (ingress, start)
         };
         for source in &group.sources {
             match source {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
-                        let (hop, start) = next_flow(starts);
-                        let template = template(user, hop, group.params.traffic_class);
-                        let total = flows.transfer;
-                        self.add_tcp(params, template, start, total.map_or(0, |bytes| bytes.0));
+                        let (ingress, start) = next_flow(starts);
+                        let origin = (user, ingress, group.params.traffic_class);
+                        self.add_tcp(params, origin, start, flows.transfer);
                     }
                     params += 1;
                 }
                 SourceConfig::Udp { kind, params } => {
-                    let (hop, start) = next_flow(starts);
-                    let template = template(user, hop, group.params.traffic_class);
+                    let (ingress, start) = next_flow(starts);
+                    let template = template(user, ingress, group.params.traffic_class);
                     self.add_udp(*kind, params, template, start);
                 }
             }
         }
     }
 
-    /// A route with a marker of its own for each ingress of a new user.
-    fn add_routes(&mut self, group: &GroupConfig) -> Vec<u32> {
+    /// A marker for each ingress of a new user, with its part of the reference rate.
+    fn add_markers(&mut self, group: &GroupConfig) {
+        if self.scenario.marker == MarkerConfig::None {
+            return;
+        }
         let shares = vec![1.0; group.params.ingresses as usize];
-        let parts = split_reference_rate(group.params.reference_rate, &shares);
-        let add_route = |part| {
-            let marker = self.network.markers.len() as u32;
-            self.network.markers.push(self.scenario.marker.build(part, Time::ZERO));
-            let first = self.network.hops.len() as u32;
-            self.network.hops.push(Hop { link: BOTTLENECK, marker });
-            self.network.hops.push(Hop::END);
-            first
-        };
-        parts.into_iter().map(add_route).collect()
+        let mut parts = split_reference_rate(group.params.reference_rate, &shares);
+        // Every user has the same number, so that a marker is found without a table; the rest see no packet.
+        parts.resize(self.network.ingresses, group.params.reference_rate);
+        let markers = parts.into_iter().map(|part| self.scenario.marker.build(part, Time::ZERO));
+        self.network.markers.extend(markers);
     }
 
-    fn add_tcp(&mut self, params: u32, template: SimPacket, start: Time, transfer_bytes: u64) {
-        let flow = self.network.flows.len() as u32;
+    fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, transfer: Option<Bytes>) {
         let tcp = &self.network.tcp_params[params as usize];
-        let total = (transfer_bytes > 0).then_some(fairlane_schemes::units::Bytes(transfer_bytes));
+        let (user, ingress, class) = origin;
         self.network.flows.push(TcpFlow {
-            sender: Sender::new(tcp, total),
+            sender: Sender::new(tcp, transfer),
             receiver: Receiver::new(tcp),
             start,
             finish: Time::NEVER,
-            transfer_bytes,
+            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
             params,
-            template: SimPacket { flow, ..template },
+            unmeasured_bytes: 0,
+            armed: start,
+            user,
+            ingress,
+            class,
         });
     }
 
@@ -243,7 +263,7 @@ impl Builder<'_> {
     }
 }
 
-fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
+fn template(user: u32, ingress: u16, class: TrafficClass) -> SimPacket {
     SimPacket {
         label: 0.0,
         enqueued_at: Time::ZERO,
@@ -251,11 +271,13 @@ fn template(user: u32, hop: u32, class: TrafficClass) -> SimPacket {
         seq: 0,
         flow: 0,
         user,
-        hop,
+        hop: 0,
+        ingress,
         wire_bytes: 0,
         payload: 0,
         class,
         ecn: Ecn::NotEct,
         kind: crate::packet::PacketKind::Udp,
+        cwr: false,
     }
 }

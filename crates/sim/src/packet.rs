@@ -30,7 +30,9 @@ pub struct SimPacket {
     /// Index of the user.
     pub user: u32,
     /// Position in the table of hops: where it is now.
-    pub hop: u32,
+    pub hop: u16,
+    /// Which of its user's ingress nodes it enters through.
+    pub ingress: u16,
     /// Length on the wire.
     pub wire_bytes: u16,
     /// Transport payload.
@@ -41,6 +43,8 @@ pub struct SimPacket {
     pub ecn: Ecn,
     /// What it carries.
     pub kind: PacketKind,
+    /// The TCP flag of the same name (RFC 3168): the sender has reduced its window.
+    pub cwr: bool,
 }
 
 impl Packet for SimPacket {

@@ -31,11 +31,14 @@ pub struct Line {
     head: u32,
     tail: u32,
     len: u32,
+    /// The first value that [`Pool::pass`] has not passed, and how many it has.
+    unpassed: u32,
+    passed: u32,
 }
 
 impl Line {
     /// Nothing on its way.
-    pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL, len: 0 };
+    pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL, len: 0, unpassed: NIL, passed: 0 };
 
     /// Time of the first value; [`Time::NEVER`] if there is none.
     #[must_use]
@@ -85,6 +88,9 @@ impl<T: Copy> Pool<T> {
         } else {
             self.nodes[line.tail as usize].next = index;
         }
+        if line.unpassed == NIL {
+            line.unpassed = index;
+        }
         line.tail = index;
         line.len += 1;
     }
@@ -97,9 +103,27 @@ impl<T: Copy> Pool<T> {
         self.nodes[index as usize].next = self.free;
         self.free = index;
         line.head = next;
+        if line.passed > 0 {
+            line.passed -= 1;
+        } else {
+            line.unpassed = next;
+        }
         line.first_time = self.nodes.get(next as usize).map_or(Time::NEVER, |node| node.time);
         line.len -= 1;
         value
+    }
+
+    /// Passes the values, from the first on, for which `over` holds, once and for all; says how many are left. If it
+    /// holds for one, it must hold for all before it, and go on to hold: then every value is looked at once.
+    #[inline]
+    pub fn pass(&self, line: &mut Line, over: impl Fn(Time, &T) -> bool) -> usize {
+        while let Some(node) = self.nodes.get(line.unpassed as usize)
+            && over(node.time, &node.value)
+        {
+            line.unpassed = node.next;
+            line.passed += 1;
+        }
+        (line.len - line.passed) as usize
     }
 
     /// Times and values of a line, in order.
@@ -137,6 +161,23 @@ mod tests {
                     prop_assert_eq!(line.first_time(), queue.front().map_or(Time::NEVER, |entry| entry.0));
                     prop_assert!(pool.iter(line).map(|(time, &value)| (time, value)).eq(queue.iter().copied()));
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn passing_counts_what_a_look_at_all_would_count(steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200)) {
+            let (mut pool, mut line, mut now) = (Pool::default(), Line::EMPTY, 0);
+            for (push, gap) in steps {
+                now += gap;
+                if push || line.is_empty() {
+                    pool.push(&mut line, Time(now + 9), now);
+                } else {
+                    pool.pop(&mut line);
+                }
+                let left = pool.iter(&line).filter(|(_, value)| **value + 5 > now).count();
+                prop_assert_eq!(pool.pass(&mut line, |_, value| *value + 5 <= now), left);
             }
         }
     }

@@ -20,7 +20,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     let bottleneck = &network.links[BOTTLENECK as usize];
     let probe = bottleneck.probe().expect("the bottleneck is observed");
     let throughput: Vec<f64> = probe.user_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
-    let goodput: Vec<f64> = network.users.iter().map(|user| user.goodput_bytes as f64 * 8.0 / seconds).collect();
+    let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
     let mut groups = Vec::new();
     let mut first = 0;
     for (index, group) in scenario.groups.iter().enumerate() {
@@ -53,6 +53,15 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     }
 }
 
+/// Payload that reached each user's receivers during the measurement.
+fn delivered_payload(network: &Network) -> Vec<u64> {
+    let mut bytes: Vec<u64> = network.users.iter().map(|user| user.datagram_bytes).collect();
+    for flow in &network.flows {
+        bytes[flow.user as usize] += flow.receiver.delivered_bytes() - flow.unmeasured_bytes;
+    }
+    bytes
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -72,23 +81,23 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
 
 fn tcp_record(network: &Network, group: usize) -> Option<TcpRecord> {
     let of_group = |user: u32| usize::from(network.users[user as usize].group) == group;
-    let mut flows = network.flows.iter().filter(|flow| of_group(flow.template.user)).peekable();
+    let mut flows = network.flows.iter().filter(|flow| of_group(flow.user)).peekable();
     flows.peek()?;
     let mut total = TcpRecord::default();
     for stats in flows.map(|flow| flow.sender.stats()) {
         total.timeouts += u64::from(stats.timeouts);
         total.fast_recoveries += u64::from(stats.fast_recoveries);
         total.retransmissions += stats.retransmissions;
+        total.ecn_reductions += u64::from(stats.ecn_reductions);
         total.would_close += u64::from(stats.would_close);
     }
     Some(total)
 }
 
 fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
-    let finite =
-        |flow: &&crate::network::TcpFlow| flow.transfer_bytes > 0 && users.contains(&(flow.template.user as usize));
+    let finite = |flow: &&crate::network::TcpFlow| flow.transfer_bytes > 0 && users.contains(&(flow.user as usize));
     let transfer = |flow: &crate::network::TcpFlow| TransferRecord {
-        user: flow.template.user - users.start as u32,
+        user: flow.user - users.start as u32,
         bytes: flow.transfer_bytes,
         start_s: flow.start.as_secs_f64(),
         finish_s: (flow.finish < Time::NEVER).then(|| flow.finish.as_secs_f64()),
@@ -113,6 +122,7 @@ fn link_record(scenario: &Scenario, link: &Link, probe: &PortProbe, seconds: f64
         },
         delay: TrafficClass::ALL.iter().filter_map(|&class| delay_record(probe, class)).collect(),
         drops: DropReason::ALL.iter().map(|&reason| drop_record(probe, reason)).collect(),
+        marks: probe.marks,
         accounting: AccountingRecord {
             arrived: accounting.arrived,
             departed: accounting.departed,

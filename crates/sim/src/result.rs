@@ -66,6 +66,9 @@ pub struct TcpRecord {
     pub fast_recoveries: u64,
     /// Segments sent again.
     pub retransmissions: u64,
+    /// Reductions of the window upon congestion marks.
+    #[serde(default)]
+    pub ecn_reductions: u64,
     /// Times at which the profile's stack would have given the connection up.
     pub would_close: u64,
 }
@@ -100,6 +103,9 @@ pub struct LinkRecord {
     pub delay: Vec<DelayRecord>,
     /// Drops, for every reason there is.
     pub drops: Vec<DropRecord>,
+    /// Packets that got a congestion mark (CE) instead of being dropped.
+    #[serde(default)]
+    pub marks: u64,
     /// What became of all packets of the whole run.
     pub accounting: AccountingRecord,
 }

@@ -83,11 +83,13 @@ mod tests {
             flow: 0,
             user: 0,
             hop: 0,
+            ingress: 0,
             wire_bytes: 0,
             payload: 0,
             class: TrafficClass::BestEffort,
             ecn: Ecn::NotEct,
             kind: PacketKind::Udp,
+            cwr: false,
         };
         let params = UdpParams { rate: BitRate(rate), packet_size: Bytes(1500) };
         UdpSource::new(kind, &params, template, Time::ZERO, Rng::stream(1, 0, "source", 0))

@@ -47,8 +47,12 @@ fn queue() -> impl Strategy<Value = Json> {
 }
 
 fn source() -> impl Strategy<Value = Json> {
+    let profile = prop_oneof![Just("ns3.26"), Just("ns3"), Just("ns2"), Just("linux")];
     prop_oneof![
         (1u32..6, 1u32..3).prop_map(|(flows, ack)| json!({"kind": "tcp", "flows": flows, "delayed_ack": ack})),
+        (1u32..6, profile, any::<bool>()).prop_map(
+            |(flows, profile, ecn)| json!({"kind": "tcp", "flows": flows, "profile": profile, "ecn": ecn})
+        ),
         (1u32..3, 1u64..400_000)
             .prop_map(|(flows, bytes)| json!({"kind": "tcp", "flows": flows, "transfer": format!("{bytes} B")})),
         (50u64..30_000, 40u32..1500).prop_map(
@@ -119,6 +123,7 @@ proptest! {
         prop_assert!((distribution - 1.0).abs() < 1e-9);
         let mean: f64 = link.queue.distribution.iter().zip(0u32..).map(|(part, n)| part * f64::from(n)).sum();
         prop_assert!((mean - link.queue.mean_packets).abs() < 1e-6);
+        prop_assert_eq!(link.marks, 0); // No scheme marks.
         for drops in &link.drops {
             prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
             prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));

@@ -91,18 +91,25 @@ class Reproduction:
                 lines.append(f"{verdict.claim}: {verdict.verdict}, was reproduced: {verdict.measured}")
         return lines
 
-    def write(self, folder: str | Path) -> None:
-        """Writes, for each experiment, its points (Parquet) and figure (PNG, SVG); and claims.json."""
+    def write(self, folder: str | Path) -> list[Path]:
+        """Writes, for each experiment, its points (Parquet) and figure (PNG, SVG); and claims.json.
+
+        Returns:
+            The figures, as PNG.
+        """
         from fairlane import frames, plots
         from fairlane.papers.drawing import draw
 
+        figures = []
         with staged(Path(folder)) as stage:
             for experiment in self.experiments:
                 name = experiment.id.removeprefix(f"{self.paper.key}.")
                 frames.write(self.frame(experiment), stage / f"{name}.parquet")
                 if experiment.kind == "figure":
                     plots.save(draw(self, experiment), stage / name)
+                    figures.append(Path(folder) / f"{name}.png")
             (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
+        return figures
 
     def write_expected(self) -> None:
         """Makes the verdicts and CPU times the expected ones, those of other experiments stay."""

@@ -1,6 +1,6 @@
 //! Headers of simulated packets.
 
-use crate::tcp::TcpParams;
+use crate::tcp::{SackBlocks, TcpParams};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use fairlane_schemes::packet::{Ecn, TrafficClass};
 use fairlane_schemes::units::Time;
@@ -86,7 +86,9 @@ impl IpFields {
 /// What the headers of a connection have in common.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlan {
-    pub(super) mss: u32,
+    mss: u32,
+    /// Payload of the whole transfer; the largest number for an endless one.
+    total: u64,
     /// Whether packets carry timestamps.
     pub(super) timestamps: bool,
     /// Receive window in bytes.
@@ -94,11 +96,13 @@ pub(super) struct HeaderPlan {
     /// Window scale, if a SYN has room for it.
     shift: Option<u8>,
     syn_timestamps: bool,
+    syn_sack: bool,
     syn_mss: bool,
 }
 
 impl HeaderPlan {
-    pub(super) fn new(params: &TcpParams) -> Self {
+    /// For a transfer of `total` bytes of payload; 0 if it never ends.
+    pub(super) fn new(params: &TcpParams, total: u64) -> Self {
         let timestamps = params.header_bytes >= BARE_BYTES + TIMESTAMP_BYTES;
         let link_bytes = params.header_bytes.saturating_sub(BARE_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 });
         // Options are padded to whole words of 4 bytes.
@@ -112,12 +116,22 @@ impl HeaderPlan {
         let shift =
             fits(3).then(|| (0..LARGEST_SHIFT).find(|&shift| window >> shift <= 65_535).unwrap_or(LARGEST_SHIFT));
         let syn_timestamps = timestamps && fits(10);
-        Self { mss: params.segment_payload, timestamps, window, shift, syn_timestamps, syn_mss: fits(4) }
+        Self {
+            mss: params.segment_payload,
+            total: if total > 0 { total } else { u64::MAX },
+            timestamps,
+            window,
+            shift,
+            syn_timestamps,
+            syn_sack: params.sack && fits(2),
+            syn_mss: fits(4),
+        }
     }
 
-    /// TCP sequence number of the first byte of a segment: initial sequence number 0, one for the SYN.
+    /// TCP sequence number of the first byte of a segment, or of the end of the one before: initial sequence number 0,
+    /// one for the SYN. The last segment may be short.
     pub(super) fn sequence_of(&self, segment: u32) -> u32 {
-        (u64::from(segment) * u64::from(self.mss) + 1) as u32
+        ((u64::from(segment) * u64::from(self.mss)).min(self.total) + 1) as u32
     }
 
     /// The window field. That of a SYN is never scaled (RFC 7323 2.2).
@@ -126,29 +140,44 @@ impl HeaderPlan {
         u16::try_from(self.window >> shift).unwrap_or(u16::MAX)
     }
 
-    /// Options, in an order that keeps timestamps aligned.
-    fn options(&self, syn: bool, (value, echo): (Time, Time)) -> ([TcpOptionElement; 5], usize) {
-        use TcpOptionElement::{MaximumSegmentSize, Noop, Timestamp, WindowScale};
-        let mut options = [const { Noop }; 5];
+    /// Options, with what keeps them aligned.
+    fn options(&self, tcp: &TcpFields) -> ([TcpOptionElement; 6], usize) {
+        use TcpOptionElement::{
+            MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted, Timestamp,
+            WindowScale,
+        };
+        let timestamp = Timestamp(millis(tcp.timestamps.0), millis(tcp.timestamps.1));
+        let mut options = [const { Noop }; 6];
         let mut count = 0;
         let mut add = |option| {
             options[count] = option;
             count += 1;
         };
-        if syn {
+        if tcp.syn {
             if self.syn_mss {
                 add(MaximumSegmentSize(self.mss as u16));
             }
+            if self.syn_sack {
+                add(SelectiveAcknowledgementPermitted);
+            }
             if self.syn_timestamps {
-                add(Timestamp(millis(value), millis(echo)));
+                add(timestamp);
             }
             if let Some(shift) = self.shift {
                 add(WindowScale(shift));
             }
-        } else if self.timestamps {
+            return (options, count);
+        }
+        if self.timestamps {
             add(Noop);
             add(Noop);
-            add(Timestamp(millis(value), millis(echo)));
+            add(timestamp);
+        }
+        let mut blocks = tcp.sacks.iter().map(|block| (self.sequence_of(block.start), self.sequence_of(block.end)));
+        if let Some(first) = blocks.next() {
+            add(Noop);
+            add(Noop);
+            add(SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), None]));
         }
         (options, count)
     }
@@ -167,6 +196,10 @@ pub(super) struct TcpFields {
     /// Acknowledgement number, with the flag ACK.
     pub(super) acknowledgment: Option<u32>,
     pub(super) syn: bool,
+    /// Flags ECE and CWR.
+    pub(super) echo: bool,
+    pub(super) reduced: bool,
+    pub(super) sacks: SackBlocks,
     /// TSval and TSecr.
     pub(super) timestamps: (Time, Time),
 }
@@ -186,8 +219,9 @@ impl Frame {
         header.syn = tcp.syn;
         header.ack = tcp.acknowledgment.is_some();
         header.acknowledgment_number = tcp.acknowledgment.unwrap_or(0);
-        let (options, count) = plan.options(tcp.syn, tcp.timestamps);
-        header.set_options(&options[..count]).expect("at most 20 bytes of options");
+        (header.ece, header.cwr) = (tcp.echo, tcp.reduced);
+        let (options, count) = plan.options(tcp);
+        header.set_options(&options[..count]).expect("at most 40 bytes of options");
         let ip = ip.header(tcp.direction, IpNumber::TCP, header.header_len() as u32 + payload, ecn);
         header.checksum = header
             .calc_checksum_ipv4(&ip, &ZEROS[..payload as usize])
@@ -222,11 +256,12 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::{Ack, SackBlock};
     use fairlane_schemes::units::Bytes;
 
     fn plan(header_bytes: u32, syn_bytes: u32, socket_buffer: u64) -> HeaderPlan {
         let params = TcpParams::profile("ns3.26").unwrap();
-        HeaderPlan::new(&TcpParams { header_bytes, syn_bytes, socket_buffer: Bytes(socket_buffer), ..params })
+        HeaderPlan::new(&TcpParams { header_bytes, syn_bytes, socket_buffer: Bytes(socket_buffer), ..params }, 0)
     }
 
     fn lengths(plan: &HeaderPlan) -> (usize, usize) {
@@ -235,7 +270,17 @@ mod tests {
         let mut length = |syn, payload| {
             let timestamps = (Time::ZERO, Time::ZERO);
             let direction = Direction::ToServer;
-            let tcp = TcpFields { direction, sequence: 0, acknowledgment: None, syn, timestamps };
+            let (sequence, sacks) = (0, SackBlocks::default());
+            let tcp = TcpFields {
+                direction,
+                sequence,
+                acknowledgment: None,
+                syn,
+                echo: false,
+                reduced: false,
+                sacks,
+                timestamps,
+            };
             frame.build_tcp(&ip, Ecn::NotEct, &tcp, plan, payload);
             frame.captured(0).len()
         };
@@ -273,6 +318,34 @@ mod tests {
         assert_eq!(plan.sequence_of(1), 1447);
         // 2^32 = 2970240 * 1446 + 256.
         assert_eq!(plan.sequence_of(2_970_241), 1446 - 256 + 1);
+    }
+
+    #[test]
+    fn packets_of_linux_are_as_long_as_the_simulated_ones_with_all_options() {
+        let params = TcpParams::profile("linux").unwrap();
+        let plan = HeaderPlan::new(&params, 0);
+        assert_eq!(lengths(&plan), (52, params.syn_bytes as usize));
+        assert!(plan.syn_mss && plan.syn_sack && plan.syn_timestamps && plan.shift.is_some());
+        let mut frame = Frame::default();
+        let block = SackBlock { start: 2, end: 4 };
+        for count in 0..=3 {
+            let sacks = SackBlocks::new(&vec![block; count]);
+            let ack = Ack { sacks, ..Ack::default() };
+            let tcp = TcpFields {
+                direction: Direction::ToUser,
+                sequence: 1,
+                acknowledgment: Some(1),
+                syn: false,
+                echo: true,
+                reduced: false,
+                sacks,
+                timestamps: (Time::ZERO, Time::ZERO),
+            };
+            frame.build_tcp(&IpFields::of(0, 0, TrafficClass::BestEffort), Ecn::NotEct, &tcp, &plan, 0);
+            assert_eq!(frame.captured(0).len() as u32, params.ack_wire_bytes(&ack));
+            // Bits 6 and 7 of the flags: ECE and CWR.
+            assert_eq!(frame.captured(0)[20 + 13] >> 6, 0b01);
+        }
     }
 
     #[test]

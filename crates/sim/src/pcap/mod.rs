@@ -15,8 +15,9 @@
 //!   user and 40000 + f div 10000 at the server. TCP flows are numbered before UDP flows.
 //! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
 //! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
-//!   milliseconds, if `header_bytes` has room for them, that is 52 at least. On a SYN those of window scale,
-//!   timestamps and MSS that `syn_bytes` has room for, in this order; the window is the socket buffer.
+//!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On
+//!   a SYN those of window scale, timestamps, SACK permitted and MSS that `syn_bytes` has room for, in this order; the
+//!   window is the socket buffer. ECN is not negotiated on it, as in the simulator.
 //!
 //! # Cost
 //!
@@ -28,7 +29,7 @@ use crate::network::{BOTTLENECK, Network, TcpFlow};
 use crate::observe::{AckTimes, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::scenario::{Scenario, SourceConfig};
-use crate::tcp::Ack;
+use crate::tcp::{Ack, SackBlocks};
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::discipline::{Backlog, DropReason};
 use fairlane_schemes::packet::Ecn;
@@ -81,8 +82,6 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
 #[derive(Debug)]
 struct Connection {
     plan: HeaderPlan,
-    /// Payload of the whole transfer; the largest number for an endless one.
-    total: u64,
     ip: IpFields,
     /// TSval of the last acknowledgement that the sender had seen when it sent what passes now.
     echo: Time,
@@ -186,6 +185,9 @@ impl<W: Write> Pcap<W> {
             sequence: if syn { 0 } else { plan.sequence_of(packet.seq) },
             acknowledgment: (!syn).then_some(1),
             syn,
+            echo: false,
+            reduced: packet.cwr,
+            sacks: SackBlocks::default(),
             timestamps: (packet.timestamp, if syn { Time::ZERO } else { connection.echo }),
         };
         self.frame.build_tcp(&connection.ip, packet.ecn, &tcp, plan, u32::from(packet.payload));
@@ -197,13 +199,14 @@ impl<W: Write> Pcap<W> {
             let Some(PendingAck { at_edge, sent, flow, ack, wire_bytes }) = self.acks.pop_front() else { return };
             let connection = &self.connections[flow as usize];
             let plan = &connection.plan;
-            // The last segment may be short.
-            let acknowledged = (u64::from(ack.ack) * u64::from(plan.mss)).min(connection.total);
             let tcp = TcpFields {
                 direction: Direction::ToUser,
                 sequence: u32::from(!ack.syn),
-                acknowledgment: Some(acknowledged.wrapping_add(1) as u32),
+                acknowledgment: Some(plan.sequence_of(ack.ack)),
                 syn: ack.syn,
+                echo: ack.congestion_echo,
+                reduced: false,
+                sacks: ack.sacks,
                 timestamps: (sent, ack.echo),
             };
             self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, plan, 0);
@@ -237,9 +240,8 @@ impl<W: Write> Pcap<W> {
 impl<W: Write> Observer for Pcap<W> {
     fn started(&mut self, network: &Network) {
         let connection = |(index, flow): (u32, &TcpFlow)| Connection {
-            plan: HeaderPlan::new(&network.tcp_params[flow.params as usize]),
-            total: if flow.transfer_bytes > 0 { flow.transfer_bytes } else { u64::MAX },
-            ip: IpFields::of(flow.template.user, index, flow.template.class),
+            plan: HeaderPlan::new(&network.tcp_params[flow.params as usize], flow.transfer_bytes),
+            ip: IpFields::of(flow.user, index, flow.class),
             echo: Time::ZERO,
             later_echoes: VecDeque::new(),
         };

@@ -46,6 +46,8 @@ pub struct PortProbe {
     pub delay: [DelayHistogram; TrafficClass::ALL.len()],
     /// Drops per reason.
     pub drops: [DropCount; DropReason::ALL.len()],
+    /// Packets that got a congestion mark.
+    pub marks: u64,
     /// Bytes that left, per user.
     pub user_bytes: Vec<u64>,
     /// Packets that arrived.
@@ -66,6 +68,7 @@ impl PortProbe {
             queue: Occupancy::new(Time::ZERO, Backlog::default()),
             delay: Default::default(),
             drops: Default::default(),
+            marks: 0,
             user_bytes: vec![0; group_of_user.len()],
             arrived: 0,
             busy: Time::ZERO,
@@ -81,6 +84,7 @@ impl PortProbe {
         self.queue = Occupancy::new(now, backlog);
         self.delay = Default::default();
         self.drops = Default::default();
+        self.marks = 0;
         self.user_bytes.fill(0);
         self.arrived = 0;
         self.busy = busy_until.saturating_sub(now);

@@ -1,6 +1,6 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
-use crate::tcp::TcpParams;
+use crate::tcp::{Recovery, TcpParams};
 use fairlane_schemes::choices;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
@@ -10,6 +10,12 @@ choices! {
     pub enum TcpProfile {
         /// New Reno as in ns-3.26, what abc2018 used.
         Ns3_26 = "ns3.26",
+        /// CUBIC with SACK and PRR: the defaults of ns-3.48.
+        Ns3 = "ns3",
+        /// New Reno as in ns-2, what afpft and afc used.
+        Ns2 = "ns2",
+        /// CUBIC with SACK and PRR as in Linux, what p4abc used.
+        Linux = "linux",
     }
 }
 
@@ -70,6 +76,10 @@ impl TcpConfig {
             );
             return Err(ConfigError::new(table.key("socket_buffer"), problem));
         }
+        if params.recovery == Recovery::Prr && !params.sack {
+            let problem = "\"prr\" counts what SACK reports, it needs sack = true or must be newreno";
+            return Err(ConfigError::new(table.key("recovery"), problem));
+        }
         Ok(Self { profile: base.profile, params })
     }
 
@@ -80,5 +90,39 @@ impl TcpConfig {
         map.insert("profile".into(), self.profile.to_json());
         self.params.write(&mut map);
         map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: &Json) -> Result<TcpConfig, ConfigError> {
+        let mut table = Table::new("tcp", value)?;
+        let config = TcpConfig::read(&mut table)?;
+        table.finish()?;
+        Ok(config)
+    }
+
+    #[test]
+    fn a_profile_gives_the_defaults_and_single_keys_differ_from_it() {
+        for name in TcpParams::PROFILES {
+            let params = read(&json!({"profile": name})).unwrap().params;
+            assert_eq!(Some(params), TcpParams::profile(name));
+        }
+        let linux = TcpParams::profile("linux").unwrap();
+        let params = read(&json!({"profile": "linux", "ecn": true, "congestion_control": "reno"})).unwrap().params;
+        let congestion_control = crate::tcp::CongestionControl::Reno;
+        assert_eq!(params, TcpParams { ecn: true, congestion_control, ..linux });
+    }
+
+    #[test]
+    fn prr_without_sack_is_refused() {
+        let error = read(&json!({"profile": "linux", "sack": false})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "tcp.recovery: \"prr\" counts what SACK reports, it needs sack = true or must be newreno"
+        );
     }
 }

@@ -1,49 +1,98 @@
-//! TCP New Reno as a pair of state machines without I/O: a bulk [`Sender`] and its [`Receiver`].
+//! TCP as a pair of state machines without I/O: a bulk [`Sender`] and its [`Receiver`].
+//!
+//! New Reno without SACK, or RFC 6675 with it and optionally PRR; Reno or CUBIC; ECN. [`TcpParams::profile`] gives the
+//! named sets `ns3.26`, `ns3`, `ns2` and `linux`.
 //!
 //! # Sources
 //!
 //! - RFC 5681 (congestion control), RFC 6582 (New Reno), RFC 3042 (limited transmit), RFC 6298 (retransmission
-//!   timer), RFC 7323 (timestamps), RFC 1122 section 4.2 (delayed ACK, silly window).
+//!   timer), RFC 7323 (timestamps, window scaling), RFC 1122 section 4.2 (delayed ACK, silly window).
+//! - RFC 2018 (SACK), RFC 6675 (loss recovery with it), RFC 6937 (PRR), RFC 9438 (CUBIC, see `congestion/cubic.rs`),
+//!   RFC 3168 (ECN), RFC 3465 (byte counting).
 //! - ns-3.26, `src/internet/model/`: `tcp-socket-base.cc`, `tcp-congestion-ops.cc`, `rtt-estimator.cc`,
 //!   `tcp-rx-buffer.cc`. The profile `ns3.26` behaves as these files do in a bulk transfer, save for the deviations
 //!   below. Where they differ from an RFC, the profile follows ns-3.
+//! - For the profile `ns3`, ns-3.48 (2026); for `ns2`, `tcl/lib/ns-default.tcl`, `tcp/tcp.cc`, `tcp/tcp-newreno.cc` of
+//!   ns-2; for `linux`, `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
 //!
 //! # Rules
 //!
 //! MSS is [`TcpParams::segment_payload`], UNA the first segment not acknowledged, NXT the next to send.
 //!
+//! Always:
+//!
 //! 1. *Growth*, per ACK of new data that covers n segments: if cwnd < ssthresh, cwnd += MSS and n -= 1; then, if
-//!    cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that crosses ssthresh may do both.
+//!    cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that crosses ssthresh may do both. With
+//!    `byte_counting` the first step is repeated up to n times while cwnd < ssthresh, and the second step counts n times.
+//!    CUBIC replaces the second step.
+//!
+//! Without SACK:
+//!
 //! 2. *Inflight* = max(0, NXT - UNA + (retransmitted - dupacks) * MSS).
 //! 3. *Duplicate ACK* (ack = UNA < NXT): the third one, if UNA >= recover, sets recover = highest sent + 1,
 //!    ssthresh = max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS and resends UNA. Any other before recovery sends one
-//!    new segment, whatever cwnd is (limited transmit).
+//!    new segment, whatever cwnd is (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT - UNA) stands
+//!    for inflight; CUBIC keeps `cubic_beta` of that. At a timeout in recovery ssthresh stands for cwnd in it.
 //! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd allows.
 //! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS; resend the new UNA; the timer restarts only at
 //!    the first one.
 //! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), with UNA and the counters as before this ACK; then rule 1 with
 //!    the segments beyond recover.
+//!
+//! Always:
+//!
 //! 7. *Timeout*: recover = highest sent + 1; ssthresh as in rule 3 unless in the loss state already; cwnd = MSS;
-//!    NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds recover.
+//!    NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds recover. With SACK see rule 17.
 //! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)); doubled at each timeout, up to max_rto; computed
 //!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5).
-//! 9. *Sample*: now - echo, if the segment UNA was sent once only.
-//! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer.
+//! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data.
+//! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer. The
+//!     socket buffer, which is the receiver's window too, bounds NXT - UNA.
 //! 11. *Receiver*: an ACK at once for the first data segment, for every second one in order, for a duplicate, while
 //!     a gap exists and when it is filled; otherwise after 0.2 s. It echoes the timestamp of the earliest segment in
-//!     order that is not yet acknowledged.
+//!     order that is not yet acknowledged. With SACK it reports up to three runs of segments beyond gaps, first the one
+//!     that the arriving segment belongs to, then those reported most recently.
+//!
+//! With SACK:
+//!
+//! 12. *Pipe* = segments not SACKed that are not lost, plus those not SACKed that were sent again in this recovery. A
+//!     segment is lost if `dupack_threshold` segments above it are SACKed.
+//! 13. *Recovery starts* when UNA is lost: recover = NXT, ssthresh by the outstanding data or the pipe as in rule 3,
+//!     cwnd = ssthresh; UNA is sent again whatever the window.
+//! 14. *Sending*: while pipe + 1 segment fits into cwnd, the first of: a lost segment not sent again yet; a new segment;
+//!     in recovery, a segment below the highest SACKed one not sent again yet; once per recovery the last segment, if
+//!     it is above all SACKed ones. Limited transmit follows: what is SACKed leaves the pipe.
+//! 15. *Recovery ends* when UNA >= recover: cwnd = ssthresh, rule 1 with the segments beyond recover.
+//! 16. *PRR*: at each ACK in recovery cwnd = pipe + sndcnt. If pipe > ssthresh, sndcnt = ceil(prr_delivered * ssthresh /
+//!     RecoverFS) - prr_out, else min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + MSS).
+//! 17. *Timeout*: all outstanding segments without a SACK are lost, none is sent again yet, cwnd = MSS; rule 14 sends
+//!     them. No recovery starts until UNA >= recover.
+//!
+//! With ECN:
+//!
+//! 18. New data segments carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until CWR. An ACK with ECE does
+//!     not let cwnd grow; if it acknowledges data sent after the last reduction, and no recovery goes on, ssthresh as in
+//!     rule 3 and cwnd = ssthresh. A loss in such a window reduces nothing more. After any reduction the next new
+//!     segment carries CWR.
 //!
 //! # Parameters
 //!
 //! [`TcpParams`], by a named profile. It is shared by the flows of a source and passed to every call: pass the same
 //! one for the whole life of a flow. Strongest in the results of abc2018: `delayed_ack` and `min_rto`; `socket_buffer` if it limits.
 //!
+//! # Wire sizes
+//!
+//! Packets carry no options; their sizes do. `header_bytes` of a profile with timestamps holds their 12 bytes, `syn_bytes`
+//! the options of the handshake (window scaling, SACK permitted, timestamps, MSS); an ACK with n blocks is 4 + 8 n
+//! bytes longer. Windows are in bytes of 32 bits, which window scaling allows (RFC 7323 2.2: up to 1 GiB).
+//!
 //! # Cost
 //!
-//! 120 bytes for a sender, 72 for a receiver (pinned by a test), no allocation per packet. A receiver that has seen a
-//! gap owns a bitmap of one bit per segment of the widest gap, rounded up to a power of two of 8 bytes. A sender
-//! needs no bitmap to know which segments were sent twice: New Reno resends either UNA or, after a timeout, everything
-//! from UNA on, so these are always the first of the outstanding ones, and one number tells where they end.
+//! 152 bytes for a sender, 96 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more at the
+//! sender, CUBIC 48. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
+//! to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to know which segments
+//! were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so these are always the
+//! first of the outstanding ones, and one number tells where they end.
 //!
 //! # Deviations from ns-3.26
 //!
@@ -61,25 +110,89 @@
 //!    for the SYN-ACK: the sender's SYN is repeated after the same 3 s.
 //! 8. Sequence numbers count segments from 0 and do not wrap: a flow ends after 2^32 - 1 segments (6.2 TB).
 //!
+//! # Deviations from the RFCs, for all profiles
+//!
+//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows: no receiver here reneges. Sizes are in
+//!    segments; the short last one counts as a full one. The rescue retransmission (NextSeg rule 4) is sent only if the
+//!    last segment is above all SACKed ones: otherwise it would repeat a segment whose retransmission is on its way.
+//!    RFC 2018: blocks that fell out of the list of three are not reported again when it has room.
+//! 10. RFC 6937: RecoverFS and the counters are in segments.
+//! 11. RFC 3168: ECN is not negotiated by flags of the SYN, both ends use the same parameters; cwnd stays at two segments
+//!     at least upon marks, and the rule for a window of one segment (wait for the timeout) does not arise.
+//!
+//! # Deviations of the profile `ns3` from ns-3.48
+//!
+//! Deviations 2 to 8 hold, and:
+//!
+//! 12. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
+//! 13. HyStart, on in ns-3's CUBIC, does not exist here: slow start overshoots more.
+//! 14. CUBIC follows RFC 9438 in floating point; ns-3 counts ACKs in whole segments and takes its target from the least
+//!     RTT. The Reno-friendly region adds alpha per RTT here until the window before congestion, and 1 from there.
+//! 15. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
+//!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
+//!     restarts the timer at the first partial ACK only.
+//! 16. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
+//! 17. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
+//! 18. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules
+//!     2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
+//!
+//! # Deviations of the profile `ns2` from ns-2 `Agent/TCP/Newreno`
+//!
+//! 19. cwnd is in bytes, not in packets with fractions.
+//! 20. Without timestamps ns-2 times one segment per RTT, in ticks of 10 ms; here each ACK gives an exact sample (rule
+//!     9). The tick bounds the variation from below only.
+//! 21. After recovery cwnd = min(ssthresh, inflight + MSS); ns-2 (`exit_recovery_fix_` off) takes ssthresh.
+//! 22. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
+//!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
+//! 23. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
+//!     acknowledged.
+//!
+//! # Deviations of the profile `linux` from Linux
+//!
+//! 24. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
+//!     lost tail waits for the timeout; no F-RTO (RFC 5682), no undo of a spurious reduction, no D-SACK (RFC 2883), and
+//!     the threshold does not adapt to reordering.
+//! 25. No HyStart (as 13); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
+//! 26. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
+//! 27. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
+//!
 //! # Not implemented
 //!
-//! SACK, ECN, FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once),
-//! path MTU, Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), byte counting, pacing.
+//! FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once), path MTU,
+//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), pacing, HyStart++ (RFC 9406), ABE
+//! (RFC 8511), accurate ECN, RACK-TLP (RFC 8985).
 
+mod blocks;
+mod congestion;
 mod profile;
 mod receiver;
 mod ring;
 mod rto;
+mod scoreboard;
 mod sender;
 
+use fairlane_schemes::choices;
+use fairlane_schemes::packet::Ecn;
 use fairlane_schemes::units::Time;
 
+pub use blocks::{SackBlock, SackBlocks};
+pub use congestion::{CongestionControl, FlightSize};
 pub use profile::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Phase, Sender, SenderStats};
 
+choices! {
+    /// How much is sent while losses are repaired.
+    pub enum Recovery {
+        /// Nothing until the pipe is down to the new window, then as much as leaves the network (RFC 6582, RFC 6675).
+        NewReno = "newreno",
+        /// A share of what leaves the network, from the first ACK on: proportional rate reduction (RFC 6937).
+        Prr = "prr",
+    }
+}
+
 /// What a sender emits: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Index of the data segment: segment k carries the bytes from k * MSS on.
     pub seq: u32,
@@ -87,12 +200,16 @@ pub struct Segment {
     pub payload: u32,
     /// Opens the connection; carries no data.
     pub syn: bool,
+    /// The sender has reduced its window since the last congestion echo (CWR, RFC 3168).
+    pub cwr: bool,
+    /// The ECN field of its packet.
+    pub ecn: Ecn,
     /// When it was sent (TSval, RFC 7323).
     pub timestamp: Time,
 }
 
 /// What a receiver emits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// The next data segment expected: all before it have arrived.
     pub ack: u32,
@@ -100,4 +217,14 @@ pub struct Ack {
     pub echo: Time,
     /// Answers a SYN (SYN-ACK).
     pub syn: bool,
+    /// A packet arrived with a congestion mark, and no CWR since (ECE, RFC 3168).
+    pub congestion_echo: bool,
+    /// What arrived beyond gaps, if the connection uses SACK.
+    pub sacks: SackBlocks,
+}
+
+/// `value`, at most 2^32 - 1.
+#[inline]
+fn clamped(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }

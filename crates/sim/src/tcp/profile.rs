@@ -3,7 +3,7 @@
 use fairlane_schemes::params;
 use fairlane_schemes::units::{Bytes, Time};
 
-use super::{Ack, Segment};
+use super::{Ack, CongestionControl, FlightSize, Recovery, Segment};
 
 params! {
     /// Parameters of a TCP connection. The defaults are those of the profile `ns3.26`; sources are paths in ns-3.26
@@ -41,17 +41,94 @@ params! {
         dupack_threshold: u32 = 3, in 1..=1000, source "tcp-socket-base.cc ReTxThreshold, RFC 5681 3.2";
         /// Whether each duplicate ACK before that sends one new segment.
         limited_transmit: bool = true, source "tcp-socket-base.cc LimitedTransmit, RFC 3042";
+        /// Whether the receiver reports what arrived beyond gaps, and the sender repairs by it. Implies timestamps.
+        sack: bool = false, source "RFC 2018, RFC 6675; ns-3 since 3.27";
+        /// How losses are repaired: `newreno` halves in silence, `prr` sends in proportion to what arrives and needs
+        /// `sack`.
+        recovery: Recovery = "newreno", source "RFC 6582, RFC 6675; RFC 6937";
+        /// Growth and reduction of the congestion window.
+        congestion_control: CongestionControl = "reno", source "RFC 5681; RFC 9438";
+        /// What Reno's slow-start threshold is half of after congestion. CUBIC always takes a share of `outstanding`.
+        flight_size: FlightSize = "pipe", source "tcp-socket-base.cc BytesInFlight; RFC 5681 3.1 eq. (4)";
+        /// Whether growth counts the segments that an ACK covers instead of ACKs.
+        byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
+        /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
+        ecn: bool = false, source "RFC 3168";
+        /// Scaling of CUBIC's growth in segments per second cubed.
+        cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
+        /// Share of the window that CUBIC keeps after congestion.
+        cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
+        /// Whether a CUBIC flow that has lost ground gives way to newer ones.
+        fast_convergence: bool = true, source "RFC 9438 4.7";
     }
 }
 
 impl TcpParams {
     /// The names that [`TcpParams::profile`] knows.
-    pub const PROFILES: &[&str] = &["ns3.26"];
+    pub const PROFILES: &[&str] = &["ns3.26", "ns3", "ns2", "linux"];
 
     /// The named set of parameters, if there is one of this name.
     #[must_use]
     pub fn profile(name: &str) -> Option<Self> {
-        (name == "ns3.26").then(Self::default)
+        match name {
+            "ns3.26" => Some(Self::default()),
+            "ns3" => Some(Self::ns3()),
+            "ns2" => Some(Self::ns2()),
+            "linux" => Some(Self::linux()),
+            _ => None,
+        }
+    }
+
+    /// The defaults of ns-3.48, `src/internet/model/`, packets as in `ns3.26`.
+    fn ns3() -> Self {
+        Self {
+            initial_window: 10,                           // tcp-socket.cc InitialCwnd
+            socket_buffer: Bytes(131_072),                // tcp-socket.cc SndBufSize, RcvBufSize
+            sack: true,                                   // tcp-socket-base.cc Sack
+            recovery: Recovery::Prr,                      // tcp-l4-protocol.cc RecoveryType
+            congestion_control: CongestionControl::Cubic, // tcp-l4-protocol.cc SocketType
+            byte_counting: true,                          // tcp-cubic.cc IncreaseWindow, in slow start
+            ..Self::default()
+        }
+    }
+
+    /// ns-2 with `Agent/TCP/Newreno` and `Agent/TCPSink`: `tcl/lib/ns-default.tcl`, packets as in afpft.
+    fn ns2() -> Self {
+        Self {
+            segment_payload: 960,                   // afpft: 1000 bytes with the header
+            header_bytes: 40,                       // 20 IP + 20 TCP, no timestamps
+            syn_bytes: 40,                          // without options
+            initial_window: 2,                      // windowInit_
+            delayed_ack: 1,                         // TCPSink
+            min_rto: Time::from_millis(200),        // minrto_
+            initial_rto: Time::from_secs(3),        // rtxcur_init_
+            rto_granularity: Time::from_millis(10), // tcpTick_
+            flight_size: FlightSize::Outstanding,   // tcp.cc slowdown: half of the window
+            ..Self::default()
+        }
+    }
+
+    /// Linux: RFCs where they say it, otherwise `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
+    fn linux() -> Self {
+        Self {
+            segment_payload: 1448,                        // MTU 1500 - 20 IP - 20 TCP - 12 timestamps
+            header_bytes: 52,                             // the same; no link layer
+            syn_bytes: 60,                                // 20 IP + 20 TCP + 20 options
+            initial_window: 10,                           // TCP_INIT_CWND, RFC 6928
+            socket_buffer: Bytes(4 * 1024 * 1024),        // tcp_wmem, the largest; tcp_rmem has 6 MiB
+            delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
+            min_rto: Time::from_millis(200),              // TCP_RTO_MIN
+            max_rto: Time::from_secs(120),                // TCP_RTO_MAX
+            initial_rto: Time::from_secs(1),              // TCP_TIMEOUT_INIT, RFC 6298 2.1
+            rto_granularity: Time::from_millis(200),      // TCP_RTO_MIN bounds the variation too
+            syn_timeout: Time::from_secs(1),              // TCP_TIMEOUT_INIT
+            sack: true,                                   // tcp_sack
+            recovery: Recovery::Prr,                      // tcp_input.c tcp_cwnd_reduction
+            congestion_control: CongestionControl::Cubic, // tcp_congestion_control
+            flight_size: FlightSize::Outstanding,         // tcp_reno_ssthresh: half of cwnd
+            byte_counting: true,                          // tcp_slow_start, tcp_cong_avoid_ai
+            ..Self::default()
+        }
     }
 
     /// Size of `segment` on the wire in bytes.
@@ -65,12 +142,16 @@ impl TcpParams {
     #[must_use]
     #[inline]
     pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
-        if ack.syn { self.syn_bytes } else { self.header_bytes }
+        let blocks = ack.sacks.len() as u32;
+        // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
+        let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        if ack.syn { self.syn_bytes } else { self.header_bytes + option }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{SackBlock, SackBlocks};
     use super::*;
 
     #[test]
@@ -78,19 +159,39 @@ mod tests {
         for name in TcpParams::PROFILES {
             assert!(TcpParams::profile(name).is_some(), "{name}");
         }
-        assert_eq!(TcpParams::profile("ns3"), None);
+        assert_eq!(TcpParams::profile("bbr"), None);
     }
 
     #[test]
     fn wire_sizes_are_those_of_abc2018() {
         let params = TcpParams::profile("ns3.26").unwrap();
-        let data = Segment { seq: 0, payload: 1446, syn: false, timestamp: Time::ZERO };
+        let data = Segment { payload: 1446, ..Segment::default() };
         // 1446 + 32 TCP + 20 IP + 2 PPP.
         assert_eq!(params.segment_wire_bytes(&data), 1500);
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, ..data }), 54);
         // 20 TCP + 10 timestamps + 3 window scaling, padded to 36, + 20 IP + 2 PPP.
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, syn: true, ..data }), 58);
-        assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, echo: Time::ZERO, syn: false }), 54);
-        assert_eq!(params.ack_wire_bytes(&Ack { ack: 0, echo: Time::ZERO, syn: true }), 58);
+        assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, ..Ack::default() }), 54);
+        assert_eq!(params.ack_wire_bytes(&Ack { syn: true, ..Ack::default() }), 58);
+    }
+
+    #[test]
+    fn full_packets_are_those_of_the_documents() {
+        let size = |name| {
+            let params = TcpParams::profile(name).unwrap();
+            params.segment_wire_bytes(&Segment { payload: params.segment_payload, ..Segment::default() })
+        };
+        // abc2018 IV-A1; afpft; an Ethernet MTU.
+        assert_eq!(["ns3.26", "ns3", "ns2", "linux"].map(size), [1500, 1500, 1000, 1500]);
+    }
+
+    #[test]
+    fn blocks_lengthen_an_ack_by_eight_bytes_each_and_four() {
+        let params = TcpParams::profile("linux").unwrap();
+        let block = SackBlock { start: 5, end: 6 };
+        let bytes =
+            |blocks: &[SackBlock]| params.ack_wire_bytes(&Ack { sacks: SackBlocks::new(blocks), ..Ack::default() });
+        // With three, the 40 bytes of options are full: 20 IP + 20 TCP + 40.
+        assert_eq!([bytes(&[]), bytes(&[block]), bytes(&[block; 2]), bytes(&[block; 3])], [52, 64, 72, 80]);
     }
 }

@@ -1,7 +1,9 @@
-//! The receiving end: reassembly, delayed ACKs, timestamp echo.
+//! The receiving end: reassembly, delayed ACKs, timestamp echo, SACK blocks, congestion echo.
 
+use fairlane_schemes::packet::Ecn;
 use fairlane_schemes::units::Time;
 
+use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Segment, TcpParams};
 
@@ -31,6 +33,10 @@ pub struct Receiver {
     /// The segment shorter than one MSS, the last one, if it has arrived, and its payload.
     short_seq: u32,
     short_payload: u32,
+    /// The blocks to report: runs of `early`, each one whole.
+    sacks: SackBlocks,
+    /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
+    congestion_echo: bool,
     /// Whether a SYN has arrived.
     open: bool,
 }
@@ -50,6 +56,8 @@ impl Receiver {
             unacked: params.delayed_ack,
             short_seq: NONE,
             short_payload: 0,
+            sacks: SackBlocks::default(),
+            congestion_echo: false,
             open: false,
         }
     }
@@ -57,13 +65,19 @@ impl Receiver {
     /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         if segment.syn {
-            return Some(self.syn_ack(segment));
+            return Some(self.syn_ack(params, segment));
         }
         if segment.payload == 0 {
             return None; // The ACK that ends the handshake.
         }
-        // RFC 7323 4.3 (2), ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed.
-        if segment.seq == self.next && segment.seq <= self.last_ack {
+        if params.ecn {
+            // RFC 3168 6.1.3: the echo lasts until CWR; a packet may carry both.
+            self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
+        }
+        // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which every
+        // echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
+        let echoes = if params.sack { segment.timestamp >= self.echo } else { segment.seq == self.next };
+        if echoes && segment.seq <= self.last_ack {
             self.echo = segment.timestamp;
         }
         if segment.seq < self.next {
@@ -76,10 +90,16 @@ impl Receiver {
         if segment.seq > self.next {
             // RFC 5681 4.2: an out-of-order segment is acknowledged at once, new or not.
             self.early.insert(self.next, segment.seq);
+            if params.sack {
+                self.report(segment.seq);
+            }
             return Some(self.ack());
         }
         let filled = self.early.take_run(self.next + 1);
         self.deliver(params, 1 + filled);
+        if filled > 0 {
+            self.sacks.drop_below(self.next);
+        }
         if filled > 0 || !self.early.is_empty() {
             // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
             return Some(self.ack());
@@ -107,13 +127,13 @@ impl Receiver {
     }
 
     /// Answers a SYN.
-    fn syn_ack(&mut self, segment: Segment) -> Ack {
-        if !self.open {
+    fn syn_ack(&mut self, params: &TcpParams, segment: Segment) -> Ack {
+        // ns-3.26 ProcessOptionTimestamp: a repeated SYN is no longer the segment expected, so the first is echoed.
+        if !self.open || (params.sack && segment.timestamp > self.echo) {
             self.open = true;
-            // ns-3.26 ProcessOptionTimestamp: a repeated SYN is no longer the segment expected, so the first is echoed.
             self.echo = segment.timestamp;
         }
-        Ack { ack: self.next, echo: self.echo, syn: true }
+        Ack { ack: self.next, echo: self.echo, syn: true, ..Ack::default() }
     }
 
     /// An ACK of all that is in order; the delayed one is no longer needed.
@@ -121,7 +141,20 @@ impl Receiver {
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.last_ack = self.next;
-        Ack { ack: self.next, echo: self.echo, syn: false }
+        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks: self.sacks }
+    }
+
+    /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
+    fn report(&mut self, seq: u32) {
+        let (mut start, mut end) = (None, None);
+        for block in self.sacks.iter().filter(|block| block.touches(seq)) {
+            // A block that `seq` is in or lengthens shows one end of the run, or both; the rest is in the ring.
+            start = if block.start <= seq { Some(block.start) } else { start };
+            end = if block.end > seq { Some(block.end) } else { end };
+        }
+        let start = start.unwrap_or_else(|| self.early.run_start(self.next, seq));
+        let end = end.unwrap_or_else(|| self.early.next_absent(self.next, seq));
+        self.sacks.promote(SackBlock { start, end });
     }
 
     /// One more segment in order: an ACK if enough of them wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
@@ -163,16 +196,16 @@ mod tests {
 
     /// Delivers segment `seq`, sent and received at `at` ms; returns (ack, echo in ms).
     fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
-        let segment = Segment { seq, payload: MSS, syn: false, timestamp: ms(at) };
+        let segment = Segment { seq, payload: MSS, timestamp: ms(at), ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
     }
 
     /// A receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
     fn warm() -> Receiver {
         let mut receiver = Receiver::new(&params());
-        let syn = Segment { seq: 0, payload: 0, syn: true, timestamp: ms(1) };
+        let syn = Segment { syn: true, timestamp: ms(1), ..Segment::default() };
         let answer = receiver.on_segment(&params(), syn, ms(1));
-        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true }));
+        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
         let close = Segment { syn: false, ..syn };
         assert_eq!(receiver.on_segment(&params(), close, ms(2)), None);
         assert_eq!(data(&mut receiver, 0, 3), Some((1, 3)));
@@ -194,7 +227,7 @@ mod tests {
         let params = TcpParams { delayed_ack: 1, ..params() };
         let mut receiver = Receiver::new(&params);
         for seq in 0..5 {
-            let segment = Segment { seq, payload: MSS, syn: false, timestamp: ms(9) };
+            let segment = Segment { seq, payload: MSS, timestamp: ms(9), ..Segment::default() };
             assert_eq!(receiver.on_segment(&params, segment, ms(9)).unwrap().ack, seq + 1);
             assert_eq!(receiver.timer(), Time::NEVER);
         }
@@ -206,7 +239,7 @@ mod tests {
         assert_eq!(data(&mut receiver, 3, 10), None);
         assert_eq!(receiver.timer(), ms(210));
         assert_eq!(receiver.on_timer(ms(209)), None);
-        assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), syn: false }));
+        assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
         assert_eq!(receiver.timer(), Time::NEVER);
         // The count starts anew: one more segment waits again.
         assert_eq!(data(&mut receiver, 4, 220), None);
@@ -271,15 +304,32 @@ mod tests {
     #[test]
     fn echoes_the_first_syn_when_it_is_repeated() {
         let mut receiver = Receiver::new(&params());
-        let syn = |at| Segment { seq: 0, payload: 0, syn: true, timestamp: at };
+        let syn = |at| Segment { syn: true, timestamp: at, ..Segment::default() };
         receiver.on_segment(&params(), syn(ms(1)), ms(2));
         let answer = receiver.on_segment(&params(), syn(ms(3001)), ms(3002));
-        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true }));
+        assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
+    }
+
+    #[test]
+    fn echoes_the_latest_copy_with_sack() {
+        let params = TcpParams { sack: true, delayed_ack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let mut echo = |seq, sent| {
+            let segment = Segment { seq, payload: MSS, timestamp: ms(sent), ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(900)).unwrap().echo
+        };
+        assert_eq!(echo(0, 1), ms(1));
+        assert_eq!(echo(1, 2), ms(2));
+        // Sent again since its ACK was lost: a new timestamp. An old copy that comes late has none to offer.
+        assert_eq!(echo(1, 700), ms(700));
+        assert_eq!(echo(0, 1), ms(700));
+        // Beyond a gap: not what the last ACK asked for.
+        assert_eq!(echo(3, 800), ms(700));
     }
 
     #[test]
     fn counts_the_short_last_segment_with_its_own_length() {
-        let last = Segment { seq: 5, payload: 10, syn: false, timestamp: ms(10) };
+        let last = Segment { seq: 5, payload: 10, timestamp: ms(10), ..Segment::default() };
         // In order.
         let mut receiver = warm();
         data(&mut receiver, 3, 10);
@@ -293,5 +343,81 @@ mod tests {
         assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
         data(&mut receiver, 3, 10);
         assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+    }
+
+    /// Delivers segment `seq` with SACK; returns the ACK number and the blocks.
+    fn sack(receiver: &mut Receiver, seq: u32) -> (u32, Vec<(u32, u32)>) {
+        let params = TcpParams { sack: true, ..params() };
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        let ack = receiver.on_segment(&params, segment, ms(10)).expect("an ACK at once");
+        (ack.ack, ack.sacks.iter().map(|block| (block.start, block.end)).collect())
+    }
+
+    #[test]
+    fn reports_blocks_as_in_rfc_2018_section_4() {
+        // The three cases of the RFC: eight segments, from 5 on here.
+        let fresh = || {
+            let mut receiver = warm();
+            data(&mut receiver, 3, 10);
+            data(&mut receiver, 4, 10);
+            receiver
+        };
+        // The first of the eight is lost.
+        let mut receiver = fresh();
+        for seq in 6..13 {
+            assert_eq!(sack(&mut receiver, seq), (5, vec![(6, seq + 1)]));
+        }
+        // The second, fourth, sixth and eighth are lost: three blocks at most, the most recent first.
+        let mut receiver = fresh();
+        data(&mut receiver, 5, 10);
+        assert_eq!(sack(&mut receiver, 7), (6, vec![(7, 8)]));
+        assert_eq!(sack(&mut receiver, 9), (6, vec![(9, 10), (7, 8)]));
+        assert_eq!(sack(&mut receiver, 11), (6, vec![(11, 12), (9, 10), (7, 8)]));
+        // The fourth comes late: 7, 8 and 9 are one block, and first.
+        assert_eq!(sack(&mut receiver, 8), (6, vec![(7, 10), (11, 12)]));
+        // The second comes: the ACK moves on to 10 and one block is left.
+        assert_eq!(sack(&mut receiver, 6), (10, vec![(11, 12)]));
+        // The sixth closes the last gap.
+        assert_eq!(sack(&mut receiver, 10), (12, vec![]));
+    }
+
+    #[test]
+    fn a_run_that_fell_out_of_the_list_is_reported_whole_when_it_grows() {
+        let mut receiver = warm();
+        for seq in [5, 6, 10, 20, 30, 40] {
+            sack(&mut receiver, seq);
+        }
+        // 5 and 6 are no longer in the list, nor is 10.
+        assert_eq!(sack(&mut receiver, 7), (3, vec![(5, 8), (40, 41), (30, 31)]));
+        assert_eq!(sack(&mut receiver, 9), (3, vec![(9, 11), (5, 8), (40, 41)]));
+        assert_eq!(sack(&mut receiver, 8), (3, vec![(5, 11), (40, 41)]));
+        // A copy is reported first, too.
+        assert_eq!(sack(&mut receiver, 40), (3, vec![(40, 41), (5, 11)]));
+    }
+
+    #[test]
+    fn reports_no_blocks_without_sack() {
+        let mut receiver = warm();
+        let segment = Segment { seq: 7, payload: MSS, ..Segment::default() };
+        assert!(receiver.on_segment(&params(), segment, ms(10)).unwrap().sacks.is_empty());
+    }
+
+    #[test]
+    fn echoes_congestion_until_the_sender_says_that_its_window_is_reduced() {
+        let params = TcpParams { ecn: true, delayed_ack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let mut echo = |seq, ecn, cwr| {
+            let segment = Segment { seq, payload: MSS, ecn, cwr, ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(9)).unwrap().congestion_echo
+        };
+        assert!(!echo(0, Ecn::Ect0, false));
+        assert!(echo(1, Ecn::Ce, false));
+        assert!(echo(2, Ecn::Ect0, false));
+        assert!(echo(3, Ecn::Ect0, false));
+        assert!(!echo(4, Ecn::Ect0, true));
+        assert!(!echo(5, Ecn::Ect0, false));
+        // RFC 3168 6.1.3: a mark on the very packet that carries CWR is new congestion.
+        assert!(echo(6, Ecn::Ce, true));
+        assert!(!echo(7, Ecn::Ect0, true));
     }
 }

@@ -47,6 +47,103 @@ impl BitRing {
         seq - base
     }
 
+    /// Number of members.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether `seq`, which is `base` or above, is a member.
+    #[inline]
+    pub(super) fn contains(&self, base: u32, seq: u32) -> bool {
+        debug_assert!(seq >= base);
+        if (seq - base) as usize >= self.capacity() {
+            return false;
+        }
+        let (word, bit) = self.place(seq);
+        self.words[word] & bit != 0
+    }
+
+    /// Adds `from` to `to - 1`, all `base` or above, and returns how many of them are new.
+    pub(super) fn insert_range(&mut self, base: u32, from: u32, to: u32) -> u32 {
+        if from >= to {
+            return 0;
+        }
+        if (to - 1 - base) as usize >= self.capacity() {
+            self.grow(base, to - 1 - base);
+        }
+        let before = self.len;
+        self.for_each_word(from, to, |word, mask, len| {
+            *len += (mask & !*word).count_ones();
+            *word |= mask;
+        });
+        self.len - before
+    }
+
+    /// Removes `from` to `to - 1`, where nothing is below `from`, and returns how many of them were members.
+    pub(super) fn remove_range(&mut self, from: u32, to: u32) -> u32 {
+        let before = self.len;
+        if self.len > 0 {
+            let to = to.min(from.saturating_add(u32::try_from(self.capacity()).unwrap_or(u32::MAX)));
+            self.for_each_word(from, to, |word, mask, len| {
+                *len -= (mask & *word).count_ones();
+                *word &= !mask;
+            });
+        }
+        before - self.len
+    }
+
+    /// The first number from `from` on that is no member.
+    pub(super) fn next_absent(&self, base: u32, from: u32) -> u32 {
+        let limit = self.limit(base);
+        let mut seq = from;
+        while seq < limit {
+            let rest = 64 - seq % 64;
+            let ones = (self.words[self.place(seq).0] >> (seq % 64)).trailing_ones();
+            seq = seq.saturating_add(ones);
+            if ones < rest {
+                break;
+            }
+        }
+        // Beyond the limit, bits belong to numbers from `base` on.
+        seq.min(limit).max(from)
+    }
+
+    /// The first number of the run of members that ends with `last`, which is a member.
+    pub(super) fn run_start(&self, base: u32, last: u32) -> u32 {
+        let mut seq = last;
+        loop {
+            let ones = (self.words[self.place(seq).0] << (63 - seq % 64)).leading_ones();
+            if ones <= seq % 64 {
+                return (seq + 1 - ones).max(base);
+            }
+            // The whole rest of the word; the bits below `base` are clear or belong to numbers far above.
+            let below = seq - seq % 64;
+            if below <= base {
+                return base;
+            }
+            seq = below - 1;
+        }
+    }
+
+    /// Calls `change` for each word that `from` to `to - 1` touch, with the mask of the bits touched.
+    #[inline]
+    fn for_each_word(&mut self, from: u32, to: u32, mut change: impl FnMut(&mut u64, u64, &mut u32)) {
+        let mut seq = from;
+        while seq < to {
+            let count = (64 - seq % 64).min(to - seq);
+            let mask = (u64::MAX >> (64 - count)) << (seq % 64);
+            let word = self.place(seq).0;
+            change(&mut self.words[word], mask, &mut self.len);
+            seq += count;
+        }
+    }
+
+    /// The number above all that the ring can hold.
+    fn limit(&self, base: u32) -> u32 {
+        base.saturating_add(u32::try_from(self.capacity()).unwrap_or(u32::MAX))
+    }
+
     /// Width of the span in segments.
     fn capacity(&self) -> usize {
         self.words.len() * 64
@@ -136,6 +233,31 @@ mod tests {
                     prop_assert!(!set.contains(&base));
                 }
                 prop_assert_eq!(ring.is_empty(), set.is_empty());
+            }
+        }
+
+        #[test]
+        fn ranges_and_runs_agree_with_an_ordered_set(
+            steps in prop::collection::vec((0u32..400, 0u32..150, 0u32..60), 1..200),
+        ) {
+            let (mut ring, mut set, mut base) = (BitRing::default(), BTreeSet::new(), 1_000_000u32);
+            for (offset, width, advance) in steps {
+                let from = base + offset;
+                let new = (from..from + width).filter(|&seq| set.insert(seq)).count();
+                prop_assert_eq!(ring.insert_range(base, from, from + width) as usize, new);
+                prop_assert_eq!(ring.len() as usize, set.len());
+                for seq in (base..base + 600).step_by(7) {
+                    prop_assert_eq!(ring.contains(base, seq), set.contains(&seq));
+                    let absent = (seq..).find(|number| !set.contains(number)).unwrap();
+                    prop_assert_eq!(ring.next_absent(base, seq), absent);
+                    if set.contains(&seq) {
+                        let first = (base..=seq).rev().take_while(|number| set.contains(number)).last().unwrap();
+                        prop_assert_eq!(ring.run_start(base, seq), first);
+                    }
+                }
+                let gone = (base..base + advance).filter(|seq| set.remove(seq)).count();
+                prop_assert_eq!(ring.remove_range(base, base + advance) as usize, gone);
+                base += advance;
             }
         }
     }

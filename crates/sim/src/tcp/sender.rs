@@ -1,14 +1,18 @@
-//! The sending end: handshake, New Reno, go-back-N.
+//! The sending end: handshake, timer, New Reno without SACK, ECN.
 //!
-//! The rules are numbered in the head of the parent module.
+//! The rules are numbered in the head of the parent module. Loss recovery with SACK is in `selective`.
 
+mod selective;
 #[cfg(test)]
 mod tests;
 
+use fairlane_schemes::packet::Ecn;
 use fairlane_schemes::units::{Bytes, Time};
 
+use super::congestion::{Congestion, Flight, Progress};
 use super::rto::Rto;
-use super::{Ack, Segment, TcpParams};
+use super::{Ack, Segment, TcpParams, clamped};
+use selective::Selective;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
 const SYN_TRIES: u8 = 6;
@@ -48,6 +52,8 @@ pub struct SenderStats {
     pub timeouts: u32,
     /// Fast retransmissions.
     pub fast_recoveries: u32,
+    /// Reductions of the window upon congestion marks.
+    pub ecn_reductions: u32,
     /// SYNs sent again.
     pub syn_retransmissions: u32,
     /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
@@ -86,6 +92,11 @@ pub struct Sender {
     dup_acks: u32,
     /// Segments resent by fast retransmission, partial ACK or timeout, not by going back N.
     resent: u32,
+    /// `high` when the window was last reduced upon a mark.
+    marked_until: u32,
+    congestion: Congestion,
+    /// What SACK needs, if the connection uses it.
+    selective: Option<Box<Selective>>,
     phase: Phase,
     /// SYNs sent.
     syns: u8,
@@ -101,6 +112,8 @@ pub struct Sender {
     limited_due: bool,
     /// To send: what the window allows.
     window_due: bool,
+    /// To say with the next new segment: the window is reduced (CWR).
+    cwr_due: bool,
     stats: SenderStats,
 }
 
@@ -130,6 +143,9 @@ impl Sender {
             shortfall,
             dup_acks: 0,
             resent: 0,
+            marked_until: 0,
+            congestion: Congestion::new(params),
+            selective: params.sack.then(Box::default),
             phase: Phase::Closed,
             syns: 0,
             retries: 0,
@@ -138,6 +154,7 @@ impl Sender {
             retransmission_due: false,
             limited_due: false,
             window_due: false,
+            cwr_due: false,
             stats: SenderStats::default(),
         }
     }
@@ -154,7 +171,7 @@ impl Sender {
     pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) {
         match self.phase {
             Phase::Closed => return,
-            Phase::SynSent if ack.syn => return self.on_syn_ack(params, ack, now),
+            Phase::SynSent if ack.syn => return self.on_syn_ack(params, &ack, now),
             Phase::SynSent => return,
             _ if ack.syn => return,
             _ => {}
@@ -163,9 +180,14 @@ impl Sender {
         if ack.ack < self.una || ack.ack > self.high {
             return;
         }
-        if ack.ack > self.una {
-            self.sample_rtt(params, ack, now);
-            self.on_new_ack(params, ack.ack, now);
+        if ack.congestion_echo {
+            self.on_congestion_echo(params, ack.ack);
+        }
+        if self.selective.is_some() {
+            self.on_selective_ack(params, &ack, now);
+        } else if ack.ack > self.una {
+            self.sample_rtt(params, &ack, now);
+            self.on_new_ack(params, &ack, now);
         } else if self.una < self.nxt {
             self.on_dup_ack(params);
         }
@@ -189,6 +211,9 @@ impl Sender {
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
+        }
+        if self.selective.is_some() {
+            return self.poll_selective(params, now);
         }
         if std::mem::take(&mut self.retransmission_due) {
             return Some(self.send(params, self.una, now));
@@ -250,16 +275,19 @@ impl Sender {
         self.rto.current()
     }
 
-    /// Bytes in flight as the congestion control sees them (rule 2). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
+    /// Bytes in flight as the congestion control sees them (rules 2 and 12). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
+        if let Some(selective) = &self.selective {
+            return u64::from(selective.pipe(self.una, self.nxt)) * u64::from(params.segment_payload);
+        }
         let mss = u64::from(params.segment_payload);
         let sent = u64::from(self.bytes(params, self.una, self.nxt)) + u64::from(self.resent) * mss;
         sent.saturating_sub(u64::from(self.dup_acks) * mss)
     }
 
     /// The answer to the SYN.
-    fn on_syn_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+    fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         self.phase = Phase::Open;
         self.timer = Time::NEVER;
         // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
@@ -269,14 +297,14 @@ impl Sender {
     }
 
     /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
-    fn sample_rtt(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+    fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if self.una >= self.resent_below {
             self.rto.sample(params, now.saturating_sub(ack.echo));
         }
     }
 
     /// An ACK of new data: segments `una` to `ack - 1`.
-    fn on_new_ack(&mut self, params: &TcpParams, ack: u32, now: Time) {
+    fn on_new_ack(&mut self, params: &TcpParams, &Ack { ack, congestion_echo, .. }: &Ack, now: Time) {
         let acked = ack - self.una;
         let mut restart_timer = true;
         let credit = match self.phase {
@@ -301,19 +329,31 @@ impl Sender {
                 acked
             }
         };
-        self.grow(params, credit);
+        // RFC 3168 6.1.2: an ACK with a congestion echo does not let the window grow.
+        self.grow(params, if congestion_echo { 0 } else { credit }, now);
         self.retries = 0;
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         if restart_timer {
-            // RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample.
-            self.rto.refresh(params);
-            self.timer = now.saturating_add(self.rto.current());
+            self.restart_timer(params, now);
         }
-        if self.una == self.end {
-            self.timer = Time::NEVER; // RFC 6298 5.2
-        }
+        self.disarm_at_end();
         self.window_due = true;
+    }
+
+    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample.
+    #[inline]
+    fn restart_timer(&mut self, params: &TcpParams, now: Time) {
+        self.rto.refresh(params);
+        self.timer = now.saturating_add(self.rto.current());
+    }
+
+    /// RFC 6298 5.2.
+    #[inline]
+    fn disarm_at_end(&mut self) {
+        if self.una == self.end {
+            self.timer = Time::NEVER;
+        }
     }
 
     /// Rule 5. RFC 6582 3.2 step 3, partial acknowledgment.
@@ -344,19 +384,36 @@ impl Sender {
         self.before_partial_ack = true;
     }
 
-    /// Rule 1. RFC 5681 3.1; ns-3.26 TcpNewReno::IncreaseWindow. `credit` is the number of segments that count.
-    fn grow(&mut self, params: &TcpParams, mut credit: u32) {
-        let mss = params.segment_payload;
-        if self.cwnd < self.ssthresh && credit > 0 {
-            // RFC 5681 3.1, eq. (2).
-            self.cwnd = self.cwnd.saturating_add(mss);
-            credit -= 1;
+    /// Rule 1. `credit` is the number of segments that count.
+    #[inline]
+    fn grow(&mut self, params: &TcpParams, credit: u32, now: Time) {
+        let progress = Progress { segments: credit, now, srtt: self.rto.srtt() };
+        self.congestion.grow(params, &mut self.cwnd, self.ssthresh, progress);
+    }
+
+    /// Rule 18. RFC 3168 6.1.2, RFC 9438 4.6.
+    fn on_congestion_echo(&mut self, params: &TcpParams, ack: u32) {
+        let settled = matches!(self.phase, Phase::Open | Phase::Disorder);
+        if settled && ack > self.marked_until.max(self.recover) {
+            self.stats.ecn_reductions += 1;
+            self.marked_until = self.high;
+            self.reduce(params);
+            self.cwnd = self.ssthresh;
         }
-        if self.cwnd >= self.ssthresh && credit > 0 {
-            // RFC 5681 3.1, eq. (3), at least 1 byte. cwnd is never below one MSS.
-            let step = u64::from(mss) * u64::from(mss) / u64::from(self.cwnd.max(1));
-            self.cwnd = self.cwnd.saturating_add(clamped(step.max(1)));
-        }
+    }
+
+    /// A new slow-start threshold after congestion, by loss or mark.
+    fn reduce(&mut self, params: &TcpParams) {
+        // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh.
+        let cwnd = if self.phase == Phase::Recovery { self.ssthresh } else { self.cwnd };
+        let flight = Flight {
+            cwnd,
+            outstanding: u64::from(self.bytes(params, self.una, self.nxt)),
+            pipe: self.in_flight(params),
+        };
+        self.ssthresh = self.congestion.reduce(params, flight);
+        // RFC 3168 6.1.2: whatever the reason for which the window was reduced.
+        self.cwr_due = params.ecn;
     }
 
     /// Rules 3, 4 and 7.
@@ -384,10 +441,13 @@ impl Sender {
 
     /// RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2.
     fn enter_recovery(&mut self, params: &TcpParams) {
-        self.phase = Phase::Recovery;
         self.stats.fast_recoveries += 1;
         self.recover = self.high;
-        self.ssthresh = self.halved(params);
+        // RFC 3168 6.1.2: a loss in a window that was reduced already is no new congestion.
+        if self.una >= self.marked_until {
+            self.reduce(params);
+        }
+        self.phase = Phase::Recovery;
         self.cwnd = self.ssthresh.saturating_add(self.dup_acks.saturating_mul(params.segment_payload));
         self.retransmit();
     }
@@ -398,22 +458,21 @@ impl Sender {
         self.recover = self.high;
         if self.phase != Phase::Loss {
             // RFC 5681 3.1, eq. (4): held constant when the segment is lost again.
-            self.ssthresh = self.halved(params);
+            self.reduce(params);
         }
+        self.congestion.timed_out();
         self.phase = Phase::Loss;
         // Deviation 1: at every timeout.
         self.cwnd = params.segment_payload;
-        self.nxt = self.una;
+        match &mut self.selective {
+            Some(selective) => selective.lose_all(self.una, self.nxt),
+            None => self.nxt = self.una,
+        }
         self.dup_acks = 0;
         (self.limited_due, self.window_due) = (false, false);
         self.rto.back_off(params);
         self.timer = now.saturating_add(self.rto.current());
         self.retransmit();
-    }
-
-    /// RFC 5681 3.1, eq. (4), with the inflight of rule 2 for FlightSize.
-    fn halved(&self, params: &TcpParams) -> u32 {
-        clamped(self.in_flight(params) / 2).max(2 * params.segment_payload)
     }
 
     /// Asks for segment `una` to be sent again. ns-3.26 DoRetransmit.
@@ -434,7 +493,7 @@ impl Sender {
             self.timer = now.saturating_add(Time(params.syn_timeout.0 << doublings));
             self.syns = self.syns.saturating_add(1);
         }
-        Segment { seq: self.nxt, payload: 0, syn, timestamp: now }
+        Segment { seq: self.nxt, syn, timestamp: now, ..Segment::default() }
     }
 
     /// Whether the next segment exists and fits whole into `window` (rule 10). RFC 1122 4.2.3.4.
@@ -446,7 +505,8 @@ impl Sender {
     /// Sends segment `seq`. ns-3.26 SendDataPacket.
     fn send(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
         self.stats.segments_sent += 1;
-        if seq < self.high {
+        let new = seq >= self.high;
+        if !new {
             self.stats.retransmissions += 1;
             self.resent_below = self.resent_below.max(seq + 1);
         }
@@ -455,7 +515,10 @@ impl Sender {
         if self.timer == Time::NEVER {
             self.timer = now.saturating_add(self.rto.current()); // RFC 6298 5.1
         }
-        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, timestamp: now }
+        // RFC 3168 6.1.5: what is sent again is not ECN-capable, and CWR goes with new data.
+        let ecn = if params.ecn && new { Ecn::Ect0 } else { Ecn::NotEct };
+        let cwr = new && std::mem::take(&mut self.cwr_due);
+        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now }
     }
 
     /// Payload of segments `from` to `to - 1` in bytes.
@@ -471,10 +534,4 @@ impl Sender {
 #[inline]
 fn socket_buffer(params: &TcpParams) -> u32 {
     clamped(params.socket_buffer.0)
-}
-
-/// `value`, at most 2^32 - 1.
-#[inline]
-fn clamped(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

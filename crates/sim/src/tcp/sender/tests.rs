@@ -1,10 +1,13 @@
 //! Conformance with the rules of the parent module, over a wire of 100 ms RTT. Windows are in segments of 1000 bytes.
 
+mod ecn;
+mod recovery;
 mod wire;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::tcp::{CongestionControl, Recovery};
 use wire::{Event, MSS, Packet, Wire, ack_each, lose_nothing, lose_once, ns3};
 
 fn segments(count: u64) -> u64 {
@@ -21,7 +24,7 @@ fn established(params: &TcpParams, cwnd: u32) -> Sender {
     let mut sender = Sender::new(&params, None);
     sender.start();
     assert!(sender.poll_transmit(&params, Time::ZERO).unwrap().syn);
-    sender.on_ack(&params, Ack { ack: 0, echo: Time::ZERO, syn: true }, ms(100));
+    sender.on_ack(&params, Ack { ack: 0, echo: Time::ZERO, syn: true, ..Ack::default() }, ms(100));
     drain(&mut sender, &params, ms(100));
     sender
 }
@@ -33,14 +36,15 @@ fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
 
 /// Hands over an ACK with an RTT of 100 ms and returns the data segments sent upon it.
 fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u32> {
-    sender.on_ack(params, Ack { ack: number, echo: now.saturating_sub(ms(100)), syn: false }, now);
+    sender.on_ack(params, Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
     drain(sender, params, now)
 }
 
 #[test]
 fn state_is_as_small_as_documented() {
-    assert_eq!(size_of::<Sender>(), 120);
-    assert_eq!(size_of::<crate::tcp::Receiver>(), 72);
+    assert_eq!(size_of::<Sender>(), 152);
+    assert_eq!(size_of::<crate::tcp::Receiver>(), 96);
+    assert_eq!(size_of::<Selective>(), 88);
 }
 
 #[test]
@@ -320,15 +324,15 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     sender.on_timer(&params, ms(1100));
     drain(&mut sender, &params, ms(1100));
     // Karn: the echo says 500 ms, but segment 0 was sent twice.
-    sender.on_ack(&params, Ack { ack: 2, echo: ms(700), syn: false }, ms(1200));
+    sender.on_ack(&params, Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
     drain(&mut sender, &params, ms(1200));
     assert_eq!(sender.srtt(), ms(100));
     // Segments 2 and 3 went again by going back N: no sample either.
-    sender.on_ack(&params, Ack { ack: 4, echo: ms(900), syn: false }, ms(1300));
+    sender.on_ack(&params, Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
     drain(&mut sender, &params, ms(1300));
     assert_eq!(sender.srtt(), ms(100));
     // Segment 4 was sent once: SRTT = 7/8 * 100 + 1/8 * 180.
-    sender.on_ack(&params, Ack { ack: 5, echo: ms(1220), syn: false }, ms(1400));
+    sender.on_ack(&params, Ack { ack: 5, echo: ms(1220), ..Ack::default() }, ms(1400));
     assert_eq!(sender.srtt(), ms(110));
 }
 
@@ -403,11 +407,12 @@ fn an_early_timer_call_changes_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// The wire itself checks windows, ACK numbers and the account of resent segments at each step.
+    /// The wire itself checks windows, ACK numbers, blocks, the scoreboard and the account of resent segments at each
+    /// step.
     #[test]
-    fn any_loss_and_reordering_ends_with_every_byte_delivered(
+    fn any_loss_reordering_and_marking_ends_with_every_byte_delivered(
         fates in prop::collection::vec((0u32..100, 0u64..40), 0..400),
         percent in 0u32..60,
         total in 1u64..200_000,
@@ -415,13 +420,23 @@ proptest! {
         buffer in 1u64..100,
         delayed_ack in 1u32..4,
         limited_transmit in any::<bool>(),
+        profile in 0..TcpParams::PROFILES.len(),
+        sack in any::<bool>(),
+        prr in any::<bool>(),
+        cubic in any::<bool>(),
+        ecn in any::<bool>(),
     ) {
         let params = TcpParams {
+            segment_payload: MSS,
             initial_window: window,
             socket_buffer: Bytes(segments(buffer)),
             delayed_ack,
             limited_transmit,
-            ..ns3()
+            sack,
+            recovery: if sack && prr { Recovery::Prr } else { Recovery::NewReno },
+            congestion_control: if cubic { CongestionControl::Cubic } else { CongestionControl::Reno },
+            ecn,
+            ..TcpParams::profile(TcpParams::PROFILES[profile]).unwrap()
         };
         let mut fates = fates.into_iter();
         let fate = move |_, _| match fates.next() {
@@ -430,9 +445,11 @@ proptest! {
             None => Some(Time::ZERO),
         };
         let mut wire = Wire::new(params, Some(total), fate);
+        wire.marks = |number| number % 7 == 3;
         wire.run_to_completion();
         prop_assert_eq!(wire.receiver.delivered_bytes(), total);
         let stats = wire.sender.stats();
         prop_assert_eq!(stats.segments_sent - stats.retransmissions, total.div_ceil(u64::from(MSS)));
+        prop_assert!(stats.ecn_reductions == 0 || ecn);
     }
 }

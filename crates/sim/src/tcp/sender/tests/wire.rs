@@ -1,7 +1,8 @@
 //! A sender and a receiver joined by a path of fixed delay that loses or delays what a test chooses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use fairlane_schemes::packet::Ecn;
 use fairlane_schemes::units::{Bytes, Time};
 
 use crate::tcp::sender::{Phase, Sender};
@@ -40,6 +41,25 @@ pub(super) enum Event {
     TimedOut(u64),
 }
 
+/// What the ACKs have reported, in the plainest form.
+#[derive(Debug, Default)]
+struct Board {
+    sacked: BTreeSet<u32>,
+    /// All below is taken for lost since the last timeout, unless it is SACKed.
+    lost_until: u32,
+    una: u32,
+}
+
+impl Board {
+    fn record(&mut self, ack: &Ack) {
+        if ack.ack >= self.una {
+            self.una = ack.ack;
+            ack.sacks.iter().for_each(|block| self.sacked.extend(block.start..block.end));
+            self.sacked = self.sacked.split_off(&ack.ack);
+        }
+    }
+}
+
 /// The wire. `fate` tells of each packet, and of how often the same segment was sent before, how long it is
 /// delayed beyond the path, or `None` if it is lost.
 pub(super) struct Wire<F> {
@@ -49,6 +69,10 @@ pub(super) struct Wire<F> {
     pub(super) now: Time,
     pub(super) log: Vec<(Time, Event)>,
     fate: F,
+    /// Which transmissions of data get a congestion mark, by their number from 0, if ECN is on.
+    pub(super) marks: fn(u64) -> bool,
+    transmissions: u64,
+    board: Board,
     travelling: BTreeMap<(Time, u64), Packet>,
     emitted: u64,
     times_sent: Vec<u32>,
@@ -67,6 +91,9 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
             now: Time::ZERO,
             log: Vec::new(),
             fate,
+            marks: |_| false,
+            transmissions: 0,
+            board: Board::default(),
             travelling: BTreeMap::new(),
             emitted: 0,
             times_sent: Vec::new(),
@@ -84,8 +111,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.now = end;
     }
 
-    /// Runs until the transfer is done. One that takes a hundred days never will be: SYNs lost for an hour give a first
-    /// RTT sample of an hour, and the timeouts that follow from it are hours too.
+    /// Runs until the transfer is done; a transfer that takes 100 days never will be.
     pub(super) fn run_to_completion(&mut self) {
         while !self.sender.is_done() {
             self.step();
@@ -144,12 +170,28 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         let Some(ack) = answer else { return };
         let expected = self.arrived.iter().take_while(|arrived| **arrived).count();
         assert_eq!(ack.ack as usize, expected, "the ACK names the first segment that has not arrived");
+        self.check_blocks(&ack, segment.seq);
         assert!(self.receiver.delivered_bytes() <= u64::from(ack.ack) * u64::from(self.params.segment_payload));
         self.emit(Packet::Ack(ack), 0);
     }
 
+    /// RFC 2018 section 4: blocks are whole runs of what arrived beyond a gap, first that of `seq`.
+    fn check_blocks(&self, ack: &Ack, seq: u32) {
+        let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
+        for block in ack.sacks.iter() {
+            assert!(block.start > ack.ack && (block.start..block.end).all(arrived), "{block:?} of {}", ack.ack);
+            assert!(!arrived(block.start - 1) && !arrived(block.end), "{block:?} is not whole");
+        }
+        let first = ack.sacks.iter().next();
+        if self.params.sack && seq > ack.ack {
+            assert!(first.is_some_and(|block| (block.start..block.end).contains(&seq)), "{seq} comes first");
+        }
+        assert!(first.is_none() || self.params.sack);
+    }
+
     fn deliver_ack(&mut self, ack: Ack) {
         let phase = self.sender.phase;
+        self.board.record(&ack);
         self.sender.on_ack(&self.params, ack, self.now);
         if !ack.syn {
             self.log.push((self.now, Event::Acked(ack.ack, phase, self.sender.cwnd())));
@@ -161,6 +203,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         let before = self.sender.stats().timeouts;
         self.sender.on_timer(&self.params, self.now);
         if self.sender.stats().timeouts > before {
+            self.board.lost_until = self.sender.nxt;
             self.log.push((self.now, Event::TimedOut(self.sender.cwnd())));
         }
         self.transmit();
@@ -169,12 +212,13 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     fn transmit(&mut self) {
         loop {
             let by_window = !(self.sender.retransmission_due || self.sender.limited_due);
+            self.check_pipe();
             let Some(segment) = self.sender.poll_transmit(&self.params, self.now) else { break };
             let mut times = 0;
             if segment.payload > 0 {
                 times = self.count(segment.seq);
                 self.log.push((self.now, Event::Sent(segment.seq, times)));
-                self.check_window(by_window);
+                self.check_window(segment.seq, by_window);
             }
             self.emit(Packet::Segment(segment), times);
         }
@@ -189,21 +233,55 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.times_sent[index] - 1
     }
 
-    fn check_window(&self, by_window: bool) {
+    fn check_window(&self, seq: u32, by_window: bool) {
         let sender = &self.sender;
         let outstanding = u64::from(sender.bytes(&self.params, sender.una, sender.nxt));
         assert!(outstanding <= self.params.socket_buffer.0);
-        assert!(!by_window || outstanding <= sender.cwnd(), "sent {outstanding} of {}", sender.cwnd());
+        let pipe = if self.params.sack { sender.in_flight(&self.params) } else { outstanding };
+        let rescue = self.params.sack && seq + 1 == sender.nxt;
+        assert!(!by_window || rescue || pipe <= sender.cwnd(), "sent {pipe} of {}", sender.cwnd());
+        if let Some(selective) = &sender.selective {
+            assert!(!selective.board.contains(sender.una, seq), "segment {seq} has arrived");
+        }
     }
 
-    /// One number is enough to tell which outstanding segments were sent more than once.
+    /// The scoreboard agrees with the routines of RFC 6675 section 4, done segment by segment.
+    fn check_pipe(&self) {
+        let sender = &self.sender;
+        let Some(selective) = &sender.selective else { return };
+        let (lost_below, resent_below) = selective.board.boundaries();
+        let mut pipe = 0;
+        for seq in sender.una..sender.nxt {
+            let sacked = self.board.sacked.contains(&seq);
+            assert_eq!(selective.board.contains(sender.una, seq), sacked, "segment {seq}");
+            if !sacked {
+                let above = self.board.sacked.range(seq..).count() as u32;
+                let lost = above >= self.params.dupack_threshold || seq < self.board.lost_until;
+                assert_eq!(seq < lost_below, lost, "IsLost({seq}), {above} above");
+                pipe += u32::from(!lost) + u32::from(seq < resent_below);
+            }
+        }
+        assert_eq!(selective.pipe(sender.una, sender.nxt), pipe);
+    }
+
+    /// Without SACK, one number is enough to tell which outstanding segments were sent more than once.
     fn check_resent(&self) {
+        if self.params.sack {
+            return;
+        }
         for seq in self.sender.una..self.sender.high {
             assert_eq!(self.times_sent[seq as usize] > 1, seq < self.sender.resent_below, "segment {seq}");
         }
     }
 
-    fn emit(&mut self, packet: Packet, times: u32) {
+    fn emit(&mut self, mut packet: Packet, times: u32) {
+        if let Packet::Segment(segment) = &mut packet
+            && segment.payload > 0
+        {
+            let marked = (self.marks)(self.transmissions) && segment.ecn == Ecn::Ect0;
+            segment.ecn = if marked { Ecn::Ce } else { segment.ecn };
+            self.transmissions += 1;
+        }
         if let Some(extra) = (self.fate)(packet, times) {
             self.travelling.insert((self.now + ONE_WAY + extra, self.emitted), packet);
         }

@@ -1,0 +1,94 @@
+"""The scenarios of `scenarios.toml`, as Fairlane reads them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fairlane._fairlane import ScenarioError, canonical
+
+Table: TypeAlias = dict[str, Any]
+
+RATE_BPS = 10e6
+ACCESS_DELAY_S = 0.1e-3
+WIRE_BITS = 12_000
+# Thresholds of ABC over the limit of the queue, abc2018 Table 1.
+ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scenario of the table."""
+
+    family: str
+    name: str
+    canonical: str
+    """Canonical JSON; empty if Fairlane cannot run it."""
+    missing: str
+    """Why Fairlane cannot run it; empty if it can."""
+    ns3_options: Table
+    """Options of `dumbbell` beyond those that the scenario stands for."""
+
+
+def cases(path: Path, replications: int | None = None) -> list[Case]:
+    """All scenarios, in the order of the file."""
+    table = tomllib.loads(path.read_text())
+    run = {key: table[key] for key in ("warmup", "measure", "replications")}
+    if replications is not None:
+        run["replications"] = replications
+    return [case for family in table["family"] for case in _family(family, run)]
+
+
+def default_case(queue: str) -> Case:
+    """The default scenario of abc2018, in full length: 100 s of warm-up, 100 s of measurement."""
+    return _case("default", queue, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {"run": {"replications": 10}})
+
+
+def _family(family: Table, run: Table) -> Iterator[Case]:
+    axes = (family[key] for key in ("queue", "traffic", "delay", "limit"))
+    for queue, traffic, delay, limit in itertools.product(*axes):
+        yield _case(family["name"], queue, traffic, delay, limit, {"run": run} | family)
+
+
+def _case(family: str, queue: str, traffic: str, delay: str, limit: str, rest: Table) -> Case:
+    packets = _bdp_packets(delay) if limit == "bdp" else int(limit)
+    name = f"{queue}, {traffic}, {delay}, {packets} packets"
+    scenario: Table = {
+        "name": f"{family}: {name}",
+        "run": rest["run"],
+        "topology": {"bottleneck_delay": delay},
+        "queue": {"scheme": queue, "limit": f"{packets} packets"},
+        "tcp": rest.get("tcp", {}),
+        "groups": [_group(index, text.strip()) for index, text in enumerate(traffic.split(","))],
+    }
+    if queue == "abc":
+        scenario["queue"] |= {key: f"{share * packets:.6g} packets" for key, share in ABC_SHARES.items()}
+    try:
+        return Case(family, name, canonical(json.dumps(scenario)), "", rest.get("ns3", {}))
+    except ScenarioError as error:
+        problem = str(error).partition(";")[0]
+        if any(f"tcp.{key}:" in problem for key in rest.get("needs", [])):
+            return Case(family, name, "", f"Fairlane cannot do this yet: {problem}", {})
+        raise
+
+
+def _group(index: int, text: str) -> Table:
+    if match := re.fullmatch(r"(\d+) x (\d+) tcp", text):
+        users, source = match[1], {"kind": "tcp", "flows": int(match[2])}
+    elif match := re.fullmatch(r"(\d+) x (.+) poisson", text):
+        users, source = match[1], {"kind": "poisson", "rate": match[2]}
+    else:
+        raise ValueError(f'scenarios.toml: traffic "{text}" must be "USERS x FLOWS tcp" or "USERS x RATE poisson"')
+    return {"name": f"group{index}", "users": int(users), "sources": [source]}
+
+
+def _bdp_packets(delay: str) -> int:
+    rtt = 2 * (float(delay.removesuffix(" ms")) * 1e-3 + ACCESS_DELAY_S)
+    return math.ceil(RATE_BPS * rtt / WIRE_BITS)

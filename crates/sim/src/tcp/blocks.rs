@@ -1,0 +1,105 @@
+//! The blocks of a selective acknowledgement and the receiver's list of them (RFC 2018).
+
+/// Blocks that fit into an ACK beside timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
+const MOST: usize = 3;
+
+/// A run of segments that arrived beyond a gap: `start` to `end - 1`. Empty if both are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// The first segment of the run.
+    pub start: u32,
+    /// The segment after the run: it has not arrived.
+    pub end: u32,
+}
+
+impl SackBlock {
+    /// Whether `seq` belongs to the run or would lengthen it.
+    #[inline]
+    pub(super) fn touches(&self, seq: u32) -> bool {
+        self.start < self.end && self.start <= seq.saturating_add(1) && seq <= self.end
+    }
+}
+
+/// Up to three blocks, the most recently changed one first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks([SackBlock; MOST]);
+
+impl SackBlocks {
+    /// Blocks in the order given.
+    ///
+    /// # Panics
+    /// There are more than three.
+    #[must_use]
+    pub fn new(blocks: &[SackBlock]) -> Self {
+        let mut list = Self::default();
+        list.0[..blocks.len()].copy_from_slice(blocks);
+        list
+    }
+
+    /// The blocks.
+    pub fn iter(&self) -> impl Iterator<Item = SackBlock> {
+        self.0.into_iter().take_while(|block| block.start < block.end)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0[0].start == self.0[0].end
+    }
+
+    /// Number of blocks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Puts `block` first. RFC 2018 section 4: the blocks reported before follow, the most recent first, save those
+    /// that are part of it.
+    pub(super) fn promote(&mut self, block: SackBlock) {
+        let old = *self;
+        *self = Self::default();
+        self.0[0] = block;
+        let others = old.iter().filter(|other| other.end < block.start || block.end < other.start);
+        for (place, other) in self.0[1..].iter_mut().zip(others) {
+            *place = other;
+        }
+    }
+
+    /// Forgets the blocks below `next`: they are acknowledged.
+    pub(super) fn drop_below(&mut self, next: u32) {
+        let old = *self;
+        *self = Self::default();
+        for (place, block) in self.0.iter_mut().zip(old.iter().filter(|block| block.start >= next)) {
+            *place = block;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(start: u32, end: u32) -> SackBlock {
+        SackBlock { start, end }
+    }
+
+    #[test]
+    fn the_most_recent_block_comes_first_and_the_oldest_falls_out() {
+        let mut list = SackBlocks::default();
+        assert!(list.is_empty());
+        for start in [10, 20, 30, 40] {
+            list.promote(block(start, start + 1));
+        }
+        assert_eq!(list, SackBlocks::new(&[block(40, 41), block(30, 31), block(20, 21)]));
+        // The middle one grows: it moves to the front, nothing else changes.
+        list.promote(block(30, 32));
+        assert_eq!(list, SackBlocks::new(&[block(30, 32), block(40, 41), block(20, 21)]));
+        // A block that joins two takes their places.
+        list.promote(block(30, 41));
+        assert_eq!(list, SackBlocks::new(&[block(30, 41), block(20, 21)]));
+        list.drop_below(25);
+        assert_eq!(list, SackBlocks::new(&[block(30, 41)]));
+        assert_eq!((list.len(), list.is_empty()), (1, false));
+    }
+}

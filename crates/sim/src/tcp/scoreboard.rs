@@ -1,0 +1,178 @@
+//! What a sender knows of its outstanding segments by selective acknowledgements (RFC 6675).
+//!
+//! One bit per segment tells which are SACKed. Two boundaries tell the rest, and no walk over the window is needed:
+//!
+//! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed ones are above it. This holds for all
+//!   that are not SACKed below one boundary, the threshold-th highest SACKed segment, `lost_below`. It only moves up.
+//! - HighRxt (section 2): the segments that were sent again are those below `resent_below` that are not SACKed, since
+//!   NextSeg takes them in order.
+//!
+//! SetPipe (section 4) counts each segment without a SACK once if it is not lost, and once more if it was sent again:
+//!
+//! ```text
+//! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
+//! ```
+//!
+//! Cost: one bit per segment of the span of SACKed segments, in a ring; a few operations per ACK and per segment, and
+//! one per 64 segments of a block that was not reported before.
+
+use super::blocks::SackBlocks;
+use super::ring::BitRing;
+
+/// The scoreboard. `una` and `nxt` are the sender's; `una` is passed to every call and grows by [`Scoreboard::advance`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    /// SACKed segments, all above `una`.
+    sacked: BitRing,
+    /// Segments below this that are not SACKed are lost.
+    lost_below: u32,
+    /// SACKed segments from `lost_below` on.
+    sacked_from_lost: u32,
+    /// One more than HighRxt: segments below this that are not SACKed were sent again.
+    resent_below: u32,
+    /// SACKed segments below `resent_below`.
+    sacked_below_resent: u32,
+    /// One more than the highest segment ever SACKed.
+    highest: u32,
+    /// The blocks of the last ACK: all of them are on the board already.
+    known: SackBlocks,
+}
+
+impl Scoreboard {
+    /// Number of SACKed segments.
+    #[inline]
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked.len()
+    }
+
+    /// Whether `una` is lost.
+    #[inline]
+    pub(super) fn head_lost(&self, una: u32) -> bool {
+        self.lost_below > una
+    }
+
+    /// The boundaries of what is lost and of what was sent again.
+    #[cfg(test)]
+    pub(super) fn boundaries(&self) -> (u32, u32) {
+        (self.lost_below, self.resent_below)
+    }
+
+    /// Whether `seq` is SACKed.
+    #[cfg(test)]
+    pub(super) fn contains(&self, una: u32, seq: u32) -> bool {
+        self.sacked.contains(una, seq)
+    }
+
+    /// SetPipe: segments that are still in the network.
+    #[inline]
+    pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
+        let not_lost = nxt - self.lost_below.max(una) - self.sacked_from_lost;
+        let resent = self.resent_below.max(una) - una - self.sacked_below_resent;
+        not_lost + resent
+    }
+
+    /// Update: records the blocks of an ACK, after [`Scoreboard::advance`]. `nxt` bounds what can have arrived.
+    pub(super) fn record(&mut self, una: u32, nxt: u32, blocks: &SackBlocks, threshold: u32) {
+        for block in blocks.iter().filter(|block| block.end <= nxt) {
+            // What the last ACK reported is known: a block that lengthens it costs its new part only.
+            let known = self.known.iter().find(|old| old.start <= block.start && block.start <= old.end);
+            let start = known.map_or(block.start, |old| old.end).max(una + 1);
+            self.insert(una, start, block.end);
+        }
+        self.known = *blocks;
+        self.move_lost(una, threshold);
+    }
+
+    /// Everything below `ack` is acknowledged.
+    pub(super) fn advance(&mut self, una: u32, ack: u32) {
+        let (low, high) = self.cuts(una);
+        for (from, to) in pieces(una, ack, low, high) {
+            let gone = self.sacked.remove_range(from, to);
+            self.sacked_from_lost -= if from >= self.lost_below { gone } else { 0 };
+            self.sacked_below_resent -= if from < self.resent_below { gone } else { 0 };
+        }
+        self.lost_below = self.lost_below.max(ack);
+        self.resent_below = self.resent_below.max(ack);
+    }
+
+    /// A timeout: all that is outstanding and not SACKed is taken for lost, and nothing for sent again. What was SACKed
+    /// is kept, as RFC 6675 5.1 allows where a receiver cannot renege: here none can.
+    pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
+        (self.lost_below, self.sacked_from_lost) = (nxt, 0);
+        self.restart(una);
+    }
+
+    /// NextSeg rule 1: the first segment that is lost, not SACKed, and not sent again yet.
+    #[inline]
+    pub(super) fn next_lost(&self, una: u32) -> Option<u32> {
+        let seq = self.next_hole(una);
+        (seq < self.lost_below).then_some(seq)
+    }
+
+    /// NextSeg rule 3: the same without being lost, but with a SACKed segment above it.
+    #[inline]
+    pub(super) fn next_doubtful(&self, una: u32) -> Option<u32> {
+        let seq = self.next_hole(una);
+        (seq < self.highest).then_some(seq)
+    }
+
+    /// Whether the segment before `nxt` is above all that was SACKed.
+    #[inline]
+    pub(super) fn tail_unknown(&self, nxt: u32) -> bool {
+        self.highest < nxt
+    }
+
+    /// Recovery begins: nothing was sent again yet (RFC 6675 section 5, step (3.1): HighRxt = HighACK).
+    pub(super) fn restart(&mut self, una: u32) {
+        (self.resent_below, self.sacked_below_resent) = (una, 0);
+    }
+
+    /// Segment `seq`, which one of the rules named, is sent again.
+    pub(super) fn resend(&mut self, una: u32, seq: u32) {
+        // All between the old boundary and `seq` are SACKed.
+        self.sacked_below_resent += seq - self.resent_below.max(una);
+        self.resent_below = seq + 1;
+    }
+
+    /// The first segment from `resent_below` on that is not SACKed.
+    #[inline]
+    fn next_hole(&self, una: u32) -> u32 {
+        self.sacked.next_absent(una, self.resent_below.max(una))
+    }
+
+    /// Marks `start` to `end - 1`.
+    fn insert(&mut self, una: u32, start: u32, end: u32) {
+        let (low, high) = self.cuts(una);
+        for (from, to) in pieces(start, end, low, high) {
+            let new = self.sacked.insert_range(una, from, to);
+            self.sacked_from_lost += if from >= self.lost_below { new } else { 0 };
+            self.sacked_below_resent += if from < self.resent_below { new } else { 0 };
+        }
+        self.highest = self.highest.max(end);
+    }
+
+    /// Moves `lost_below` up to the threshold-th highest SACKed segment, if there are as many from it on.
+    fn move_lost(&mut self, una: u32, threshold: u32) {
+        self.lost_below = self.lost_below.max(una);
+        loop {
+            let member = self.sacked.contains(una, self.lost_below);
+            if self.sacked_from_lost < threshold || (self.sacked_from_lost == threshold && member) {
+                break;
+            }
+            self.sacked_from_lost -= u32::from(member);
+            self.lost_below += 1;
+        }
+    }
+
+    /// Both boundaries in order, at least `una`.
+    fn cuts(&self, una: u32) -> (u32, u32) {
+        let (lost, resent) = (self.lost_below.max(una), self.resent_below.max(una));
+        (lost.min(resent), lost.max(resent))
+    }
+}
+
+/// The parts of `from .. to` below, between and above two cuts; some may be empty.
+fn pieces(from: u32, to: u32, low: u32, high: u32) -> [(u32, u32); 3] {
+    let (first, second) = (low.clamp(from, to.max(from)), high.clamp(from, to.max(from)));
+    [(from, first), (first, second), (second, to.max(from))]
+}

@@ -1,0 +1,71 @@
+"""The comparison with ns-3 in benches/ns3: what it does without ns-3."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlane._fairlane import canonical
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "ns3"))
+
+import compare
+import ns3
+import scenarios
+
+TABLE = ns3.HERE / "scenarios.toml"
+
+
+def scenario(**changes):
+    base = {"queue": {"scheme": "abc"}, "groups": [{"name": "g", "sources": [{"kind": "tcp"}]}]}
+    return json.loads(canonical(json.dumps(base | changes)))
+
+
+def test_default_scenario_becomes_the_arguments_of_abc2018():
+    arguments = ns3.arguments(json.loads(scenarios.default_case("abc").canonical))
+    expected = {
+        "--policy=abc", "--limit=24p", "--rate=10000000bps", "--delay=5000000ns", "--accessLimit=50p",
+        "--qMin=12.0", "--qBase=20.0", "--gamma=16.0", "--averagerMemory=0.3", "--meterMemory=3.0",
+        "--warmup=100.0", "--measure=100.0", "--sack=0", "--recovery=Classic", "--tcp=NewReno", "--mss=1446",
+        "--initialWindow=1", "--delayedAck=2", "--minRto=1000000000ns", "--socketBuffer=2097152",
+        "--groups=users=1,reference=10000.0,from=0.0,until=15.0,flows=10;"
+        "users=10,reference=10000.0,from=0.0,until=15.0,flows=1",
+    }  # fmt: skip
+    assert expected <= set(arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"queue": {"scheme": "abc", "scheduler": "strict"}}, "queue.scheduler"),
+        ({"tcp": {"dupack_threshold": 4}}, "tcp.dupack_threshold"),
+        ({"groups": [{"name": "g", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]}]}, "groups"),
+    ],
+)
+def test_what_ns3_is_not_told_is_refused_by_key(changes, key):
+    with pytest.raises(ns3.UntranslatableError, match=key):
+        ns3.arguments(scenario(**changes))
+
+
+def test_every_scenario_of_the_table_is_translated_or_named_as_missing():
+    cases = scenarios.cases(TABLE)
+    assert len(cases) >= 40
+    for case in cases:
+        assert case.missing or ns3.arguments(json.loads(case.canonical))
+
+
+def test_thresholds_of_abc_keep_their_share_of_the_limit():
+    case = next(case for case in scenarios.cases(TABLE) if case.name.startswith("abc") and "100 packets" in case.name)
+    queue = json.loads(case.canonical)["queue"]
+    assert [queue[key] for key in ("q_min", "q_base", "gamma")] == ["50 packets", "83.3333 packets", "66.6667 packets"]
+
+
+def test_interval_of_a_difference_is_welchs():
+    # Variances 1 and 4 of 4 runs each: standard error sqrt(5/4), degrees (5/4)^2 / ((1/4)^2/3 + 1/3) = 4.41, rounded
+    # down; t(0.975, 4) = 2.776.
+    a = [-math.sqrt(1.5), 0.0, 0.0, math.sqrt(1.5)]
+    b = [2 * value for value in a]
+    assert compare.joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
+    assert compare.joint_half_width([1.0, 1.0], [2.0, 2.0]) == 0.0
