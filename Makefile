@@ -7,10 +7,10 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-ns3 clean
+.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale clean
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
 
@@ -27,6 +27,7 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
+	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py)
 	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
 	$(BIN)/stubtest fairlane._fairlane
 	$(BIN)/python -m fairlane.reference --check docs
@@ -40,6 +41,19 @@ format: setup ## Format all code
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
 	cargo run --release --quiet --example speed -- abc
 	cargo bench --workspace
+
+bench-beside: setup ## Measure turn by turn beside another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
+	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
+	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-1000.toml --turns 9 $(if $(OTHER1000),--other $(OTHER1000))
+
+bench-instructions: setup ## Count instructions per packet against the baseline; UPDATE=1 writes it
+	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
+
+bench-parallel: ## Measure how well replications run in parallel
+	cargo run --release --quiet --package fairlane-sim --example parallel
+
+bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
+	$(BIN)/python benches/scale.py
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

@@ -16,6 +16,7 @@ from fairlane import _fairlane, frames
 from fairlane.errors import Interrupted, ScenarioError, UserError
 from fairlane.files import check_writable, staged
 from fairlane.progress import progress
+from fairlane.runner import replications
 
 WAIT_S = 0.1
 LINKS = ("bottleneck",)
@@ -43,12 +44,10 @@ class Watch:
     trace: Path | None
     interval: str
 
-    def check(self, replications: int) -> None:
+    def check(self, count: int) -> None:
         """Raises a UserError if there is no such replication or nothing can be written."""
-        if not 0 <= self.replication < replications:
-            raise UserError(
-                f"--pcap-replication: {self.replication} is out of range, it must be from 0 to {replications - 1}"
-            )
+        if not 0 <= self.replication < count:
+            raise UserError(f"--pcap-replication: {self.replication} is out of range, it must be from 0 to {count - 1}")
         if self.pcap:
             check_file(self.pcap, "--pcap")
         if self.trace:
@@ -65,28 +64,26 @@ class Watch:
         tables = staged(self.trace) if self.trace else nullcontext()
         with capture as pcap, tables as folder:
             try:
-                run = _fairlane.TracedRun(
-                    scenario,
-                    self.replication,
-                    pcap=pcap,
-                    drops=self.drops,
-                    snaplen=self.snaplen,
-                    interval=self.interval if folder else None,
-                )
-            except ScenarioError as error:
-                raise UserError(str(error)) from error
-            except OSError as error:
-                raise UserError(f"--pcap: cannot write to {self.pcap}: {error}") from error
-            title = f"watching replication {self.replication}"
-            try:
-                with progress(title, 1, show=show_progress) as advance:
-                    record = self._follow(run, _Tables(folder, scenario, self.replication) if folder else None)
-                    advance()
+                run = self._start(scenario, pcap, interval=self.interval if folder else None)
+                try:
+                    with progress(f"watching replication {self.replication}", 1, show=show_progress) as advance:
+                        record = self._follow(run, _Tables(folder, scenario, self.replication) if folder else None)
+                        advance()
+                finally:
+                    run.cancel()
             except KeyboardInterrupt:
-                raise Interrupted(0, json.loads(scenario)["run"]["replications"], "finished, nothing to keep") from None
-            finally:
-                run.cancel()
+                raise Interrupted(0, replications(scenario), "finished, nothing to keep") from None
         return record
+
+    def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.TracedRun:
+        try:
+            return _fairlane.TracedRun(
+                scenario, self.replication, pcap=pcap, drops=self.drops, snaplen=self.snaplen, interval=interval
+            )
+        except ScenarioError as error:
+            raise UserError(str(error)) from error
+        except OSError as error:
+            raise UserError(f"--pcap: cannot write to {self.pcap}: {error}") from error
 
     def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> str:
         record = None

@@ -4,7 +4,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -328,6 +330,18 @@ def test_a_full_disk_is_one_line(workdir: Path, arguments: list[str]) -> None:
     assert done.returncode == 2, done.stderr
     assert "cannot write to" in done.stderr.splitlines()[-1]
     assert files(workdir) == ["short.toml"]
+
+
+def test_control_c_leaves_nothing(workdir: Path) -> None:
+    command = [FAIRLANE, "run", "short.toml", "--set", "run.measure=100000 s", "--pcap", "new/a.pcapng", "--trace", "t"]
+    process = subprocess.Popen(command, cwd=workdir, stderr=subprocess.PIPE, text=True)
+    while not list(workdir.glob("new/.a.pcapng.*")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "interrupted: 0 of 3 runs finished, nothing to keep"
+    assert [path.name for path in workdir.iterdir()] == ["short.toml"]
 
 
 def test_a_capture_takes_the_place_of_an_old_one(tmp_path: Path) -> None:

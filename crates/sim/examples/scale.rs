@@ -1,7 +1,9 @@
 //! Prints cost per delivered packet and memory per flow against the number of flows.
 //!
-//! `cargo run --release --example scale [scheme]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer of one
-//! bandwidth-delay product and one packet a flow, about five million packets over the bottleneck.
+//! `cargo run --release --example scale [scheme] [flows]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer
+//! of one bandwidth-delay product and one packet a flow, about five million packets over the bottleneck. With a number
+//! of flows, it runs that point only and prints it as one line of JSON: peak memory is that of a process, so
+//! `make bench-scale` gives each point a process of its own.
 
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
@@ -35,15 +37,36 @@ fn peak_memory() -> u64 {
 }
 
 fn main() {
-    let scheme = std::env::args().nth(1).unwrap_or_else(|| "droptail".into());
-    println!(
-        "{:>8} {:>12} {:>12} {:>10} {:>14} {:>12}",
-        "flows", "M packets/s", "ns/packet", "events", "utilisation", "peak MB"
-    );
-    for (flows, mbit) in POINTS {
+    let mut arguments = std::env::args().skip(1);
+    let scheme = arguments.next().unwrap_or_else(|| "droptail".into());
+    let only: Option<u32> = arguments.next().map(|text| text.parse().expect("flows are a number"));
+    if only.is_none() {
+        println!(
+            "{:>8} {:>12} {:>12} {:>10} {:>14} {:>12}",
+            "flows", "M packets/s", "ns/packet", "events", "utilisation", "peak MB"
+        );
+    }
+    for (flows, mbit) in POINTS.into_iter().filter(|(flows, _)| only.is_none_or(|only| *flows == only)) {
         let scenario = Scenario::read(&scenario(&scheme, flows, mbit)).expect("the scenario is sound");
+        let before = peak_memory();
         let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
         let cost = record.performance;
+        if only.is_some() {
+            println!(
+                "{}",
+                json!({
+                    "flows": flows,
+                    "bottleneck_mbit": mbit,
+                    "delivered_packets": cost.delivered_packets,
+                    "events": cost.events,
+                    "cpu_seconds": cost.cpu_seconds,
+                    "utilisation": record.links[0].utilisation,
+                    "peak_bytes_before": before,
+                    "peak_bytes": peak_memory(),
+                })
+            );
+            continue;
+        }
         println!(
             "{flows:>8} {:>12.2} {:>12.0} {:>10.2} {:>14.4} {:>12.1}",
             cost.delivered_packets as f64 / cost.cpu_seconds / 1e6,

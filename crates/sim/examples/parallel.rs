@@ -1,0 +1,70 @@
+//! Measures how well replications run in parallel, turn by turn with 1 and with several threads.
+//!
+//! `cargo run --release --example parallel [threads] [replications] [turns]`: the default scenario of abc2018 with
+//! ABC. Wall efficiency is the time on one thread over threads times the time on all of them, best turn of each. On a
+//! machine with other work on it, look at CPU efficiency: CPU time of the same work on one thread over that on all,
+//! median of the turns. It shows what the threads cost one another (caches, memory, locks), but not that one of them
+//! waits for the last.
+
+use fairlane_sim::batch::Batch;
+use fairlane_sim::scenario::Scenario;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Wall and CPU time of one turn in seconds.
+struct Turn {
+    wall: f64,
+    cpu: f64,
+}
+
+fn turn(scenario: &Arc<Scenario>, replications: u32, threads: usize) -> Turn {
+    let start = Instant::now();
+    let batch = Batch::start((0..replications).map(|number| (scenario.clone(), number)).collect(), threads);
+    let mut cpu = 0.0;
+    while batch.remaining() > 0 {
+        if let Some((_, outcome)) = batch.next(Duration::from_secs(60)) {
+            cpu += outcome.expect("no replication fails").performance.cpu_seconds;
+        }
+    }
+    Turn { wall: start.elapsed().as_secs_f64(), cpu }
+}
+
+fn best(turns: &[Turn]) -> f64 {
+    turns.iter().map(|turn| turn.wall).fold(f64::INFINITY, f64::min)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |default: u32| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default).max(1);
+    let (threads, replications, turns) = (next(2) as usize, next(16), next(5));
+    let scenario = json!({
+        "queue": {"scheme": "abc"},
+        "groups": [
+            {"name": "heavy", "users": 1, "sources": [{"kind": "tcp", "flows": 10}]},
+            {"name": "light", "users": 10, "sources": [{"kind": "tcp"}]},
+        ],
+    });
+    let scenario = Arc::new(Scenario::read(&scenario).expect("the scenario is sound"));
+    let (mut one, mut all) = (Vec::new(), Vec::new());
+    for number in 1..=turns {
+        one.push(turn(&scenario, replications, 1));
+        all.push(turn(&scenario, replications, threads));
+        println!(
+            "turn {number}: {replications} replications in {:.2} s on 1 thread, {:.2} s on {threads}",
+            one[one.len() - 1].wall,
+            all[all.len() - 1].wall,
+        );
+    }
+    let cpu = median(one.iter().zip(&all).map(|(one, all)| one.cpu / all.cpu).collect());
+    println!(
+        "wall efficiency {:.1} % (best of {turns}), CPU efficiency {:.1} % (median of {turns})",
+        100.0 * best(&one) / (threads as f64 * best(&all)),
+        100.0 * cpu,
+    );
+}

@@ -1,0 +1,60 @@
+"""The instruction guard: what the engine executes per packet, against the committed baseline."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benches" / "instructions" / "check.py"
+
+
+@pytest.fixture
+def guard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec = importlib.util.spec_from_file_location("check", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_scenario_executes_more_instructions_than_the_baseline_allows(capsys: pytest.CaptureFixture[str]) -> None:
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+    with capsys.disabled():
+        # The table is part of the output of `make test`.
+        sys.stdout.write(f"\n{done.stdout}{done.stderr}")
+    if done.returncode == 77:
+        pytest.skip(done.stdout.strip().removeprefix("skipped: "))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("counted", "code"), [(80.0, 0), (104.9, 0), (105.1, 1)])
+def test_more_than_5_percent_above_the_baseline_fails(guard: ModuleType, counted: float, code: int) -> None:
+    assert guard.check({"instructions_per_packet": {"mix": 100.0}}, {"mix": counted}) == code
+
+
+def test_a_scenario_without_baseline_fails(guard: ModuleType) -> None:
+    assert guard.check({}, {"mix": 100.0}) == 1
+
+
+def test_another_compiler_is_skipped_with_the_reason(
+    guard: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard.shutil, "which", lambda _: "/usr/bin/valgrind")
+    monkeypatch.setattr(guard, "rustc", lambda: ("rustc 2.0.0", "some-target"))
+    monkeypatch.setattr(sys, "argv", ["check.py"])
+    assert guard.main() == guard.SKIPPED
+    assert "here is rustc 2.0.0 for some-target" in capsys.readouterr().out
+
+
+def test_a_machine_without_valgrind_is_skipped_with_the_reason(
+    guard: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard.shutil, "which", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["check.py"])
+    assert guard.main() == guard.SKIPPED
+    assert "valgrind is not installed" in capsys.readouterr().out
