@@ -1,16 +1,20 @@
 """The simulator. Scenarios and results pass the border as JSON text."""
 
+from pathlib import Path
 from typing import final
 
 __all__ = [
     "Batch",
     "ScenarioError",
+    "TracedRun",
     "canonical",
     "result_schema",
     "scenario_schema",
     "schemes",
     "student_t",
     "summarise",
+    "tcp_flows",
+    "tcp_states",
     "topologies",
     "version",
     "with_queue",
@@ -27,6 +31,8 @@ def topologies() -> str: ...
 def scenario_schema() -> str: ...
 def result_schema() -> str: ...
 def summarise(scenario: str, runs: list[str]) -> str: ...
+def tcp_states() -> list[str]: ...
+def tcp_flows(scenario: str) -> tuple[list[int], list[int]]: ...
 def student_t(confidence: float, degrees: int) -> float: ...
 
 @final
@@ -37,4 +43,21 @@ class Batch:
     def next(self, timeout_s: float) -> tuple[int, str] | None: ...
     @property
     def remaining(self) -> int: ...
+    def cancel(self) -> None: ...
+
+@final
+class TracedRun:
+    """One replication that is watched, in a thread from construction on."""
+
+    def __new__(
+        cls,
+        scenario: str,
+        replication: int,
+        *,
+        pcap: Path | None = None,
+        drops: bool = False,
+        snaplen: int = 0,
+        interval: str | None = None,
+    ) -> TracedRun: ...
+    def next(self, timeout_s: float) -> tuple[tuple[str, dict[str, tuple[str, bytes]]] | None, str | None]: ...
     def cancel(self) -> None: ...

@@ -105,6 +105,40 @@ def commands() -> None:
 
 @commands.command()
 @_scenario_options
+@click.option(
+    "--pcap",
+    type=click.Path(path_type=Path),
+    metavar="FILE.pcapng",
+    help="Capture the packets of the bottleneck.",
+)
+@click.option(
+    "--pcap-replication",
+    "watched",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="The replication that --pcap and --trace watch [default: 0, the first].",
+)
+@click.option("--pcap-drops", is_flag=True, help="Capture dropped packets as well, with a comment.")
+@click.option(
+    "--pcap-snaplen",
+    type=click.IntRange(min=0, max=65_535),
+    default=0,
+    metavar="BYTES",
+    help="Keep so much of each packet, the headers at least [default: the headers].",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write tables of the TCP senders and the queue.",
+)
+@click.option(
+    "--trace-interval",
+    default="10 ms",
+    metavar="TIME",
+    help='Time between two rows; "0 s": a row at every change [default: 10 ms].',
+)
 def run(
     file: Path,
     seed: int | None,
@@ -114,6 +148,12 @@ def run(
     store: Path | None,
     settings: tuple[str, ...],
     as_json: bool,
+    pcap: Path | None,
+    watched: int,
+    pcap_drops: bool,
+    pcap_snaplen: int,
+    trace: Path | None,
+    trace_interval: str,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     if out:
@@ -126,6 +166,12 @@ def run(
             threads=threads,
             store=store,
             progress=True,
+            pcap=pcap,
+            pcap_drops=pcap_drops,
+            pcap_snaplen=pcap_snaplen,
+            trace=trace,
+            trace_interval=trace_interval,
+            watched=watched,
         )
     if out:
         result.write(out)

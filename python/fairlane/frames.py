@@ -80,15 +80,17 @@ def series_frame(results: list[Result]) -> pl.DataFrame:
 
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Writes Parquet with schema version, version of fairlane and units in the metadata."""
-    units = {column: unit for column in frame.columns if (unit := unit_of(column))}
-    frame.write_parquet(
-        path,
-        metadata={
-            "fairlane.schema": str(SCHEMA),
-            "fairlane.version": _fairlane.version(),
-            "fairlane.units": json.dumps(units),
-        },
-    )
+    frame.write_parquet(path, metadata=metadata(frame.columns))
+
+
+def metadata(columns: Iterable[str]) -> dict[str, str]:
+    """Metadata of a Parquet file with these columns."""
+    units = {column: unit for column in columns if (unit := unit_of(column))}
+    return {
+        "fairlane.schema": str(SCHEMA),
+        "fairlane.version": _fairlane.version(),
+        "fairlane.units": json.dumps(units),
+    }
 
 
 def unit_of(column: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
@@ -21,11 +21,18 @@ def replications(scenario: str) -> int:
     return int(json.loads(scenario)["run"]["replications"])
 
 
+def check_threads(threads: int | None) -> None:
+    """Raises a UserError for fewer than one thread."""
+    if threads is not None and threads < 1:
+        raise UserError(f"threads: {threads} must be at least 1")
+
+
 def simulate(
     scenarios: Sequence[str],
     store: Store,
     *,
     keep: bool,
+    given: Mapping[int, str] | None = None,
     threads: int | None = None,
     show_progress: bool = False,
     title: str = "simulating",
@@ -36,6 +43,7 @@ def simulate(
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Where finished runs are looked up and kept.
         keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        given: Runs of the first scenario that are there already, by replication.
         threads: Simulator threads; all cores if None.
         show_progress: Whether to report on stderr.
         title: What the report calls the work.
@@ -44,9 +52,10 @@ def simulate(
         UserError: Fewer than one thread.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
-    if threads is not None and threads < 1:
-        raise UserError(f"threads: {threads} must be at least 1")
+    check_threads(threads)
     work = _Work(scenarios, store)
+    for number, run in (given or {}).items():
+        work.finish(0, number, run)
     jobs = work.missing()
     if not jobs:
         return work.runs()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from fairlane import _fairlane
 from fairlane.catalogue import schemes
 from fairlane.errors import UserError
 from fairlane.results import Comparison, Result
-from fairlane.runner import simulate
+from fairlane.runner import check_threads, simulate
+from fairlane.runner import replications as count
 from fairlane.scenario import Scenario
 from fairlane.store import Store
 
@@ -23,8 +24,16 @@ def run(
     threads: int | None = None,
     store: str | Path | None = None,
     progress: bool = False,
+    pcap: str | Path | None = None,
+    pcap_drops: bool = False,
+    pcap_snaplen: int = 0,
+    trace: str | Path | None = None,
+    trace_interval: str = "10 ms",
+    watched: int = 0,
 ) -> Result:
     """Simulates the replications of a scenario.
+
+    One of them can be watched; its record does not change by that.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -33,14 +42,36 @@ def run(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         progress: Whether to report on stderr.
+        pcap: File for a capture (pcapng) of the bottleneck.
+        pcap_drops: Whether it contains dropped packets too, with a comment.
+        pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
+        trace: Folder for tables (Parquet) of all TCP senders and of the queue.
+        trace_interval: Time between two rows; "0 s" for a row at every change.
+        watched: Number of the replication that `pcap` and `trace` watch.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
-        UserError: The file cannot be read.
+        UserError: The file cannot be read; capture or tables cannot be written.
         Interrupted: Ctrl-C.
     """
     canonical = _prepare(scenario, replications, seed).canonical()
-    (result,) = _results([canonical], threads=threads, store=store, progress=progress)
+    given: dict[int, str] = {}
+    check_threads(threads)
+    if pcap or trace:
+        # Watching needs polars and numpy; a plain run stays small.
+        from fairlane.trace import Watch
+
+        watch = Watch(
+            replication=watched,
+            pcap=Path(pcap) if pcap else None,
+            drops=pcap_drops,
+            snaplen=pcap_snaplen,
+            trace=Path(trace) if trace else None,
+            interval=trace_interval,
+        )
+        watch.check(count(canonical))
+        given[watched] = watch.run(canonical, show_progress=progress)
+    (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)
     return result
 
 
@@ -90,6 +121,13 @@ def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: in
     return prepared
 
 
-def _results(scenarios: list[str], *, threads: int | None, store: str | Path | None, progress: bool) -> list[Result]:
-    runs = simulate(scenarios, Store(store), keep=False, threads=threads, show_progress=progress)
+def _results(
+    scenarios: list[str],
+    *,
+    given: Mapping[int, str] | None = None,
+    threads: int | None,
+    store: str | Path | None,
+    progress: bool,
+) -> list[Result]:
+    runs = simulate(scenarios, Store(store), keep=False, given=given, threads=threads, show_progress=progress)
     return [Result(scenario, tuple(records)) for scenario, records in zip(scenarios, runs, strict=True)]

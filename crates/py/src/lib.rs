@@ -4,15 +4,21 @@
 
 use fairlane_schemes::config::{ConfigError, read_value};
 use fairlane_schemes::scheme::{Scheme, catalogue};
+use fairlane_schemes::units::Time;
 use fairlane_sim::batch;
+use fairlane_sim::pcap::PcapOptions;
 use fairlane_sim::result::RunRecord;
 use fairlane_sim::scenario::{self, Scenario};
 use fairlane_sim::summary::{self, ResultDocument};
+use fairlane_sim::tcp::Phase;
+use fairlane_sim::traced::{self, Failure, Message, Watch};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value as Json;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
@@ -22,8 +28,8 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 mod _fairlane {
     #[pymodule_export]
     use super::{
-        Batch, ScenarioError, canonical, result_schema, scenario_schema, schemes, student_t, summarise, topologies,
-        version, with_queue,
+        Batch, ScenarioError, TracedRun, canonical, result_schema, scenario_schema, schemes, student_t, summarise,
+        tcp_flows, tcp_states, topologies, version, with_queue,
     };
 }
 
@@ -155,6 +161,81 @@ impl Batch {
     /// Stops all runs within milliseconds.
     fn cancel(&self) {
         self.0.cancel();
+    }
+}
+
+/// Names of the states of a TCP sender, by the number that tables hold.
+#[pyfunction]
+fn tcp_states() -> Vec<&'static str> {
+    Phase::NAMES.to_vec()
+}
+
+/// Group, and user within it, of each TCP flow of a scenario, in the order of their numbers.
+#[pyfunction]
+fn tcp_flows(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
+    Ok(read_scenario(scenario)?.tcp_flows().into_iter().unzip())
+}
+
+/// One run that is watched, in a thread of its own.
+#[pyclass(frozen)]
+struct TracedRun(Mutex<Option<traced::TracedRun>>);
+
+/// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
+type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
+
+#[pymethods]
+impl TracedRun {
+    /// Checks the request and starts the run.
+    #[new]
+    #[pyo3(signature = (scenario, replication, *, pcap=None, drops=false, snaplen=0, interval=None))]
+    fn new(
+        scenario: &str,
+        replication: u32,
+        pcap: Option<PathBuf>,
+        drops: bool,
+        snaplen: u32,
+        interval: Option<&str>,
+    ) -> PyResult<Self> {
+        let scenario = read_scenario(scenario)?;
+        let interval = interval.map(|text| read_value::<Time>("trace_interval", &Json::from(text), None));
+        let watch = Watch {
+            pcap: pcap.map(|path| (path, PcapOptions { drops, snaplen })),
+            trace: interval.transpose().map_err(|error| scenario_error(&error))?,
+        };
+        watch.check(&scenario).map_err(|error| scenario_error(&error))?;
+        Ok(Self(Mutex::new(Some(traced::TracedRun::start(scenario, replication, &watch)?))))
+    }
+
+    /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
+    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<String>)> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
+        let message = py.detach(|| {
+            let mut run = self.0.lock().expect("no holder of the lock panics");
+            let message = run.as_ref()?.next(timeout);
+            if matches!(message, Some(Message::Ended(_))) {
+                *run = None;
+            }
+            message
+        });
+        match message {
+            None => Ok((None, None)),
+            Some(Message::Chunk(chunk)) => {
+                let columns = PyDict::new(py);
+                for column in &chunk.columns {
+                    columns.set_item(column.name, (column.dtype, PyBytes::new(py, &column.bytes)))?;
+                }
+                Ok((Some((chunk.table, columns)), None))
+            }
+            Some(Message::Ended(Ok(record))) => Ok((None, Some(to_json(&record)?))),
+            Some(Message::Ended(Err(Failure::Io(error)))) => Err(error.into()),
+            Some(Message::Ended(Err(Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
+        }
+    }
+
+    /// Stops the run within milliseconds.
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| *self.0.lock().expect("no holder of the lock panics") = None);
     }
 }
 

@@ -5,7 +5,8 @@
 
 use crate::event::EventSet;
 use crate::host::FlowAck;
-use crate::network::{BOTTLENECK, Hop, Network, TcpFlow};
+use crate::network::{BOTTLENECK, Hop, Network};
+use crate::observe::{LinkObserver, NoObserver, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
 use crate::result::{Performance, RunRecord};
@@ -22,8 +23,20 @@ const EVENTS_PER_CHECK: u64 = 4096;
 /// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
 #[must_use]
 pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
+    observe(scenario, replication, cancelled, &mut NoObserver)
+}
+
+/// As [`run`], under the eyes of an observer; `None` also if it gave up.
+#[must_use]
+pub fn observe<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Option<RunRecord> {
     let cpu_start = cpu_seconds();
-    let (network, events) = simulate(scenario, replication, cancelled)?;
+    let mut engine = Engine::new(scenario, replication, observer);
+    let (network, events) = engine.run(cancelled).then_some((engine.network, engine.handled))?;
     let delivered_packets = network.links[BOTTLENECK as usize].accounting().departed;
     let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
     Some(record(scenario, replication, &network, performance))
@@ -33,7 +46,8 @@ pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Opt
 /// `cancelled` was set meanwhile.
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
-    let mut engine = Engine::new(scenario, replication);
+    let mut nobody = NoObserver;
+    let mut engine = Engine::new(scenario, replication, &mut nobody);
     engine.run(cancelled).then_some((engine.network, engine.handled))
 }
 
@@ -54,7 +68,8 @@ struct Numbering {
 const CONTROL: u32 = 0;
 const FIRST_LINK: u32 = 1;
 
-struct Engine {
+struct Engine<'a, O> {
+    observer: &'a mut O,
     network: Network,
     events: EventSet,
     number: Numbering,
@@ -63,8 +78,8 @@ struct Engine {
     handled: u64,
 }
 
-impl Engine {
-    fn new(scenario: &Scenario, replication: u32) -> Self {
+impl<'a, O: Observer> Engine<'a, O> {
+    fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
         let network = Network::new(scenario, replication);
         let hosts = FIRST_LINK + network.links.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
@@ -78,6 +93,7 @@ impl Engine {
         }
         events.set(CONTROL, scenario.run.warmup);
         Self {
+            observer,
             network,
             events,
             number: Numbering { hosts, sources, flows },
@@ -89,17 +105,22 @@ impl Engine {
 
     /// Handles every event before the end; false if the run was cancelled.
     fn run(&mut self, cancelled: &AtomicBool) -> bool {
+        self.observer.started(&self.network);
         loop {
-            if cancelled.load(Ordering::Relaxed) {
+            if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
                 return false;
             }
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, entity) = self.events.next();
                 if now >= self.end {
-                    self.network.links.iter_mut().for_each(|link| link.finish(self.end));
+                    for (number, link) in (0..).zip(&mut self.network.links) {
+                        link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
+                    }
+                    self.observer.finished(self.end, &self.network);
                     return true;
                 }
                 self.handled += 1;
+                self.observer.advanced(now, &self.network);
                 self.handle(entity, now);
             }
         }
@@ -123,7 +144,9 @@ impl Engine {
     fn on_measurement_start(&mut self, now: Time) {
         debug_assert_eq!(now, self.warmup);
         self.events.set(CONTROL, Time::NEVER);
-        self.network.links.iter_mut().for_each(|link| link.restart_probe(now));
+        for (number, link) in (0..).zip(&mut self.network.links) {
+            link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
+        }
         self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
         self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
     }
@@ -135,8 +158,9 @@ impl Engine {
             self.forward(packet, now);
         } else {
             let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
-            let TcpFlow { sender, params, .. } = &mut self.network.flows[flow as usize];
-            sender.on_ack(&self.network.tcp_params[*params as usize], ack, now);
+            let state = &mut self.network.flows[flow as usize];
+            self.observer.ack_arrived(flow, state, &ack, now);
+            state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
             self.transmit(flow, now);
             self.arm(flow);
             self.schedule_host(user);
@@ -151,7 +175,7 @@ impl Engine {
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
         let from = &mut self.network.links[link as usize];
-        let mut packet = from.arrive(now);
+        let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
         self.events.set(FIRST_LINK + link, from.next_arrival());
         packet.hop += 1;
         self.forward(packet, now);
@@ -169,7 +193,7 @@ impl Engine {
             self.network.markers[marker].mark(&mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
-        next.enqueue(packet, now);
+        next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
         self.events.set_earlier(FIRST_LINK + link, next.next_arrival());
     }
 
@@ -204,9 +228,11 @@ impl Engine {
     }
 
     fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
-        let &TcpFlow { params, user, .. } = &self.network.flows[flow as usize];
-        let wire_bytes = self.network.tcp_params[params as usize].ack_wire_bytes(&ack);
-        self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
+        let state = &self.network.flows[flow as usize];
+        let user = state.user;
+        let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
+        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
+        self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
         self.schedule_host_earlier(user);
     }
 
@@ -274,6 +300,7 @@ impl Engine {
             };
             self.network.hosts.send(packet.user, packet, now);
         }
+        self.observer.sender_acted(index, flow, params, now);
     }
 
     /// A source that does not react sends.

@@ -5,6 +5,7 @@
 //! waits on the access link are the packets in the line whose transmission has not started; it behaves as a
 //! [`crate::link::Link`] with drop-tail does.
 
+use crate::observe::AckTimes;
 use crate::packet::SimPacket;
 use crate::pool::{Line, Pool};
 use crate::tcp::Ack;
@@ -129,16 +130,18 @@ impl Hosts {
         (host.up.first_time() <= now).then(|| self.packets.pop(&mut host.up))
     }
 
-    /// Sends an acknowledgement from the server at `now`.
+    /// Sends an acknowledgement from the server at `now`; says when it will be where.
     #[inline]
-    pub fn acknowledge(&mut self, user: u32, ack: FlowAck, wire_bytes: u32, now: Time) {
+    pub fn acknowledge(&mut self, user: u32, ack: FlowAck, wire_bytes: u32, now: Time) -> AckTimes {
         let host = &mut self.hosts[user as usize];
         let params = &self.params[host.params as usize];
         let wire_bytes = u64::from(wire_bytes);
         self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse_rate.time_of(wire_bytes);
         let at_edge = self.reverse_busy_until + self.reverse_delay;
         host.down_busy_until = host.down_busy_until.max(at_edge) + params.rate.time_of(wire_bytes);
-        self.acks.push(&mut host.down, host.down_busy_until + params.delay, ack);
+        let at_host = host.down_busy_until + params.delay;
+        self.acks.push(&mut host.down, at_host, ack);
+        AckTimes { sent: now, at_edge, at_host }
     }
 
     /// The acknowledgement that reaches the host. There must be one.
@@ -183,6 +186,7 @@ fn has_room(host: &mut Host, params: &HostParams, packets: &Pool<SimPacket>, pac
 mod tests {
     use super::*;
     use crate::link::Link;
+    use crate::observe::{LinkObserver, NoObserver};
     use crate::packet::PacketKind;
     use fairlane_schemes::buffer::BufferParams;
     use fairlane_schemes::packet::{Ecn, TrafficClass};
@@ -234,14 +238,15 @@ mod tests {
                 }
                 while link.next_arrival() <= until && link.next_arrival() < Time::NEVER {
                     let time = link.next_arrival();
-                    from_link.push((time, link.arrive(time).seq));
+                    from_link.push((time, link.arrive(time, &mut LinkObserver { observer: &mut NoObserver, link: 0 }).seq));
                 }
             };
             for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
                 now += Time::from_micros(gap);
                 drain(&mut hosts, &mut link, now);
                 hosts.send(0, packet(seq, wire_bytes), now);
-                link.enqueue(packet(seq, wire_bytes), now);
+                let mut nobody = LinkObserver { observer: &mut NoObserver, link: 0 };
+                link.enqueue(packet(seq, wire_bytes), now, &mut nobody);
             }
             drain(&mut hosts, &mut link, Time::NEVER);
             prop_assert_eq!(from_host, from_link);

@@ -127,6 +127,7 @@ impl Network {
         for (index, group) in scenario.groups.iter().enumerate() {
             builder.add_group(index, group);
         }
+        builder.number_udp_flows();
         builder.observe_bottleneck();
         builder.network
     }
@@ -246,6 +247,14 @@ impl Builder<'_> {
             ingress,
             class,
         });
+    }
+
+    /// Flows that do not react follow the TCP connections.
+    fn number_udp_flows(&mut self) {
+        let first = self.network.flows.len() as u32;
+        for (flow, source) in (first..).zip(&mut self.network.sources) {
+            source.set_flow(flow);
+        }
     }
 
     fn add_udp(&mut self, kind: UdpKind, params: &UdpParams, template: SimPacket, start: Time) {

@@ -152,6 +152,22 @@ impl Scenario {
         self.groups.iter().map(|group| group.params.users as usize).sum()
     }
 
+    /// Group, and user within it, of each TCP flow, in the order of their numbers.
+    #[must_use]
+    pub fn tcp_flows(&self) -> Vec<(u32, u32)> {
+        let mut flows = Vec::new();
+        for (g, group) in (0..).zip(&self.groups) {
+            for user in 0..group.params.users {
+                for source in &group.sources {
+                    if let SourceConfig::Tcp { flows: tcp, .. } = source {
+                        flows.extend((0..tcp.flows).map(|_| (g, user)));
+                    }
+                }
+            }
+        }
+        flows
+    }
+
     fn check_series(&self) -> Result<(), ConfigError> {
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
         let bins = self.run.end().0.div_ceil(interval.0);

@@ -34,6 +34,11 @@ impl UdpSource {
         source
     }
 
+    /// Gives the flow its number.
+    pub fn set_flow(&mut self, flow: u32) {
+        self.packet.flow = flow;
+    }
+
     /// When the next packet is due.
     #[must_use]
     pub fn next(&self) -> Time {

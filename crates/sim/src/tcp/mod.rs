@@ -179,7 +179,7 @@ pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::{CongestionControl, FlightSize};
 pub use profile::TcpParams;
 pub use receiver::Receiver;
-pub use sender::{Sender, SenderStats};
+pub use sender::{Phase, Sender, SenderStats};
 
 choices! {
     /// How much is sent while losses are repaired.

@@ -21,7 +21,7 @@ const DATA_RETRIES: u8 = 6;
 
 /// Where a connection is. After the handshake these are the congestion states of ns-3 and Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub enum Phase {
     /// Not started.
     Closed,
     /// The SYN is not answered yet.
@@ -34,6 +34,11 @@ enum Phase {
     Recovery,
     /// After a timeout, until all that was sent before it is acknowledged, and a segment more.
     Loss,
+}
+
+impl Phase {
+    /// Names in traces, by `phase as usize`.
+    pub const NAMES: [&str; 6] = ["closed", "syn_sent", "open", "disorder", "recovery", "loss"];
 }
 
 /// What a sender has counted.
@@ -238,6 +243,12 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> SenderStats {
         self.stats
+    }
+
+    /// Where the connection is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
     }
 
     /// Congestion window in bytes.

@@ -1,0 +1,254 @@
+//! Observers: they change nothing, and what they tell agrees with what the run counted.
+
+use fairlane_schemes::units::Time;
+use fairlane_sim::engine;
+use fairlane_sim::observe::Observer;
+use fairlane_sim::pcap::{self, Pcap, PcapOptions};
+use fairlane_sim::result::{Performance, RunRecord};
+use fairlane_sim::scenario::Scenario;
+use fairlane_sim::tcp::Phase;
+use fairlane_sim::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
+use fairlane_sim::traced::{Failure, Message, TracedRun, Watch};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+fn document() -> Json {
+    json!({
+        "run": {"warmup": "0 s", "measure": "6 s", "seed": 3},
+        "queue": {"scheme": "abc"},
+        "topology": {"bottleneck_schedule": [{"at": "4 s", "rate": "4 Mbit/s"}]},
+        "groups": [
+            {"name": "heavy", "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 4}]},
+            {"name": "light", "users": 2, "start_until": "1 s", "traffic_class": "EF",
+             "sources": [{"kind": "poisson", "rate": "2 Mbit/s", "packet_size": "400 B"}, {"kind": "tcp", "transfer": "300000 B"}]},
+        ],
+    })
+}
+
+fn scenario() -> Scenario {
+    Scenario::read(&document()).unwrap()
+}
+
+fn observed(scenario: &Scenario, observer: &mut impl Observer) -> RunRecord {
+    let record = engine::observe(scenario, 1, &AtomicBool::new(false), observer).expect("nobody cancels");
+    RunRecord { performance: Performance { cpu_seconds: 0.0, ..record.performance }, ..record }
+}
+
+fn capture(scenario: &Scenario, options: PcapOptions) -> (RunRecord, Vec<u8>) {
+    let mut pcap = Pcap::new(Vec::new(), scenario, 1, options).unwrap();
+    let record = observed(scenario, &mut pcap);
+    (record, pcap.close().unwrap())
+}
+
+/// All rows of a traced run by table and column, numbers of any type as floats.
+fn tables(scenario: &Scenario, interval: Time) -> (RunRecord, BTreeMap<String, Vec<f64>>) {
+    let mut tables: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let sink = |chunk: Chunk| {
+        for column in &chunk.columns {
+            let values = tables.entry(format!("{}.{}", chunk.table, column.name)).or_default();
+            let width = column.dtype[2..].parse().unwrap();
+            assert_eq!(column.bytes.len(), chunk.rows() * width);
+            values.extend(column.bytes.chunks(width).map(|bytes| match column.dtype {
+                "<f8" => f64::from_le_bytes(bytes.try_into().unwrap()),
+                "<u8" => u64::from_le_bytes(bytes.try_into().unwrap()) as f64,
+                "<u4" => f64::from(u32::from_le_bytes(bytes.try_into().unwrap())),
+                _ => f64::from(bytes[0]),
+            }));
+        }
+        true
+    };
+    let record = observed(scenario, &mut Trace::new(interval, sink));
+    (record, tables)
+}
+
+#[test]
+fn watching_changes_nothing() {
+    let scenario = scenario();
+    let plain = engine::run(&scenario, 1, &AtomicBool::new(false)).unwrap();
+    let plain = RunRecord { performance: Performance { cpu_seconds: 0.0, ..plain.performance }, ..plain };
+    assert_eq!(capture(&scenario, PcapOptions { drops: true, snaplen: 200 }).0, plain);
+    assert_eq!(tables(&scenario, Time::ZERO).0, plain);
+    assert_eq!(tables(&scenario, Time::from_millis(1)).0, plain);
+}
+
+#[test]
+fn a_capture_holds_every_packet_of_the_bottleneck_in_order() {
+    let scenario = scenario();
+    let (record, bytes) = capture(&scenario, PcapOptions { drops: true, snaplen: 0 });
+    let (mut sent, mut sent_bytes, mut dropped, mut acks, mut last) = (0, 0, BTreeMap::new(), 0, Duration::ZERO);
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        assert!(packet.timestamp >= last && packet.timestamp <= Duration::from_secs(6));
+        last = packet.timestamp;
+        assert!(packet.data.len() as u32 <= packet.original_len);
+        match &packet.options[..] {
+            [EnhancedPacketOption::Flags(1)] => acks += 1,
+            [EnhancedPacketOption::Flags(2)] => {
+                sent += 1;
+                sent_bytes += u64::from(packet.original_len);
+            }
+            [EnhancedPacketOption::Flags(2), EnhancedPacketOption::Comment(comment)] => {
+                let reason = comment.split(['(', ')']).nth(1).unwrap().to_string();
+                *dropped.entry(reason).or_insert(0) += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let link = &record.links[0];
+    assert_eq!(sent, link.accounting.departed);
+    assert_eq!(sent_bytes as f64 * 8.0 / 6.0, link.throughput_bps);
+    for drops in &link.drops {
+        assert_eq!(dropped.get(&drops.reason).copied().unwrap_or(0), drops.packets);
+    }
+    assert!(link.drops[0].packets > 0 && acks > 1000);
+}
+
+#[test]
+fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
+    let (record, tables) = tables(&scenario(), Time::ZERO);
+    let (times, packets, bytes) =
+        (&tables["queue.time_s"], &tables["queue.queue_packets"], &tables["queue.queue_bytes"]);
+    let mean = |values: &[f64]| {
+        let ends = times[1..].iter().chain([&6.0]);
+        times.iter().zip(ends).zip(values).map(|((start, end), value)| (end - start) * value).sum::<f64>() / 6.0
+    };
+    let queue = &record.links[0].queue;
+    assert!((mean(packets) - queue.mean_packets).abs() < 1e-6);
+    assert!((mean(bytes) - queue.mean_bytes).abs() < 1e-3);
+    assert_eq!(packets.iter().copied().fold(0.0, f64::max), f64::from(queue.max_packets));
+    assert!(times.is_sorted());
+}
+
+/// Values that hold at the multiples of an interval, from a table of changes; `key` tells rows apart.
+fn held(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
+    let times = &tables[&format!("{table}.time_s")];
+    let keys = &tables[&format!("{table}.{key}")];
+    let mut current: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let (mut next, mut rows) = (0, Vec::new());
+    for sample in 0..=600 {
+        let time = f64::from(sample) * 0.01;
+        while next < times.len() && times[next] <= time {
+            let values = columns.iter().map(|column| tables[&format!("{table}.{column}")][next]).collect();
+            current.insert(keys[next] as u64, values);
+            next += 1;
+        }
+        for (&key, values) in &current {
+            rows.push([&[time, key as f64], &values[..]].concat());
+        }
+    }
+    rows
+}
+
+fn sampled(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
+    let names = [&["time_s", key], columns].concat();
+    let count = tables[&format!("{table}.time_s")].len();
+    let row = |row: usize| names.iter().map(|name| tables[&format!("{table}.{name}")][row]).collect();
+    (0..count).map(row).collect()
+}
+
+#[test]
+fn samples_are_the_changes_held() {
+    let changes = tables(&scenario(), Time::ZERO).1;
+    let samples = tables(&scenario(), Time::from_millis(10)).1;
+    // NaN (no RTT sample) compares as -1.
+    let tidy = |rows: Vec<Vec<f64>>| -> Vec<Vec<i64>> {
+        let number = |value: f64| if value.is_nan() { -1 } else { (value * 1e9).round() as i64 };
+        rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
+    };
+    let columns = ["state", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_s", "rto_s"];
+    assert_eq!(tidy(sampled(&samples, "tcp", "flow", &columns)), tidy(held(&changes, "tcp", "flow", &columns)));
+    let columns = ["queue_packets", "queue_bytes"];
+    assert_eq!(tidy(sampled(&samples, "queue", "link", &columns)), tidy(held(&changes, "queue", "link", &columns)));
+}
+
+#[test]
+fn every_state_of_a_sender_has_a_name() {
+    let states = [Phase::Closed, Phase::SynSent, Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss];
+    let names = states.map(|state| Phase::NAMES[state as usize]);
+    assert_eq!(names, ["closed", "syn_sent", "open", "disorder", "recovery", "loss"]);
+}
+
+#[test]
+fn a_table_comes_in_chunks() {
+    let mut scenario = document();
+    scenario["run"]["measure"] = "400 ms".into();
+    let scenario = Scenario::read(&{
+        scenario["groups"][0]["start_until"] = "0 s".into();
+        scenario["groups"][1]["start_until"] = "0 s".into();
+        scenario["topology"] = json!({});
+        scenario
+    })
+    .unwrap();
+    let mut rows = Vec::new();
+    let sink = |chunk: Chunk| {
+        rows.push((chunk.table, chunk.rows()));
+        true
+    };
+    // 400 ms / 2 us and both ends: 200 001 samples of the queue.
+    observed(&scenario, &mut Trace::new(Time::from_micros(2), sink));
+    let queue: Vec<_> = rows.iter().filter(|(table, _)| *table == "queue").map(|&(_, rows)| rows).collect();
+    assert_eq!(queue, [ROWS_PER_CHUNK, 200_001 - ROWS_PER_CHUNK]);
+}
+
+/// Room for so many bytes.
+struct SmallDisk(usize);
+
+impl Write for SmallDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_run_early() {
+    let scenario = scenario();
+    let mut pcap = Pcap::new(SmallDisk(10_000), &scenario, 0, PcapOptions::default()).unwrap();
+    assert!(engine::observe(&scenario, 0, &AtomicBool::new(false), &mut pcap).is_none());
+    assert_eq!(pcap.close().err().unwrap().kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_reader_who_has_enough_ends_the_run_early() {
+    let mut trace = Trace::new(Time::from_micros(1), |_| false);
+    assert!(engine::observe(&scenario(), 0, &AtomicBool::new(false), &mut trace).is_none());
+}
+
+#[test]
+fn a_watched_run_can_be_dropped_while_it_waits_for_its_reader() {
+    let watch = Watch { pcap: None, trace: Some(Time::from_micros(1)) };
+    let run = TracedRun::start(scenario(), 0, &watch).unwrap();
+    assert!(matches!(run.next(Duration::from_secs(60)), Some(Message::Chunk(_))));
+    drop(run);
+}
+
+#[test]
+fn a_device_without_room_is_reported() {
+    let pcap = Some(("/dev/full".into(), PcapOptions::default()));
+    let run = TracedRun::start(scenario(), 0, &Watch { pcap, trace: None }).unwrap();
+    let message = run.next(Duration::from_secs(60));
+    assert!(matches!(message, Some(Message::Ended(Err(Failure::Io(_))))), "{message:?}");
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused_with_its_bound() {
+    let mut short = document();
+    short["tcp"] = json!({"header_bytes": 39});
+    let error = pcap::check(&Scenario::read(&short).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("groups[0].sources[0].header_bytes: 39") && error.contains("at least 40"), "{error}");
+    // 6 s, 6 flows and a queue: 42 s / 10^9 = 42 ns.
+    let error = trace::check(&scenario(), Time(41_000)).unwrap_err().to_string();
+    assert!(error.contains("trace_interval") && error.contains("from 0.000042 ms up"), "{error}");
+    assert!(trace::check(&scenario(), Time(42_000)).is_ok());
+    assert!(trace::check(&scenario(), Time::ZERO).is_ok());
+}

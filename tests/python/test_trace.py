@@ -1,0 +1,356 @@
+"""Watching a replication: captures that tshark accepts, tables of senders and queue, and records that stay the same."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fairlane
+from conftest import FAIRLANE, SHORT, Cli, files
+from fairlane import Scenario, UserError, group, poisson, tcp
+
+tshark_needed = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: tshark)")
+
+TIMES = {"warmup": "0 s", "measure": "3 s", "replications": 2}
+Rows = list[list[str]]
+
+
+def lossy(**settings: str | int | bool) -> Scenario:
+    """Two classes, TCP and UDP, losses of both kinds."""
+    scenario = Scenario(
+        "lossy",
+        group("heavy", tcp(flows=5), start_until="0.5 s"),
+        group("light", poisson(rate="3 Mbit/s"), tcp(), users=2, traffic_class="EF", start_until="0.5 s"),
+        queue="abc",
+        run=TIMES,
+    )
+    for key, value in settings.items():
+        scenario = scenario.replace(key.replace("__", "."), value)
+    return scenario
+
+
+def lossless(**settings: str | int | bool) -> Scenario:
+    """Transfers that end, in a buffer that never fills; the last segments are short."""
+    scenario = Scenario(
+        "lossless",
+        group("one", tcp(flows=3, transfer="200000 B"), users=2, start_until="1 s"),
+        queue={"scheme": "droptail", "limit": "10000 packets"},
+        run=TIMES,
+    )
+    for key, value in settings.items():
+        scenario = scenario.replace(key.replace("__", "."), value)
+    return scenario
+
+
+def tshark(file: Path, *arguments: str) -> Rows:
+    """Lines of tshark's output, split at tabs; whatever it complains about fails the test."""
+    checks = ("ip.check_checksum", "tcp.check_checksum", "udp.check_checksum")
+    done = subprocess.run(
+        ["tshark", "-r", file, *(word for check in checks for word in ("-o", f"{check}:TRUE")), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    complaints = [line for line in done.stderr.splitlines() if "Running as user" not in line]
+    assert complaints == []
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def packets(file: Path, *names: str, where: str = "ip") -> Rows:
+    """The named fields of every packet."""
+    return tshark(file, "-Y", where, "-T", "fields", *(word for name in names for word in ("-e", name)))
+
+
+def assert_sound(file: Path) -> None:
+    """Nothing malformed, no bad checksum, no error."""
+    bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
+    assert packets(file, "frame.number", where=bad) == []
+    assert packets(file, "frame.number", "_ws.expert.message", where="_ws.expert.severity >= error") == []
+
+
+def record(run: dict[str, object]) -> dict[str, object]:
+    """A run record without what differs from one execution to the next."""
+    return {key: value for key, value in run.items() if key != "performance"}
+
+
+def test_watching_changes_no_record(tmp_path: Path) -> None:
+    plain = fairlane.run(lossy())
+    watched = fairlane.run(
+        lossy(), pcap=tmp_path / "a.pcapng", pcap_drops=True, trace=tmp_path / "t", trace_interval="0 s", watched=1
+    )
+    assert [record(run) for run in watched.runs] == [record(run) for run in plain.runs]
+    assert [run["performance"]["events"] for run in watched.runs] == [
+        run["performance"]["events"] for run in plain.runs
+    ]
+
+
+@tshark_needed
+@pytest.mark.parametrize(
+    ("settings", "snaplen"),
+    [
+        pytest.param({}, 0, id="headers"),
+        pytest.param({}, 65_535, id="whole packets"),
+        pytest.param({"tcp__header_bytes": 52, "tcp__syn_bytes": 60}, 65_535, id="sizes of Linux"),
+        pytest.param({"tcp__header_bytes": 40, "tcp__syn_bytes": 40}, 65_535, id="no options"),
+        pytest.param({"tcp__profile": "linux", "tcp__ecn": True}, 65_535, id="Linux"),
+        pytest.param({"tcp__profile": "ns2"}, 65_535, id="ns-2"),
+        pytest.param({"tcp__header_bytes": 78, "tcp__syn_bytes": 86}, 65_535, id="sizes of Ethernet"),
+        pytest.param({"queue__scheme": "droptail", "queue__scheduler": "strict"}, 0, id="priorities"),
+    ],
+)
+def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int | bool], snaplen: int) -> None:
+    file = tmp_path / "a.pcapng"
+    fairlane.run(lossy(run__replications=1, **settings), pcap=file, pcap_snaplen=snaplen)
+    assert_sound(file)
+    # Whole packets: tshark sees every checksum, and each is good.
+    if snaplen:
+        assert packets(file, "frame.number", where="tcp && !(tcp.checksum.status == 1)") == []
+        assert packets(file, "frame.number", where="udp && !(udp.checksum.status == 1)") == []
+
+
+@tshark_needed
+def test_tshark_counts_what_the_simulator_counts(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(lossy(run__replications=1), pcap=file).runs[0]
+    sent = packets(file, "ip.src", "frame.len", "tcp.len", where="ip.dst == 192.0.2.1")
+    assert len(sent) == run["links"][0]["accounting"]["departed"]
+    rates = [rate for users in run["groups"] for rate in users["user_throughput_bps"]]
+    conversations = tshark(file, "-q", "-z", "conv,ip")
+    for user, rate in enumerate(rates):
+        address = f"10.0.0.{user + 1}"
+        frames = [int(length) for source, length, _ in sent if source == address]
+        # No warm-up: the measurement is the whole run, 3 s.
+        assert sum(frames) * 8 / 3 == pytest.approx(rate, rel=1e-12)
+        (line,) = [
+            row[0].split()
+            for row in conversations
+            if row[0].startswith((f"{address} ", "192.0.2.1 ")) and address in row[0].split()
+        ]
+        total = len(packets(file, "frame.number", where=f"ip.addr == {address}"))
+        assert str(len(frames)) in line
+        assert str(total) in line
+    # Retransmissions that passed the bottleneck are among those that were sent.
+    retransmitted = packets(file, "frame.number", where="tcp.analysis.retransmission")
+    assert 0 < len(retransmitted) <= sum(users["tcp"]["retransmissions"] for users in run["groups"])
+
+
+@tshark_needed
+@pytest.mark.parametrize("header", [54, 40])
+def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) -> None:
+    file = tmp_path / "a.pcapng"
+    result = fairlane.run(lossless(tcp__header_bytes=header, tcp__syn_bytes=header + 8), pcap=file)
+    assert result.runs[0]["links"][0]["accounting"]["dropped"] == 0
+    assert_sound(file)
+    assert packets(file, "frame.number", "tcp.analysis.flags", where="tcp.analysis.flags") == []
+    # Six transfers, each with its handshake; all bytes once, and acknowledged.
+    streams: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    for stream, flags, length, ack in packets(file, "tcp.stream", "tcp.flags", "tcp.len", "tcp.ack"):
+        streams[stream].append((flags[-2:], int(length), int(ack)))
+    assert len(streams) == 6
+    for stream in streams.values():
+        assert [flags for flags, _, _ in stream[:3]] == ["02", "12", "10"]
+        assert sum(length for _, length, _ in stream) == 200_000
+        assert max(ack for _, _, ack in stream) == 200_001
+
+
+@tshark_needed
+def test_round_trip_times_are_those_of_the_topology(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    fairlane.run(lossless(run__replications=1), pcap=file)
+    handshakes = packets(file, "tcp.time_relative", where="tcp.flags == 0x012")
+    # SYN and SYN-ACK of 58 bytes at 10 Mbit/s, 5 ms each way.
+    assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (58 * 8 / 10e6 + 5e-3), abs=1e-9)
+    # A timestamp that comes back is one that was sent before.
+    values: dict[str, set[str]] = defaultdict(set)
+    for source, port, peer, value, echo in packets(
+        file,
+        "ip.src",
+        "tcp.srcport",
+        "tcp.dstport",
+        "tcp.options.timestamp.tsval",
+        "tcp.options.timestamp.tsecr",
+        where="tcp",
+    ):
+        conversation = port if source.startswith("10.") else peer
+        other = f"{conversation} {'server' if source.startswith('10.') else 'user'}"
+        assert echo == "0" or echo in values[other]
+        values[f"{conversation} {'user' if source.startswith('10.') else 'server'}"].add(value)
+
+
+@tshark_needed
+def test_classes_and_windows_are_in_the_headers(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    fairlane.run(lossy(run__replications=1), pcap=file)
+    assert packets(file, "frame.number", where="ip.dsfield.dscp == 46 && ip.addr == 10.0.0.1") == []
+    assert packets(file, "frame.number", where="ip.dsfield.dscp != 46 && !(ip.addr == 10.0.0.1)") == []
+    windows = {window for (window,) in packets(file, "tcp.window_size", where="tcp.flags.syn == 0")}
+    assert windows == {str(2 * 1024 * 1024)}
+
+
+@tshark_needed
+def test_selective_acknowledgements_are_in_the_headers(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    fairlane.run(lossy(run__replications=1, tcp__profile="linux"), pcap=file)
+    assert packets(file, "frame.number", where="tcp.flags.syn == 1 && !(tcp.options.sack_perm)") == []
+    blocks = packets(file, "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re", where="tcp.options.sack_le")
+    assert len(blocks) > 100
+    for ack, lefts, rights in blocks:
+        for left, right in zip(lefts.split(","), rights.split(","), strict=True):
+            assert int(ack) < int(left) < int(right)
+            assert (int(left) - 1) % 1448 == (int(right) - 1) % 1448 == 0
+    # Without the link layer the packets are as long as those of the simulator.
+    assert packets(file, "frame.number", where="tcp && frame.len != ip.len") == []
+
+
+@tshark_needed
+def test_packets_of_ecn_flows_are_marked_as_capable(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(lossy(run__replications=1, tcp__ecn=True), pcap=file).runs[0]
+    fresh = packets(file, "ip.dsfield.ecn", where="tcp.len > 0 && !(tcp.analysis.retransmission)")
+    assert ["2"] in fresh
+    # A marked packet may wait when the run ends.
+    assert len(packets(file, "frame.number", where="ip.dsfield.ecn == 3")) <= run["links"][0]["marks"]
+    assert packets(file, "frame.number", where="(udp || ip.src == 192.0.2.1) && ip.dsfield.ecn != 0") == []
+
+
+@tshark_needed
+def test_dropped_packets_carry_a_comment(tmp_path: Path) -> None:
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(lossy(run__replications=1), pcap=file, pcap_drops=True).runs[0]
+    comments = [comment for (comment,) in packets(file, "frame.comment", where="frame.comment")]
+    dropped = {drops["reason"]: drops["packets"] for drops in run["links"][0]["drops"]}
+    assert len([comment for comment in comments if comment.startswith("dropped (aqm), ")]) == dropped["aqm"] > 0
+    assert len(comments) == sum(dropped.values())
+
+
+def test_tables_have_columns_units_and_identity(tmp_path: Path) -> None:
+    result = fairlane.run(lossy(), trace=tmp_path, watched=1)
+    assert files(tmp_path) == ["queue.parquet", "tcp.parquet"]
+    senders, queue = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("tcp", "queue"))
+    assert senders.columns == [
+        "scenario", "queue", "seed", "replication", "time_s", "group", "user", "flow", "state", "cwnd_bytes",
+        "ssthresh_bytes", "in_flight_bytes", "srtt_s", "rto_s",
+    ]  # fmt: skip
+    assert queue.columns[4:] == ["time_s", "link", "queue_packets", "queue_bytes"]
+    units = json.loads(pl.read_parquet_metadata(tmp_path / "tcp.parquet")["fairlane.units"])
+    assert units["srtt_s"] == "s"
+    assert units["cwnd_bytes"] == "bytes"
+    assert queue["time_s"].to_list() == pytest.approx([number / 100 for number in range(301)])
+    assert set(senders["state"]) <= {"syn_sent", "open", "disorder", "recovery", "loss"}
+    owners = senders.select("flow", "group", "user").unique().sort("flow").rows()
+    assert owners == [*((flow, "heavy", 0) for flow in range(5)), (5, "light", 0), (6, "light", 1)]
+    # With the other frames they can be joined.
+    joined = senders.join(result.users_frame(), on=["scenario", "queue", "seed", "replication", "group", "user"])
+    assert joined.height == senders.height
+
+
+def test_every_change_of_the_queue_gives_its_mean(tmp_path: Path) -> None:
+    result = fairlane.run(lossy(run__replications=1), trace=tmp_path, trace_interval="0 s")
+    queue = pl.read_parquet(tmp_path / "queue.parquet")
+    spans = queue["time_s"].shift(-1, fill_value=3.0) - queue["time_s"]
+    mean = (spans * queue["queue_packets"]).sum() / 3
+    assert mean == pytest.approx(result.runs[0]["links"][0]["queue"]["mean_packets"], abs=1e-9)
+
+
+def test_a_long_table_is_joined_from_its_chunks(tmp_path: Path) -> None:
+    fairlane.run(lossy(run__replications=1), trace=tmp_path, trace_interval="10 us")
+    assert files(tmp_path) == ["queue.parquet", "tcp.parquet"]
+    queue = pl.read_parquet(tmp_path / "queue.parquet")
+    assert queue.height == 300_001
+    assert queue["time_s"].is_sorted()
+    assert "fairlane.units" in pl.read_parquet_metadata(tmp_path / "queue.parquet")
+
+
+def test_the_command_writes_both(cli: Cli, workdir: Path) -> None:
+    watch = ["--pcap", "new/a.pcapng", "--trace", "new", "--pcap-replication", "2", "--trace-interval", "0.1 s"]
+    watched = cli("run", "short.toml", "--json", *watch)
+    assert watched.returncode == 0, watched.stderr
+    assert files(workdir / "new") == ["a.pcapng", "queue.parquet", "tcp.parquet"]
+    assert pl.read_parquet(workdir / "new" / "queue.parquet")["replication"].unique().to_list() == [2]
+    plain = json.loads(cli("run", "short.toml", "--json").stdout)["runs"]
+    assert [record(run) for run in json.loads(watched.stdout)["runs"]] == [record(run) for run in plain]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        pytest.param(["--pcap", "."], ["--pcap", "not a file"], id="capture is a folder"),
+        pytest.param(["--pcap", "short.toml/a"], ["--pcap", "short.toml"], id="capture below a file"),
+        pytest.param(["--pcap", "/dev/null"], ["--pcap", "/dev/null"], id="capture is a device"),
+        pytest.param(["--pcap", "/proc/a.pcapng"], ["--pcap", "/proc"], id="capture not writable"),
+        pytest.param(["--pcap", "a", "--pcap-replication", "3"], ["--pcap-replication", "3", "2"], id="replication"),
+        pytest.param(["--pcap", "a", "--set", "tcp.syn_bytes=39"], ["syn_bytes", "39", "40"], id="no room"),
+        pytest.param(["--trace", "short.toml"], ["--trace", "short.toml"], id="tables into a file"),
+        pytest.param(["--trace", "t", "--trace-interval", "10"], ["trace_interval", "10"], id="interval without unit"),
+        pytest.param(["--trace", "t", "--trace-interval", "1 ps"], ["trace_interval", "1 ps", "rows"], id="too many"),
+        pytest.param(
+            ["--pcap", "new/a", "--trace", "t", "--trace-interval", "x"], ["trace_interval"], id="no interval"
+        ),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list[str]) -> None:
+    done = cli("run", "short.toml", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    for mention in mentions:
+        assert mention in done.stderr
+    assert files(workdir) == ["short.toml"]
+    assert [path.name for path in workdir.iterdir()] == ["short.toml"]
+
+
+def limit_files(size: int) -> Callable[[], None]:
+    """For a child process: no file may grow beyond `size`, as on a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--pcap", "a.pcapng"], ["--trace", "t", "--trace-interval", "0 s"]], ids=["capture", "tables"]
+)
+def test_a_full_disk_is_one_line(workdir: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [FAIRLANE, "run", "short.toml", *arguments],
+        cwd=workdir,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limit_files(4096),
+        env={**os.environ, "POLARS_MAX_THREADS": "1"},
+    )
+    assert done.returncode == 2, done.stderr
+    assert "cannot write to" in done.stderr.splitlines()[-1]
+    assert files(workdir) == ["short.toml"]
+
+
+def test_control_c_leaves_nothing(workdir: Path) -> None:
+    command = [FAIRLANE, "run", "short.toml", "--set", "run.measure=100000 s", "--pcap", "new/a.pcapng", "--trace", "t"]
+    process = subprocess.Popen(command, cwd=workdir, stderr=subprocess.PIPE, text=True)
+    while not list(workdir.glob("new/.a.pcapng.*")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "interrupted: 0 of 3 runs finished, nothing to keep"
+    assert [path.name for path in workdir.iterdir()] == ["short.toml"]
+
+
+def test_a_capture_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+    file, link = tmp_path / "a.pcapng", tmp_path / "link"
+    file.write_text("old")
+    link.symlink_to(file)
+    (tmp_path / "short.toml").write_text(SHORT)
+    fairlane.run(tmp_path / "short.toml", pcap=link, replications=1)
+    assert link.is_symlink()
+    assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    with pytest.raises(UserError, match="pcap-replication"):
+        fairlane.run(tmp_path / "short.toml", pcap=file, replications=1, watched=1)
