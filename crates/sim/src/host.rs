@@ -187,30 +187,13 @@ mod tests {
     use super::*;
     use crate::link::Link;
     use crate::observe::{LinkObserver, NoObserver};
-    use crate::packet::PacketKind;
     use fairlane_schemes::buffer::BufferParams;
-    use fairlane_schemes::packet::{Ecn, TrafficClass};
     use fairlane_schemes::rng::Rng;
     use fairlane_schemes::scheme::{QueueConfig, Scheme};
     use proptest::prelude::*;
 
     fn packet(seq: u32, wire_bytes: u16) -> SimPacket {
-        SimPacket {
-            label: 0.0,
-            enqueued_at: Time::ZERO,
-            timestamp: Time::ZERO,
-            seq,
-            flow: 0,
-            user: 0,
-            hop: 0,
-            ingress: 0,
-            wire_bytes,
-            payload: 0,
-            class: TrafficClass::BestEffort,
-            ecn: Ecn::NotEct,
-            kind: PacketKind::Udp,
-            cwr: false,
-        }
+        SimPacket { seq, wire_bytes, ..SimPacket::BLANK }
     }
 
     fn one_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {

@@ -202,29 +202,12 @@ impl Link {
 mod tests {
     use super::*;
     use crate::observe::NoObserver;
-    use crate::packet::PacketKind;
-    use fairlane_schemes::packet::{Ecn, TrafficClass};
 
     #[test]
     fn marks_are_counted_at_the_probe_and_are_no_drops() {
         let mut accounting = Accounting::default();
         let mut probe = PortProbe::new(vec![0], None);
-        let packet = SimPacket {
-            label: 0.0,
-            enqueued_at: Time::ZERO,
-            timestamp: Time::ZERO,
-            seq: 0,
-            flow: 0,
-            user: 0,
-            hop: 0,
-            ingress: 0,
-            wire_bytes: 1500,
-            payload: 1446,
-            class: TrafficClass::BestEffort,
-            ecn: Ecn::Ce,
-            kind: PacketKind::Data,
-            cwr: false,
-        };
+        let packet = SimPacket { wire_bytes: 1500, ..SimPacket::BLANK };
         let observer = &mut LinkObserver { observer: &mut NoObserver, link: 0 };
         let mut sink = DropRecorder { accounting: &mut accounting, probe: Some(&mut probe), observer, now: Time::ZERO };
         sink.marked(&packet);

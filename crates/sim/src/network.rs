@@ -9,7 +9,7 @@ use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
 use fairlane_schemes::abc::split_reference_rate;
 use fairlane_schemes::marker::{AnyMarker, MarkerConfig};
-use fairlane_schemes::packet::{Ecn, TrafficClass};
+use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::units::{Bytes, Time};
 
@@ -211,7 +211,8 @@ impl Builder<'_> {
                 }
                 SourceConfig::Udp { kind, params } => {
                     let (ingress, start) = next_flow(starts);
-                    let template = template(user, ingress, group.params.traffic_class);
+                    let class = group.params.traffic_class;
+                    let template = SimPacket { user, ingress, class, ..SimPacket::BLANK };
                     self.add_udp(*kind, params, template, start);
                 }
             }
@@ -260,24 +261,5 @@ impl Builder<'_> {
     fn add_udp(&mut self, kind: UdpKind, params: &UdpParams, template: SimPacket, start: Time) {
         let rng = self.stream("source", self.network.sources.len());
         self.network.sources.push(UdpSource::new(kind, params, template, start, rng));
-    }
-}
-
-fn template(user: u32, ingress: u16, class: TrafficClass) -> SimPacket {
-    SimPacket {
-        label: 0.0,
-        enqueued_at: Time::ZERO,
-        timestamp: Time::ZERO,
-        seq: 0,
-        flow: 0,
-        user,
-        hop: 0,
-        ingress,
-        wire_bytes: 0,
-        payload: 0,
-        class,
-        ecn: Ecn::NotEct,
-        kind: crate::packet::PacketKind::Udp,
-        cwr: false,
     }
 }

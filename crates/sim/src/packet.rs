@@ -47,6 +47,26 @@ pub struct SimPacket {
     pub cwr: bool,
 }
 
+impl SimPacket {
+    /// Every field at rest: a datagram of nobody, to be filled in.
+    pub const BLANK: Self = Self {
+        label: 0.0,
+        enqueued_at: Time::ZERO,
+        timestamp: Time::ZERO,
+        seq: 0,
+        flow: 0,
+        user: 0,
+        hop: 0,
+        ingress: 0,
+        wire_bytes: 0,
+        payload: 0,
+        class: TrafficClass::BestEffort,
+        ecn: Ecn::NotEct,
+        kind: PacketKind::Udp,
+        cwr: false,
+    };
+}
+
 impl Packet for SimPacket {
     #[inline]
     fn flow(&self) -> u32 {

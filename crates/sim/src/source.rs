@@ -71,28 +71,11 @@ impl UdpSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlane_schemes::packet::{Ecn, TrafficClass};
     use fairlane_schemes::units::{BitRate, Bytes};
 
     fn source(kind: UdpKind, rate: u64) -> UdpSource {
-        let template = SimPacket {
-            label: 0.0,
-            enqueued_at: Time::ZERO,
-            timestamp: Time::ZERO,
-            seq: 0,
-            flow: 0,
-            user: 0,
-            hop: 0,
-            ingress: 0,
-            wire_bytes: 0,
-            payload: 0,
-            class: TrafficClass::BestEffort,
-            ecn: Ecn::NotEct,
-            kind: PacketKind::Udp,
-            cwr: false,
-        };
         let params = UdpParams { rate: BitRate(rate), packet_size: Bytes(1500) };
-        UdpSource::new(kind, &params, template, Time::ZERO, Rng::stream(1, 0, "source", 0))
+        UdpSource::new(kind, &params, SimPacket::BLANK, Time::ZERO, Rng::stream(1, 0, "source", 0))
     }
 
     #[test]
