@@ -5,6 +5,7 @@ use fairlane_schemes::abc::{AbcMeter, MeterParams};
 use fairlane_schemes::buffer::BufferParams;
 use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
+use fairlane_schemes::flow::Weights;
 use fairlane_schemes::marker::Marker;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
@@ -25,9 +26,9 @@ impl DropSink<TestPacket> for Ignore {
 fn disciplines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue_and_dequeue");
     group.throughput(Throughput::Elements(1));
-    for scheme in Scheme::ALL {
+    for &scheme in Scheme::ALL {
         let mut queue: AnyDiscipline<TestPacket> =
-            QueueConfig::of(scheme, BufferParams::default()).build(BitRate(10_000_000_000));
+            QueueConfig::of(scheme, BufferParams::default()).build(BitRate(10_000_000_000), &Weights::equal());
         let (mut rng, mut now) = (Rng::stream(1, 0, "bench", 0), Time::ZERO);
         for _ in 0..15 {
             queue.enqueue(TestPacket { label: 7.0, ..Default::default() }, now, &mut rng, &mut Ignore);
@@ -37,7 +38,7 @@ fn disciplines(criterion: &mut Criterion) {
                 now += GAP;
                 let packet = TestPacket { label: black_box(7.0), ..Default::default() };
                 queue.enqueue(packet, now, &mut rng, &mut Ignore);
-                queue.dequeue(now, &mut Ignore)
+                queue.dequeue(now, &mut rng, &mut Ignore)
             });
         });
     }

@@ -10,7 +10,7 @@
 //! 3. The offset of BE follows from the link's first rate and stays when the rate changes.
 
 use crate::choices;
-use crate::discipline::{Aqm, Backlog, DropReason, DropSink, QueueDiscipline, QueueView, Verdict};
+use crate::discipline::{Aqm, Backlog, DropReason, DropSink, QueueDiscipline, QueueView, Report, StateSize, Verdict};
 use crate::packet::{Ecn, Packet, TrafficClass};
 use crate::params;
 use crate::rng::Rng;
@@ -79,8 +79,7 @@ impl<P: Packet> ClassQueues<P> {
     /// Appends a packet to the queue of its class.
     #[inline]
     pub fn push(&mut self, packet: P) {
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(packet.wire_bytes());
+        self.backlog.add(packet.wire_bytes());
         let queue = if self.scheduler == Scheduler::Fifo { 0 } else { packet.class().index() };
         self.queues[queue].push_back(packet);
     }
@@ -89,8 +88,7 @@ impl<P: Packet> ClassQueues<P> {
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         let packet = self.queues[self.next_queue()].pop_front()?;
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(packet.wire_bytes());
+        self.backlog.remove(packet.wire_bytes());
         Some(packet)
     }
 
@@ -132,18 +130,9 @@ pub struct ManagedQueue<P, A> {
 impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
     /// An empty queue at a link of rate `rate`.
     #[must_use]
-    pub fn new(params: &BufferParams, rate: BitRate, aqm: A) -> Self {
+    pub fn new(params: &BufferParams, rate: BitRate, mut aqm: A) -> Self {
+        aqm.set_link_rate(rate);
         Self { queues: ClassQueues::new(params, rate), limit: params.limit, link_rate: rate, aqm }
-    }
-
-    /// Whether `packet` fits beside what waits: one slot a packet, or its bytes.
-    #[inline]
-    fn has_room_for(&self, packet: &P) -> bool {
-        let backlog = self.queues.backlog();
-        match self.limit {
-            QueueLimit::Packets(limit) => backlog.packets < limit,
-            QueueLimit::Bytes(limit) => backlog.bytes + u64::from(packet.wire_bytes()) <= limit,
-        }
     }
 }
 
@@ -155,7 +144,8 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
         let verdict = self.aqm.admit(&packet, &view, now, rng);
         if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
             drops.dropped(&packet, DropReason::Aqm, backlog);
-        } else if !self.has_room_for(&packet) {
+        } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            self.aqm.overflowed(&packet, now);
             drops.dropped(&packet, DropReason::Overlimit, backlog);
         } else {
             if verdict == Verdict::Mark {
@@ -163,16 +153,29 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
                 drops.marked(&packet);
             }
             packet.set_enqueued_at(now);
+            self.aqm.accepted(&mut packet, now);
             self.queues.push(packet);
-            self.aqm.accepted(&packet, now);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _drops: &mut impl DropSink<P>) -> Option<P> {
-        let packet = self.queues.pop()?;
-        self.aqm.departed(&packet, self.queues.backlog(), now);
-        Some(packet)
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        while let Some(mut packet) = self.queues.pop() {
+            let behind = self.queues.backlog();
+            let verdict = self.aqm.release(&packet, behind, now, rng);
+            if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
+                drops.dropped(&packet, DropReason::Aqm, behind);
+                continue;
+            }
+            if verdict == Verdict::Mark {
+                packet.set_ecn(Ecn::Ce);
+                drops.marked(&packet);
+            }
+            self.aqm.departed(&packet, behind, now);
+            return Some(packet);
+        }
+        self.aqm.idle(now);
+        None
     }
 
     #[inline]
@@ -182,11 +185,24 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
 
     fn set_link_rate(&mut self, rate: BitRate) {
         self.link_rate = rate;
+        self.aqm.set_link_rate(rate);
     }
 
     #[inline]
     fn drop_threshold(&self) -> Option<f64> {
         self.aqm.drop_threshold()
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        self.aqm.drop_probability()
+    }
+
+    fn state_size(&self) -> StateSize {
+        self.aqm.state_size()
+    }
+
+    fn report(&self, report: Report<'_>) {
+        self.aqm.report(report);
     }
 }
 
@@ -202,7 +218,7 @@ mod tests {
         fn admit<P: Packet>(&mut self, _: &P, queue: &QueueView, _: Time, _: &mut Rng) -> Verdict {
             if queue.backlog.packets > 0 { Verdict::Mark } else { Verdict::Accept }
         }
-        fn accepted<P: Packet>(&mut self, _: &P, _: Time) {}
+        fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
     }
 
     #[test]
@@ -219,7 +235,8 @@ mod tests {
         let dropped: Vec<_> = drops.0.iter().map(|(packet, reason, _)| (packet.flow, *reason)).collect();
         assert_eq!(dropped, [(2, DropReason::Aqm), (5, DropReason::Overlimit)]);
         assert_eq!(drops.1, [1, 3, 4]);
-        let served: Vec<_> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut drops)).map(|p| p.ecn).collect();
+        let served: Vec<_> =
+            std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut rng, &mut drops)).map(|p| p.ecn).collect();
         assert_eq!(served, [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce]);
     }
 

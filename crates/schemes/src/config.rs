@@ -461,6 +461,7 @@ macro_rules! params {
                 )*]
             }
 
+            #[allow(unused_variables)]
             fn read_over(
                 base: Self,
                 table: &mut $crate::config::Table<'_>,
@@ -472,6 +473,7 @@ macro_rules! params {
                 })
             }
 
+            #[allow(unused_variables)]
             fn write(&self, into: &mut serde_json::Map<String, serde_json::Value>) {
                 $(
                     let value = $crate::config::ConfigValue::to_json(&self.$field);

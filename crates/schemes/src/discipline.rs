@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::{BitRate, Time};
+use crate::units::{BitRate, QueueLimit, Time};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,11 +11,13 @@ pub enum DropReason {
     Aqm,
     /// The queue was full: a tail drop.
     Overlimit,
+    /// It waited already and made room for another packet.
+    PushedOut,
 }
 
 impl DropReason {
     /// Every reason, in the order of [`DropReason::index`].
-    pub const ALL: [Self; 2] = [Self::Aqm, Self::Overlimit];
+    pub const ALL: [Self; 3] = [Self::Aqm, Self::Overlimit, Self::PushedOut];
 
     /// Position in arrays that hold one entry per reason.
     #[must_use]
@@ -30,6 +32,7 @@ impl DropReason {
         match self {
             Self::Aqm => "aqm",
             Self::Overlimit => "overlimit",
+            Self::PushedOut => "pushed_out",
         }
     }
 }
@@ -43,6 +46,32 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Backlog {
+    /// Whether one more packet fits below `limit`: one slot a packet whatever its size, or its bytes.
+    #[must_use]
+    #[inline]
+    pub fn has_room_for(self, wire_bytes: u32, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(limit) => self.packets < limit,
+            QueueLimit::Bytes(limit) => self.bytes + u64::from(wire_bytes) <= limit,
+        }
+    }
+
+    /// Counts a packet that joins.
+    #[inline]
+    pub fn add(&mut self, wire_bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_bytes);
+    }
+
+    /// Counts a packet that leaves.
+    #[inline]
+    pub fn remove(&mut self, wire_bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(wire_bytes);
+    }
+}
+
 /// Takes every packet that a discipline drops, so that in = out + dropped + queued can be checked by any host.
 pub trait DropSink<P> {
     /// `packet` was dropped for `reason` when it found `backlog` waiting.
@@ -51,14 +80,29 @@ pub trait DropSink<P> {
     fn marked(&mut self, _packet: &P) {}
 }
 
+/// What a scheme remembers at one port, the waiting packets left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateSize {
+    /// Records of flows, users or buckets held at present; 0 for a scheme without any.
+    pub records: usize,
+    /// Bytes of the scheme: the fixed part and what the present records occupy, their keys included.
+    pub bytes: usize,
+}
+
+/// Takes the readings of a scheme: name with unit, value.
+pub type Report<'a> = &'a mut dyn FnMut(&'static str, f64);
+
 /// Owns the packets that wait at one egress port: accepts, drops, orders.
 ///
 /// The host gives time, randomness and the link's rate; a discipline reads no clock. Calls come in the order of time.
+/// As long as nothing is enqueued or dequeued the state of a discipline is a function of time alone, so that periodic
+/// work can be made up at the next call (see [`crate::ticker`]).
 pub trait QueueDiscipline<P: Packet> {
     /// Offers a packet that arrives at `now`. It is stored or handed to `drops`.
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>);
-    /// The next packet to transmit, from `now` on; `None` if nothing waits.
-    fn dequeue(&mut self, now: Time, drops: &mut impl DropSink<P>) -> Option<P>;
+    /// The next packet to transmit, from `now` on; `None` if nothing waits: the link falls idle at `now`, and may ask
+    /// again at the same time.
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// What waits.
     fn backlog(&self) -> Backlog;
     /// The link's rate is `rate` from now on. Called before the first packet and at every change.
@@ -67,6 +111,14 @@ pub trait QueueDiscipline<P: Packet> {
     fn drop_threshold(&self) -> Option<f64> {
         None
     }
+    /// The probability with which the last arrival was to be dropped or marked, if the scheme has one.
+    fn drop_probability(&self) -> Option<f64> {
+        None
+    }
+    /// What the scheme remembers now.
+    fn state_size(&self) -> StateSize;
+    /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
+    fn report(&self, _report: Report<'_>) {}
 }
 
 /// What active queue management sees of the queue in front of it.
@@ -100,12 +152,36 @@ pub trait Aqm {
     const DROPS_EARLY: bool = true;
     /// Judges an arriving packet, before the capacity of the queue is looked at.
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
-    /// The packet was stored.
-    fn accepted<P: Packet>(&mut self, packet: &P, now: Time);
+    /// The packet is about to be stored, its label may be rewritten.
+    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time);
+    /// The packet passed [`Aqm::admit`] but found the queue full.
+    fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
+    /// Judges a packet at the head of the queue whose transmission could start at `now`; `backlog` is what would stay
+    /// behind. A packet that is dropped here is followed by the next one at the same time.
+    #[inline]
+    fn release<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time, _rng: &mut Rng) -> Verdict {
+        Verdict::Accept
+    }
     /// The packet's transmission starts; `backlog` is what stays behind.
+    #[inline]
     fn departed<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time) {}
+    /// The link asked for a packet and none waited. May be called again for the same idle period.
+    #[inline]
+    fn idle(&mut self, _now: Time) {}
+    /// See [`QueueDiscipline::set_link_rate`]; called once before the first packet, too.
+    fn set_link_rate(&mut self, _rate: BitRate) {}
     /// See [`QueueDiscipline::drop_threshold`].
     fn drop_threshold(&self) -> Option<f64> {
         None
     }
+    /// See [`QueueDiscipline::drop_probability`].
+    fn drop_probability(&self) -> Option<f64> {
+        None
+    }
+    /// See [`QueueDiscipline::state_size`]. A scheme that allocates or keeps records says so here.
+    fn state_size(&self) -> StateSize {
+        StateSize { records: 0, bytes: size_of_val(self) }
+    }
+    /// See [`QueueDiscipline::report`].
+    fn report(&self, _report: Report<'_>) {}
 }

@@ -4,10 +4,39 @@
 //!
 //! Cost: no state, no operation beyond the test of the limit.
 
+use crate::buffer::ManagedQueue;
 use crate::discipline::{Aqm, QueueView, Verdict};
 use crate::packet::Packet;
+use crate::params;
 use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
 use crate::units::Time;
+
+params! {
+    /// Drop-tail has no parameters beyond the buffer.
+    pub struct DropTailParams {}
+}
+
+/// Drop-tail in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct DropTailScheme;
+
+impl SchemeSpec for DropTailScheme {
+    const ABOUT: About = About {
+        title: "Drop-tail",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "Accepts every packet until the queue is full.",
+        source: "baseline of abc2018",
+        state: "none",
+        cost: "the test of the limit",
+    };
+    type Params = DropTailParams;
+    type Discipline<P: Packet> = ManagedQueue<P, DropTail>;
+
+    fn build<P: Packet>(_: &DropTailParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, DropTail)
+    }
+}
 
 /// Accepts everything; the buffer's limit does the rest.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +51,7 @@ impl Aqm for DropTail {
     }
 
     #[inline]
-    fn accepted<P: Packet>(&mut self, _: &P, _: Time) {}
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 }
 
 #[cfg(test)]

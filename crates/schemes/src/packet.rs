@@ -1,6 +1,7 @@
 //! What a scheme may know of a packet, whatever host carries it.
 
 use crate::units::Time;
+use std::fmt::Debug;
 
 crate::choices! {
     /// Traffic class, that is the per-hop behaviour (abc2018 III-D).
@@ -50,10 +51,11 @@ impl Ecn {
 /// A packet as markers and queue disciplines see it.
 ///
 /// Packets are small and `Copy`: they move by value through ring buffers, without allocation or indirection.
-pub trait Packet: Copy {
+pub trait Packet: Copy + Debug {
     /// Identifies the transport connection.
     fn flow(&self) -> u32;
-    /// Identifies the user, that is the traffic aggregate. Known at the edge only: no core scheme may ask.
+    /// Identifies the user, that is the traffic aggregate. Known at the edge; in the core only a scheme that keeps
+    /// state per user may ask, and says so.
     fn user(&self) -> u32;
     /// Bytes that the packet occupies on the link: the length L of the papers.
     fn wire_bytes(&self) -> u32;

@@ -1,172 +1,162 @@
-//! Every queue discipline behind one static dispatch, the factory that builds it, and the catalogue of schemes.
+//! What a scheme is to its hosts, the list of all schemes, and the factory that builds a port's discipline.
+//!
+//! A scheme implements [`SchemeSpec`] in its own module and is named once in the list below; configuration, schema,
+//! catalogue and static dispatch follow from that.
 
-use crate::abc::{AbcAqm, AbcParams, MeterParams};
-use crate::buffer::{BufferParams, ManagedQueue};
+use crate::abc::MeterParams;
+use crate::buffer::{BufferParams, Scheduler};
 use crate::choices;
 use crate::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
-use crate::discipline::{Backlog, DropSink, QueueDiscipline};
-use crate::droptail::DropTail;
+use crate::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
+use crate::flow::Weights;
 use crate::marker::{MarkerConfig, MarkerScheme};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::{BitRate, QueueLimit, QueueMeasure, Time};
+use crate::units::{BitRate, Time};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
+use std::fmt::Debug;
 
-choices! {
-    /// The queue disciplines there are.
-    pub enum Scheme {
-        /// See [`crate::droptail`].
-        DropTail = "droptail",
-        /// See [`crate::abc`].
-        Abc = "abc",
-    }
+/// What the catalogue says about a scheme, besides its parameters.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct About {
+    /// Full name.
+    pub title: &'static str,
+    /// Queue type, and where it drops.
+    pub kind: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// State that it keeps per port, flow and user.
+    pub state: &'static str,
+    /// Operations per packet.
+    pub cost: &'static str,
 }
 
-impl Scheme {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 2] = [Self::DropTail, Self::Abc];
-
-    /// The marker that the scheme's labels come from.
-    #[must_use]
-    pub fn marker(self) -> MarkerScheme {
-        match self {
-            Self::DropTail => MarkerScheme::None,
-            Self::Abc => MarkerScheme::Abc,
-        }
-    }
+/// The port that a discipline is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Port<'a> {
+    /// Limit and order of service between the classes.
+    pub buffer: &'a BufferParams,
+    /// Rate of the link at first.
+    pub rate: BitRate,
+    /// Weights of the flows or users, by the key that the scheme uses.
+    pub weights: &'a Weights,
 }
 
-/// Parameters of a scheme beyond the buffer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SchemeParams {
-    /// Drop-tail has none.
-    DropTail,
-    /// ABC.
-    Abc(AbcParams),
-}
-
-/// Everything that a port's discipline is built from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QueueConfig {
-    /// Buffer and scheduler.
-    pub buffer: BufferParams,
-    /// The scheme.
-    pub scheme: SchemeParams,
-}
-
-impl QueueConfig {
-    /// `scheme` with its defaults on the given buffer.
-    #[must_use]
-    pub fn of(scheme: Scheme, buffer: BufferParams) -> Self {
-        let scheme = match scheme {
-            Scheme::DropTail => SchemeParams::DropTail,
-            Scheme::Abc => SchemeParams::Abc(AbcParams::default()),
-        };
-        Self { buffer, scheme }
-    }
-
-    /// Which scheme it is.
-    #[must_use]
-    pub fn scheme(&self) -> Scheme {
-        match self.scheme {
-            SchemeParams::DropTail => Scheme::DropTail,
-            SchemeParams::Abc(_) => Scheme::Abc,
-        }
-    }
-
-    /// Reads a `[queue]` table.
+/// A scheme as its hosts see it.
+pub trait SchemeSpec {
+    /// Its entry in the catalogue.
+    const ABOUT: About;
+    /// The marker that its labels come from.
+    const MARKER: MarkerScheme = MarkerScheme::None;
+    /// Whether it decides the order of service itself: then the buffer's scheduler has to be `fifo`.
+    const ORDERS_PACKETS: bool = false;
+    /// Its parameters beyond the buffer.
+    type Params: ParamSet + Clone + Debug + PartialEq;
+    /// The discipline at a port.
+    type Discipline<P: Packet>: QueueDiscipline<P> + Debug;
+    /// Checks what no single range can.
     ///
     /// # Errors
-    /// An unknown key, a value out of range, or thresholds that contradict each other or the limit.
-    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        let scheme: Scheme = table.required("scheme")?;
-        let buffer = BufferParams::read(table)?;
-        let scheme = match scheme {
-            Scheme::DropTail => SchemeParams::DropTail,
-            Scheme::Abc => {
-                let params = AbcParams::read(table)?;
-                check_thresholds(&params, buffer.limit, table)?;
-                SchemeParams::Abc(params)
+    /// Parameters that contradict each other or the buffer.
+    fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
+        Ok(())
+    }
+    /// The discipline of an idle port.
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P>;
+}
+
+/// Declares the list of schemes and what follows from it.
+macro_rules! schemes {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $Spec:ty; )+) => {
+        choices! {
+            /// The queue disciplines there are.
+            pub enum Scheme { $( $(#[doc = $doc])+ $Variant = $name, )+ }
+        }
+
+        impl Scheme {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$( Self::$Variant ),+];
+
+            /// The marker that the scheme's labels come from.
+            #[must_use]
+            pub fn marker(self) -> MarkerScheme {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::MARKER, )+ }
             }
-        };
-        table.finish()?;
-        Ok(Self { buffer, scheme })
-    }
 
-    /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
-    #[must_use]
-    pub fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        map.insert("scheme".into(), self.scheme().to_json());
-        self.buffer.write(&mut map);
-        match &self.scheme {
-            SchemeParams::DropTail => {}
-            SchemeParams::Abc(params) => params.write(&mut map),
+            /// What the catalogue says.
+            #[must_use]
+            pub fn about(self) -> About {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::ABOUT, )+ }
+            }
+
+            /// Its parameters beyond the buffer.
+            #[must_use]
+            pub fn params(self) -> Vec<ParamSpec> {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::Params::specs(), )+ }
+            }
+
+            /// Whether it decides the order of service itself.
+            #[must_use]
+            pub fn orders_packets(self) -> bool {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::ORDERS_PACKETS, )+ }
+            }
+
+            fn default_params(self) -> SchemeParams {
+                match self { $( Self::$Variant => SchemeParams::$Variant(Default::default()), )+ }
+            }
+
+            fn read_params(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<SchemeParams, ConfigError> {
+                match self {
+                    $( Self::$Variant => {
+                        let params = <$Spec as SchemeSpec>::Params::read(table)?;
+                        <$Spec as SchemeSpec>::check(&params, buffer, table)?;
+                        Ok(SchemeParams::$Variant(params))
+                    } )+
+                }
+            }
         }
-        map
-    }
 
-    /// The discipline at a link of rate `rate`.
-    #[must_use]
-    pub fn build<P: Packet>(&self, rate: BitRate) -> AnyDiscipline<P> {
-        match &self.scheme {
-            SchemeParams::DropTail => AnyDiscipline::DropTail(ManagedQueue::new(&self.buffer, rate, DropTail)),
-            SchemeParams::Abc(params) => AnyDiscipline::Abc(ManagedQueue::new(&self.buffer, rate, AbcAqm::new(params))),
+        /// Parameters of a scheme beyond the buffer.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum SchemeParams { $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Params), )+ }
+
+        impl SchemeParams {
+            fn scheme(&self) -> Scheme {
+                match self { $( Self::$Variant(_) => Scheme::$Variant, )+ }
+            }
+
+            fn write(&self, into: &mut Map<String, Json>) {
+                match self { $( Self::$Variant(params) => params.write(into), )+ }
+            }
+
+            fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
+                match self {
+                    $( Self::$Variant(params) => AnyDiscipline::$Variant(<$Spec as SchemeSpec>::build(params, port)), )+
+                }
+            }
         }
-    }
-}
 
-/// Checks what no single range can: one unit for all thresholds, and room for Q_min below the limit.
-fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
-    let named = [("q_min", params.q_min), ("q_base", params.q_base), ("gamma", params.gamma)];
-    let measure = params.q_min.measure();
-    if let Some((name, other)) = named.iter().find(|(_, threshold)| threshold.measure() != measure) {
-        let problem = format!(
-            "\"{other}\" is in {}, but q_min \"{}\" is in {measure}: give q_min, q_base and gamma in one unit",
-            other.measure(),
-            params.q_min
-        );
-        return Err(ConfigError::new(table.key(name), problem));
-    }
-    for (name, threshold) in named {
-        if !(0.0..=1e12).contains(&threshold.magnitude()) {
-            return Err(ConfigError::new(
-                table.key(name),
-                format!("\"{threshold}\" is out of range, it must be from 0 to 1e12"),
-            ));
-        }
-    }
-    let limit_in_measure = match (limit, measure) {
-        (QueueLimit::Packets(packets), QueueMeasure::Packets) => f64::from(packets),
-        (QueueLimit::Bytes(bytes), QueueMeasure::Bytes) => bytes as f64,
-        _ => return Ok(()),
-    };
-    if params.q_min.magnitude() > limit_in_measure {
-        let problem =
-            format!("\"{}\" is out of range, it must be from 0 to the limit of the queue, {limit}", params.q_min);
-        return Err(ConfigError::new(table.key("q_min"), problem));
-    }
-    Ok(())
-}
+        /// All queue disciplines behind one static dispatch.
+        #[derive(Debug)]
+        pub enum AnyDiscipline<P: Packet> { $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+ }
 
-/// All queue disciplines behind one static dispatch.
-#[derive(Clone, Debug)]
-pub enum AnyDiscipline<P> {
-    /// Drop-tail.
-    DropTail(ManagedQueue<P, DropTail>),
-    /// ABC.
-    Abc(ManagedQueue<P, AbcAqm>),
-}
-
-/// Calls the same method of whichever discipline it is.
-macro_rules! dispatch {
-    ($self:expr, $discipline:ident => $call:expr) => {
-        match $self {
-            AnyDiscipline::DropTail($discipline) => $call,
-            AnyDiscipline::Abc($discipline) => $call,
+        /// Calls the same method of whichever discipline it is.
+        macro_rules! dispatch {
+            ($self:expr, $discipline:ident => $call:expr) => {
+                match $self { $( AnyDiscipline::$Variant($discipline) => $call, )+ }
+            };
         }
     };
+}
+
+schemes! {
+    /// See [`crate::droptail`].
+    DropTail = "droptail", crate::droptail::DropTailScheme;
+    /// See [`crate::abc`].
+    Abc = "abc", crate::abc::AbcScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
@@ -176,8 +166,8 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, drops: &mut impl DropSink<P>) -> Option<P> {
-        dispatch!(self, discipline => discipline.dequeue(now, drops))
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        dispatch!(self, discipline => discipline.dequeue(now, rng, drops))
     }
 
     #[inline]
@@ -193,6 +183,77 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     fn drop_threshold(&self) -> Option<f64> {
         dispatch!(self, discipline => discipline.drop_threshold())
     }
+
+    fn drop_probability(&self) -> Option<f64> {
+        dispatch!(self, discipline => discipline.drop_probability())
+    }
+
+    fn state_size(&self) -> StateSize {
+        dispatch!(self, discipline => discipline.state_size())
+    }
+
+    fn report(&self, report: Report<'_>) {
+        dispatch!(self, discipline => discipline.report(report));
+    }
+}
+
+/// Everything that a port's discipline is built from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Buffer and scheduler.
+    pub buffer: BufferParams,
+    /// The scheme.
+    pub scheme: SchemeParams,
+}
+
+impl QueueConfig {
+    /// `scheme` with its defaults on the given buffer.
+    #[must_use]
+    pub fn of(scheme: Scheme, buffer: BufferParams) -> Self {
+        Self { buffer, scheme: scheme.default_params() }
+    }
+
+    /// Which scheme it is.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.scheme.scheme()
+    }
+
+    /// Reads a `[queue]` table.
+    ///
+    /// # Errors
+    /// An unknown key, a value out of range, or values that contradict each other or the limit.
+    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        let scheme: Scheme = table.required("scheme")?;
+        let buffer = BufferParams::read(table)?;
+        if scheme.orders_packets() && buffer.scheduler != Scheduler::Fifo {
+            let problem = format!(
+                "\"{}\" is out of range, it must be fifo: {} orders packets itself",
+                buffer.scheduler.name(),
+                scheme.name()
+            );
+            return Err(ConfigError::new(table.key("scheduler"), problem));
+        }
+        let scheme = scheme.read_params(&buffer, table)?;
+        table.finish()?;
+        Ok(Self { buffer, scheme })
+    }
+
+    /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        map.insert("scheme".into(), self.scheme().to_json());
+        self.buffer.write(&mut map);
+        self.scheme.write(&mut map);
+        map
+    }
+
+    /// The discipline at a link of rate `rate`, whose flows or users have `weights`.
+    #[must_use]
+    pub fn build<P: Packet>(&self, rate: BitRate, weights: &Weights) -> AnyDiscipline<P> {
+        self.scheme.build(&Port { buffer: &self.buffer, rate, weights })
+    }
 }
 
 /// One entry of the catalogue of schemes.
@@ -200,16 +261,9 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
 pub struct SchemeInfo {
     /// Name in a scenario.
     pub name: &'static str,
-    /// Full name.
-    pub title: &'static str,
-    /// Queue type and where it drops.
-    pub kind: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Paper or RFC.
-    pub source: &'static str,
-    /// State that it keeps.
-    pub state: &'static str,
+    /// What it is.
+    #[serde(flatten)]
+    pub about: About,
     /// The marker that it needs at the edge.
     pub marker: &'static str,
     /// Parameters.
@@ -231,38 +285,31 @@ pub struct SchemeParam {
 /// Describes every scheme, from the declarations that also parse and build it.
 #[must_use]
 pub fn catalogue() -> Vec<SchemeInfo> {
-    Scheme::ALL.map(describe).into()
+    Scheme::ALL.iter().map(|&scheme| describe(scheme)).collect()
 }
 
 fn describe(scheme: Scheme) -> SchemeInfo {
     let params =
         |specs: Vec<ParamSpec>, table, shared| specs.into_iter().map(move |spec| SchemeParam { spec, table, shared });
-    let shared = params(BufferParams::specs(), "queue", true);
-    let info = SchemeInfo {
+    SchemeInfo {
         name: scheme.name(),
-        title: "Drop-tail",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Accepts every packet until the queue is full.",
-        source: "baseline of abc2018",
-        state: "none",
+        about: scheme.about(),
         marker: scheme.marker().name(),
-        params: vec![],
-    };
-    match scheme {
-        Scheme::DropTail => SchemeInfo { params: shared.collect(), ..info },
-        Scheme::Abc => SchemeInfo {
-            title: "Activity-based congestion management",
-            summary: "The edge labels packets with the logarithm of their user's relative rate; a port drops a packet \
-                      when the queue is longer than a threshold that falls with the packet's activity.",
-            source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
-                     Prioritization, IEEE Access 2018",
-            state: "port: 3 numbers; user, at the edge: 2 numbers; flow: none",
-            params: shared
-                .chain(params(AbcParams::specs(), "queue", false))
-                .chain(params(MeterParams::specs(), "marker", false))
-                .collect(),
-            ..info
-        },
+        params: params(BufferParams::specs(), "queue", true)
+            .chain(params(scheme.params(), "queue", false))
+            .chain(params(scheme.marker().params(), "marker", false))
+            .collect(),
+    }
+}
+
+impl MarkerScheme {
+    /// The marker's parameters.
+    #[must_use]
+    pub fn params(self) -> Vec<ParamSpec> {
+        match self {
+            Self::None => vec![],
+            Self::Abc => MeterParams::specs(),
+        }
     }
 }
 
@@ -321,7 +368,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        for scheme in Scheme::ALL {
+        for &scheme in Scheme::ALL {
             let config = QueueConfig::of(scheme, BufferParams::default());
             let value = Json::Object(config.write());
             assert_eq!(QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap(), config);

@@ -9,6 +9,7 @@ use crate::packet::SimPacket;
 use crate::probe::PortProbe;
 use crate::rate::LinkRate;
 use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::flow::Weights;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
 use fairlane_schemes::units::{BitRate, Time};
@@ -26,7 +27,7 @@ pub struct Accounting {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Link {
     discipline: AnyDiscipline<SimPacket>,
     rng: Rng,
@@ -71,7 +72,7 @@ impl Link {
     #[must_use]
     pub fn new(queue: &QueueConfig, rate: BitRate, changes: &[(Time, BitRate)], delay: Time, rng: Rng) -> Self {
         Self {
-            discipline: queue.build(rate),
+            discipline: queue.build(rate, &Weights::equal()),
             rng,
             rate: LinkRate::new(rate, changes),
             known_rate: rate,
@@ -176,7 +177,7 @@ impl Link {
     fn start_next<O: Observer>(&mut self, start: Time, observer: &mut LinkObserver<'_, O>) -> bool {
         let (accounting, probe) = (&mut self.accounting, self.probe.as_deref_mut());
         let mut drops = DropRecorder { accounting, probe, observer: &mut *observer, now: start };
-        let Some(packet) = self.discipline.dequeue(start, &mut drops) else { return false };
+        let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else { return false };
         self.accounting.departed += 1;
         self.busy_until = self.rate.transmit(u32::from(packet.wire_bytes), start);
         if let Some(probe) = &mut self.probe {

@@ -1,11 +1,12 @@
 //! The activity AQM: the queue is shorter for the more active. abc2018 III-C.
 
-use crate::discipline::{Aqm, Backlog, QueueView, Verdict};
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, Verdict};
 use crate::packet::Packet;
 use crate::params;
 use crate::queue_length::{DelayEstimate, QueueLength};
 use crate::rng::Rng;
-use crate::units::{Threshold, Time};
+use crate::units::{QueueLimit, QueueMeasure, Threshold, Time};
 use crate::utema::WeightedMean;
 
 params! {
@@ -56,6 +57,39 @@ impl AbcAqm {
     }
 }
 
+/// Checks what no single range can: one unit for all thresholds, and room for Q_min below the limit.
+pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
+    let named = [("q_min", params.q_min), ("q_base", params.q_base), ("gamma", params.gamma)];
+    let measure = params.q_min.measure();
+    if let Some((name, other)) = named.iter().find(|(_, threshold)| threshold.measure() != measure) {
+        let problem = format!(
+            "\"{other}\" is in {}, but q_min \"{}\" is in {measure}: give q_min, q_base and gamma in one unit",
+            other.measure(),
+            params.q_min
+        );
+        return Err(ConfigError::new(table.key(name), problem));
+    }
+    for (name, threshold) in named {
+        if !(0.0..=1e12).contains(&threshold.magnitude()) {
+            return Err(ConfigError::new(
+                table.key(name),
+                format!("\"{threshold}\" is out of range, it must be from 0 to 1e12"),
+            ));
+        }
+    }
+    let limit_in_measure = match (limit, measure) {
+        (QueueLimit::Packets(packets), QueueMeasure::Packets) => f64::from(packets),
+        (QueueLimit::Bytes(bytes), QueueMeasure::Bytes) => bytes as f64,
+        _ => return Ok(()),
+    };
+    if params.q_min.magnitude() > limit_in_measure {
+        let problem =
+            format!("\"{}\" is out of range, it must be from 0 to the limit of the queue, {limit}", params.q_min);
+        return Err(ConfigError::new(table.key("q_min"), problem));
+    }
+    Ok(())
+}
+
 impl Aqm for AbcAqm {
     #[inline]
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
@@ -65,7 +99,7 @@ impl Aqm for AbcAqm {
     }
 
     #[inline]
-    fn accepted<P: Packet>(&mut self, packet: &P, now: Time) {
+    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time) {
         self.average_activity.update(packet.label(), now); // eq. (6)-(9)
     }
 
@@ -78,6 +112,10 @@ impl Aqm for AbcAqm {
     fn drop_threshold(&self) -> Option<f64> {
         Some(self.drop_threshold)
     }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_activity", self.average_activity());
+    }
 }
 
 #[cfg(test)]
@@ -86,12 +124,12 @@ mod tests {
     use crate::buffer::{BufferParams, ManagedQueue};
     use crate::discipline::{DropReason, QueueDiscipline};
     use crate::testing::{Drops, TestPacket};
-    use crate::units::{BitRate, QueueLimit};
+    use crate::units::BitRate;
 
     /// An AQM whose average activity is `average`.
     fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
         let mut aqm = AbcAqm::new(params);
-        aqm.accepted(&TestPacket { label: average, ..Default::default() }, Time::ZERO);
+        aqm.accepted(&mut TestPacket { label: average, ..Default::default() }, Time::ZERO);
         aqm
     }
 

@@ -24,5 +24,39 @@
 mod aqm;
 mod meter;
 
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::config::{ConfigError, Table};
+use crate::marker::MarkerScheme;
+use crate::packet::Packet;
+use crate::scheme::{About, Port, SchemeSpec};
+
 pub use aqm::{AbcAqm, AbcParams};
 pub use meter::{AbcMeter, MeterKind, MeterParams, split_reference_rate};
+
+/// ABC in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AbcScheme;
+
+impl SchemeSpec for AbcScheme {
+    const ABOUT: About = About {
+        title: "Activity-based congestion management",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "The edge labels packets with the logarithm of their user's relative rate; a port drops a packet \
+                  when the queue is longer than a threshold that falls with the packet's activity.",
+        source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
+                 Prioritization, IEEE Access 2018",
+        state: "port: 3 numbers; user, at the edge: 2 numbers; flow: none",
+        cost: "edge: 1 exponential, 1 logarithm; port: 1 exponential for an accepted packet",
+    };
+    const MARKER: MarkerScheme = MarkerScheme::Abc;
+    type Params = AbcParams;
+    type Discipline<P: Packet> = ManagedQueue<P, AbcAqm>;
+
+    fn check(params: &AbcParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        aqm::check_thresholds(params, buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &AbcParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, AbcAqm::new(params))
+    }
+}
