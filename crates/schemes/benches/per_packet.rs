@@ -1,12 +1,12 @@
 //! Cost per packet of meters, averagers and disciplines: `cargo bench -p fairlane-schemes`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fairlane_schemes::abc::{AbcMeter, MeterParams};
+use fairlane_schemes::abc::{AbcMarker, MeterParams};
 use fairlane_schemes::buffer::BufferParams;
 use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
 use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::Marker;
+use fairlane_schemes::marker::{Bank, MeterSpec};
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
 use fairlane_schemes::testing::TestPacket;
@@ -50,14 +50,15 @@ fn meters(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("activity_meter");
     group.throughput(Throughput::Elements(1));
     let params = MeterParams::default();
-    let mut meter = AbcMeter::new(&params, 10_000.0, Time::ZERO);
+    let spec = MeterSpec { reference_rate: BitRate(10_000), weight: 1.0, start: Time::ZERO };
+    let mut meters = Bank::<AbcMarker>::new(&params, &[spec]);
     let mut rng = Rng::stream(1, 0, "bench", 0);
     let mut now = Time::from_secs(1000);
     group.bench_function("real", |bencher| {
         bencher.iter(|| {
             now += GAP;
             let mut packet = TestPacket::default();
-            meter.mark(&mut packet, now, &mut rng);
+            meters.mark(0, &mut packet, now, &mut rng);
             packet.label
         });
     });

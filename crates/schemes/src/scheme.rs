@@ -3,13 +3,12 @@
 //! A scheme implements [`SchemeSpec`] in its own module and is named once in the list below; configuration, schema,
 //! catalogue and static dispatch follow from that.
 
-use crate::abc::MeterParams;
 use crate::buffer::{BufferParams, Scheduler};
 use crate::choices;
 use crate::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use crate::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
 use crate::flow::Weights;
-use crate::marker::{MarkerConfig, MarkerScheme};
+use crate::marker::MarkerScheme;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{BitRate, Time};
@@ -299,61 +298,6 @@ fn describe(scheme: Scheme) -> SchemeInfo {
             .chain(params(scheme.params(), "queue", false))
             .chain(params(scheme.marker().params(), "marker", false))
             .collect(),
-    }
-}
-
-impl MarkerScheme {
-    /// The marker's parameters.
-    #[must_use]
-    pub fn params(self) -> Vec<ParamSpec> {
-        match self {
-            Self::None => vec![],
-            Self::Abc => MeterParams::specs(),
-        }
-    }
-}
-
-impl MarkerConfig {
-    /// `scheme` with its defaults.
-    #[must_use]
-    pub fn of(scheme: MarkerScheme) -> Self {
-        match scheme {
-            MarkerScheme::None => Self::None,
-            MarkerScheme::Abc => Self::Abc(MeterParams::default()),
-        }
-    }
-
-    /// Which marker it is.
-    #[must_use]
-    pub fn scheme(&self) -> MarkerScheme {
-        match self {
-            Self::None => MarkerScheme::None,
-            Self::Abc(_) => MarkerScheme::Abc,
-        }
-    }
-
-    /// Reads a `[marker]` table; without a `scheme` it is the marker that `queue` needs.
-    ///
-    /// # Errors
-    /// An unknown key or a value out of range.
-    pub fn read(table: &mut Table<'_>, queue: Scheme) -> Result<Self, ConfigError> {
-        let config = match table.optional("scheme", None)?.unwrap_or(queue.marker()) {
-            MarkerScheme::None => Self::None,
-            MarkerScheme::Abc => Self::Abc(MeterParams::read(table)?),
-        };
-        table.finish()?;
-        Ok(config)
-    }
-
-    /// Writes the table that [`MarkerConfig::read`] reads, every default filled in.
-    #[must_use]
-    pub fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        map.insert("scheme".into(), self.scheme().to_json());
-        if let Self::Abc(params) = self {
-            params.write(&mut map);
-        }
-        map
     }
 }
 

@@ -17,54 +17,90 @@
 
 use crate::units::Time;
 
-/// Time-dependent rate of amounts (bits, bytes) that arrive in lumps: TDRM-UTEMA.
+/// The memory M of an average, and its inverse.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    seconds: f64,
+    per_second: f64,
+}
+
+impl Memory {
+    /// A memory of this length, which must be positive.
+    #[must_use]
+    pub fn new(length: Time) -> Self {
+        let seconds = length.as_secs_f64();
+        Self { seconds, per_second: 1.0 / seconds }
+    }
+
+    /// `g = exp(-elapsed/M)`.
+    #[inline]
+    fn decay(self, elapsed: Time) -> f64 {
+        libm::exp(-elapsed.as_secs_f64() * self.per_second)
+    }
+}
+
+/// What one rate measurement remembers, for many that share a memory: TDRM-UTEMA.
 #[derive(Clone, Debug)]
-pub struct RateMeter {
+pub struct RateState {
     weighted_sum: f64,
     last: Time,
     start: Time,
-    memory_s: f64,
-    inverse_memory: f64,
+}
+
+impl RateState {
+    /// A measurement that starts at `start` (t0).
+    #[must_use]
+    pub fn new(start: Time) -> Self {
+        Self { weighted_sum: 0.0, last: start, start }
+    }
+
+    /// Counts `amount` at `now` and returns the rate per second, this amount included.
+    #[inline]
+    pub fn update(&mut self, memory: Memory, amount: f64, now: Time) -> f64 {
+        self.weighted_sum = memory.decay(now.saturating_sub(self.last)) * self.weighted_sum + amount; // eq. (1)
+        self.last = now; // eq. (4)
+        self.weighted_sum / self.measured_time(memory, now) // eq. (3)
+    }
+
+    /// T of eq. (2). Beyond 40 memories `1 - exp(..)` is exactly 1 in double precision.
+    #[inline]
+    fn measured_time(&self, memory: Memory, now: Time) -> f64 {
+        let age = now.saturating_sub(self.start).as_secs_f64() * memory.per_second;
+        if age == 0.0 || age > 40.0 { memory.seconds } else { -libm::expm1(-age) * memory.seconds }
+    }
+}
+
+/// Time-dependent rate of amounts (bits, bytes) that arrive in lumps: one [`RateState`] with its memory.
+#[derive(Clone, Debug)]
+pub struct RateMeter {
+    memory: Memory,
+    state: RateState,
 }
 
 impl RateMeter {
     /// A measurement that starts at `start` (t0) with the given memory (M), which must be positive.
     #[must_use]
     pub fn new(memory: Time, start: Time) -> Self {
-        let memory_s = memory.as_secs_f64();
-        Self { weighted_sum: 0.0, last: start, start, memory_s, inverse_memory: 1.0 / memory_s }
+        Self { memory: Memory::new(memory), state: RateState::new(start) }
     }
 
     /// Counts `amount` at `now` and returns the rate per second, this amount included.
     #[inline]
     pub fn update(&mut self, amount: f64, now: Time) -> f64 {
-        self.weighted_sum = self.decay(now) * self.weighted_sum + amount; // eq. (1)
-        self.last = now; // eq. (4)
-        self.weighted_sum / self.measured_time(now) // eq. (3)
+        self.state.update(self.memory, amount, now)
     }
 
     /// The rate at `now`, nothing having arrived since the last update.
     #[must_use]
     pub fn rate(&self, now: Time) -> f64 {
-        self.decay(now) * self.weighted_sum / self.measured_time(now)
+        let decay = self.memory.decay(now.saturating_sub(self.state.last));
+        decay * self.state.weighted_sum / self.state.measured_time(self.memory, now)
     }
 
     /// The weighted sum S, in the unit of the amounts.
     #[must_use]
     pub fn weighted_sum(&self) -> f64 {
-        self.weighted_sum
-    }
-
-    #[inline]
-    fn decay(&self, now: Time) -> f64 {
-        libm::exp(-(now.saturating_sub(self.last)).as_secs_f64() * self.inverse_memory)
-    }
-
-    /// T of eq. (2). Beyond 40 memories `1 - exp(..)` is exactly 1 in double precision.
-    #[inline]
-    fn measured_time(&self, now: Time) -> f64 {
-        let age = now.saturating_sub(self.start).as_secs_f64() * self.inverse_memory;
-        if age == 0.0 || age > 40.0 { self.memory_s } else { -libm::expm1(-age) * self.memory_s }
+        self.state.weighted_sum
     }
 }
 
@@ -75,26 +111,20 @@ pub struct WeightedMean {
     weighted_count: f64,
     mean: f64,
     last: Time,
-    inverse_memory: f64,
+    memory: Memory,
 }
 
 impl WeightedMean {
     /// No values yet; `memory` must be positive.
     #[must_use]
     pub fn new(memory: Time) -> Self {
-        Self {
-            weighted_sum: 0.0,
-            weighted_count: 0.0,
-            mean: 0.0,
-            last: Time::ZERO,
-            inverse_memory: 1.0 / memory.as_secs_f64(),
-        }
+        Self { weighted_sum: 0.0, weighted_count: 0.0, mean: 0.0, last: Time::ZERO, memory: Memory::new(memory) }
     }
 
     /// Counts `value` at `now`.
     #[inline]
     pub fn update(&mut self, value: f64, now: Time) {
-        let decay = libm::exp(-(now.saturating_sub(self.last)).as_secs_f64() * self.inverse_memory);
+        let decay = self.memory.decay(now.saturating_sub(self.last));
         self.weighted_sum = decay * self.weighted_sum + value; // eq. (6)
         self.weighted_count = decay * self.weighted_count + 1.0; // eq. (7)
         self.mean = self.weighted_sum / self.weighted_count; // eq. (8)

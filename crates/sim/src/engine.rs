@@ -12,7 +12,6 @@ use crate::record::record;
 use crate::result::{Performance, RunRecord};
 use crate::scenario::Scenario;
 use crate::tcp::{Ack, Segment};
-use fairlane_schemes::marker::Marker;
 use fairlane_schemes::units::Time;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -189,8 +188,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             return self.deliver(&packet, now);
         }
         if is_edge {
-            let marker = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
-            self.network.markers[marker].mark(&mut packet, now, &mut self.network.marker_rng);
+            let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+            self.network.meters.mark(meter, &mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });

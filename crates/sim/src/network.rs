@@ -8,7 +8,7 @@ use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
 use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, TcpParams};
 use fairlane_schemes::abc::split_reference_rate;
-use fairlane_schemes::marker::{AnyMarker, MarkerConfig};
+use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::units::{Bytes, Time};
@@ -82,8 +82,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// The route from the access links to the receivers.
     pub hops: Vec<Hop>,
-    /// Markers of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
-    pub markers: Vec<AnyMarker>,
+    /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
+    pub meters: MarkerBank,
     /// Most ingress nodes that a user has.
     pub ingresses: usize,
     /// Randomness of the edge.
@@ -110,10 +110,11 @@ impl Network {
         let mut builder = Builder {
             scenario,
             replication: u64::from(replication),
+            meters: Vec::new(),
             network: Self {
                 links: Vec::new(),
                 hops: Vec::new(),
-                markers: Vec::new(),
+                meters: MarkerBank::None,
                 ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
                 hosts: Hosts::new(scenario.topology.links.bottleneck_rate, scenario.topology.links.bottleneck_delay),
@@ -129,6 +130,7 @@ impl Network {
         }
         builder.number_udp_flows();
         builder.observe_bottleneck();
+        builder.network.meters = scenario.marker.build(&builder.meters);
         builder.network
     }
 }
@@ -137,6 +139,7 @@ impl Network {
 struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u64,
+    meters: Vec<MeterSpec>,
     network: Network,
 }
 
@@ -188,7 +191,7 @@ impl Builder<'_> {
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, datagram_bytes: 0 });
-        self.add_markers(group);
+        self.add_meters(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
@@ -219,17 +222,14 @@ impl Builder<'_> {
         }
     }
 
-    /// A marker for each ingress of a new user, with its part of the reference rate.
-    fn add_markers(&mut self, group: &GroupConfig) {
-        if self.scenario.marker == MarkerConfig::None {
-            return;
-        }
+    /// A meter for each ingress of a new user, with its part of the reference rate.
+    fn add_meters(&mut self, group: &GroupConfig) {
         let shares = vec![1.0; group.params.ingresses as usize];
         let mut parts = split_reference_rate(group.params.reference_rate, &shares);
-        // Every user has the same number, so that a marker is found without a table; the rest see no packet.
+        // Every user has the same number, so that a meter is found without a table; the rest see no packet.
         parts.resize(self.network.ingresses, group.params.reference_rate);
-        let markers = parts.into_iter().map(|part| self.scenario.marker.build(part, Time::ZERO));
-        self.network.markers.extend(markers);
+        let meter = |reference_rate| MeterSpec { reference_rate, weight: 1.0, start: Time::ZERO };
+        self.meters.extend(parts.into_iter().map(meter));
     }
 
     fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, transfer: Option<Bytes>) {

@@ -90,7 +90,7 @@ impl Scenario {
         };
         let queue = QueueConfig::read(&mut queue_table)?;
         let marker = match table.table("marker")? {
-            Some(mut table) => MarkerConfig::read(&mut table, queue.scheme())?,
+            Some(mut table) => MarkerConfig::read(&mut table, queue.scheme().marker())?,
             None => MarkerConfig::of(queue.scheme().marker()),
         };
         let needed = queue.scheme().marker();

@@ -1,12 +1,12 @@
 //! The activity meter: how much a user sends, relative to its reference rate, as a logarithm. abc2018 III-B, D, E.
 
 use crate::choices;
-use crate::marker::Marker;
+use crate::marker::{Marker, MeterSpec};
 use crate::packet::{Packet, TrafficClass};
 use crate::params;
 use crate::rng::Rng;
 use crate::units::{BitRate, Time};
-use crate::utema::RateMeter;
+use crate::utema::{Memory, RateState};
 
 choices! {
     /// What rate a packet is labelled with.
@@ -32,38 +32,48 @@ params! {
     }
 }
 
-/// The meter of one user, or of the part of its traffic that enters here.
+/// What the meters of a domain have in common.
 #[derive(Clone, Debug)]
-pub struct AbcMeter {
-    rate: RateMeter,
-    reference_rate: f64,
+pub struct AbcMarker {
+    memory: Memory,
     accounting: [f64; TrafficClass::ALL.len()],
     kind: MeterKind,
 }
 
-impl AbcMeter {
-    /// A meter with reference rate R_r in bit/s, above 0. `start` is t0, when the measurement process began.
-    #[must_use]
-    pub fn new(params: &MeterParams, reference_rate: f64, start: Time) -> Self {
+/// The meter of one user, or of the part of its traffic that enters here.
+#[derive(Clone, Debug)]
+pub struct MeterState {
+    rate: RateState,
+    /// R_r in bit/s.
+    reference_rate: f64,
+}
+
+/// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
+impl Marker for AbcMarker {
+    type Params = MeterParams;
+    type State = MeterState;
+
+    fn new(params: &MeterParams) -> Self {
         Self {
-            rate: RateMeter::new(params.memory, start),
-            reference_rate,
+            memory: Memory::new(params.memory),
             accounting: [params.accounting_be, params.accounting_ef],
             kind: params.meter,
         }
     }
-}
 
-impl Marker for AbcMeter {
+    fn state(&self, spec: &MeterSpec) -> MeterState {
+        MeterState { rate: RateState::new(spec.start), reference_rate: spec.reference_rate.as_f64() }
+    }
+
     #[inline]
-    fn mark<P: Packet>(&mut self, packet: &mut P, now: Time, rng: &mut Rng) {
+    fn mark<P: Packet>(&self, meter: &mut MeterState, packet: &mut P, now: Time, rng: &mut Rng) {
         let bits = f64::from(packet.wire_bytes()) * 8.0 * self.accounting[packet.class().index()];
-        let rate = self.rate.update(bits, now);
+        let rate = meter.rate.update(self.memory, bits, now);
         let metered = match self.kind {
             MeterKind::Normal => rate,
             MeterKind::Fair => rng.open01() * rate, // III-E
         };
-        packet.set_label(libm::log2(metered / self.reference_rate)); // eq. (5)
+        packet.set_label(libm::log2(metered / meter.reference_rate)); // eq. (5)
     }
 }
 
@@ -88,19 +98,31 @@ pub fn split_reference_rate(rate: BitRate, shares: &[f64]) -> Vec<BitRate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marker::Bank;
     use crate::testing::TestPacket;
+
+    /// Meters that start at time 0, one for each reference rate in bit/s.
+    fn meters(params: &MeterParams, rates: &[u64]) -> Bank<AbcMarker> {
+        let spec = |&rate| MeterSpec { reference_rate: BitRate(rate), weight: 1.0, start: Time::ZERO };
+        Bank::new(params, &rates.iter().map(spec).collect::<Vec<_>>())
+    }
 
     /// Activity after `seconds` of a constant-rate train.
     fn activity(params: &MeterParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
-        let mut meter = AbcMeter::new(params, 10_000.0, Time::ZERO);
+        let mut meters = meters(params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut packet = TestPacket { class, ..Default::default() };
         let mut now = Time::ZERO;
         while now < Time::from_secs(seconds) {
             now += gap;
-            meter.mark(&mut packet, now, &mut rng);
+            meters.mark(0, &mut packet, now, &mut rng);
         }
         packet.label
+    }
+
+    #[test]
+    fn a_meter_takes_half_a_cache_line() {
+        assert_eq!(size_of::<MeterState>(), 32);
     }
 
     #[test]
@@ -113,9 +135,9 @@ mod tests {
     #[test]
     fn a_user_that_was_silent_starts_below_zero() {
         // First packet long after t0: R_m = L/M = 4 kbit/s, A = log2(0.4) = -1.32.
-        let mut meter = AbcMeter::new(&MeterParams::default(), 10_000.0, Time::ZERO);
+        let mut meters = meters(&MeterParams::default(), &[10_000]);
         let mut packet = TestPacket::default();
-        meter.mark(&mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
+        meters.mark(0, &mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
         assert!((packet.label - 0.4f64.log2()).abs() < 1e-9);
     }
 
@@ -131,14 +153,14 @@ mod tests {
     #[test]
     fn fair_meter_labels_a_uniform_part_of_the_rate() {
         let params = MeterParams { meter: MeterKind::Fair, ..Default::default() };
-        let mut meter = AbcMeter::new(&params, 10_000.0, Time::ZERO);
+        let mut meters = meters(&params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut now = Time::ZERO;
         let (mut below_half, mut sum, n) = (0u32, 0.0, 100_000u32);
         for _ in 0..n {
             now += Time::from_micros(1200);
             let mut packet = TestPacket::default();
-            meter.mark(&mut packet, now, &mut rng);
+            meters.mark(0, &mut packet, now, &mut rng);
             if now > Time::from_secs(60) {
                 let part = packet.label.exp2() * 10_000.0 / 10.002e6;
                 assert!(part > 0.0 && part <= 1.0001);
@@ -164,14 +186,14 @@ mod tests {
         let gap = Time::from_micros(1200);
         let params = MeterParams::default();
         let parts = split_reference_rate(BitRate(10_000), &[1.0, 1.0]);
-        let mut meters: Vec<_> = parts.iter().map(|part| AbcMeter::new(&params, part.as_f64(), Time::ZERO)).collect();
+        let mut meters = meters(&params, &parts.iter().map(|part| part.0).collect::<Vec<_>>());
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut now = Time::ZERO;
         let mut labels = [0.0; 2];
         for i in 0..100_000 {
             now += gap;
             let mut packet = TestPacket::default();
-            meters[i % 2].mark(&mut packet, now, &mut rng);
+            meters.mark(i % 2, &mut packet, now, &mut rng);
             labels[i % 2] = packet.label;
         }
         let whole = activity(&params, TrafficClass::BestEffort, gap, 120);

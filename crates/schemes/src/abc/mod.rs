@@ -5,7 +5,7 @@
 //!
 //! | part | where | equations |
 //! |---|---|---|
-//! | [`AbcMeter`] | edge, one per user | (1)-(5): `A = log2(R_m / R_r)` |
+//! | [`AbcMarker`] | edge, one per user | (1)-(5): `A = log2(R_m / R_r)` |
 //! | averager ([`crate::utema::WeightedMean`]) | port | (6)-(9): mean activity of accepted packets |
 //! | [`AbcAqm`] | port | (10): drop if `Q >= max(Q_min, Q_base - gamma*(A - A_avg))` |
 //!
@@ -31,7 +31,7 @@ use crate::packet::Packet;
 use crate::scheme::{About, Port, SchemeSpec};
 
 pub use aqm::{AbcAqm, AbcParams};
-pub use meter::{AbcMeter, MeterKind, MeterParams, split_reference_rate};
+pub use meter::{AbcMarker, MeterKind, MeterParams, MeterState, split_reference_rate};
 
 /// ABC in the list of schemes.
 #[derive(Clone, Copy, Debug)]
