@@ -40,6 +40,7 @@ class Scheme(TypedDict):
     summary: str
     source: str
     state: str
+    cost: str
     marker: str
     params: list[SchemeParameter]
 

@@ -9,6 +9,7 @@ What stands between the two lines is written anew from the declarations that the
 `--check` changes nothing and exits with 1 if a file is stale. The marks:
 
     schemes               the catalogue of schemes
+    scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
     params SCHEME         every parameter of a scheme
     shared                the parameters that all schemes have
     topology NAME         the parameters of a topology
@@ -96,6 +97,8 @@ def generate(mark: str) -> str:
             return _schemes()
         case ["params", name] if name in {scheme["name"] for scheme in schemes()}:
             return _params(name)
+        case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
+            return _scheme(name)
         case ["shared"]:
             return _parameters(param for param in schemes()[0]["params"] if param["shared"])
         case ["topology", name] if name in {topology["name"] for topology in topologies()}:
@@ -114,6 +117,21 @@ def _schemes() -> str:
         for scheme in schemes()
     ]
     return _table(["name", "title", "what it does", "state", "marker"], rows)
+
+
+def _scheme(name: str) -> str:
+    (scheme,) = schemes(name)
+    about = {
+        "name in a scenario": f"`{name}`",
+        "source": scheme["source"],
+        "queue": scheme["kind"],
+        "state": scheme["state"],
+        "cost per packet": scheme["cost"],
+        "marker": f"`{scheme['marker']}`",
+    }
+    own = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"] if not param["shared"]]
+    params = _table(["table", *_PARAMETER], own) if own else "\nIt has no parameters beyond the buffer.\n"
+    return _table([scheme["title"], ""], list(about.items())) + params
 
 
 def _params(name: str) -> str:

@@ -7,16 +7,22 @@
 //!
 //! - [`droptail`]: the baseline
 //! - [`abc`]: activity-based congestion management
+//! - [`label`]: other schemes with labels
+//! - [`aqm`]: active queue management without labels
+//! - [`fairqueue`]: schedulers with a queue per flow, user or bucket
 //!
 //! [`scheme`] builds them from a configuration and lists them.
 
 pub mod abc;
+pub mod aqm;
 pub mod buffer;
 pub mod config;
 pub mod discipline;
 pub mod droptail;
+pub mod fairqueue;
 pub mod fixed;
 pub mod flow;
+pub mod label;
 pub mod marker;
 pub mod packet;
 pub mod queue_length;

@@ -1,0 +1,1 @@
+//! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
