@@ -7,7 +7,7 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale clean
+.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -57,6 +57,9 @@ bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 0
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
+
+vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
+	cargo run --quiet --package fairlane-schemes --example vectors -- vectors
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

@@ -52,6 +52,10 @@ pub trait SchemeSpec {
     const MARKER: MarkerScheme = MarkerScheme::None;
     /// Whether it decides the order of service itself: then the buffer's scheduler has to be `fifo`.
     const ORDERS_PACKETS: bool = false;
+    /// Whether it may drop a packet that finds the queue empty: its definition does not look at the queue.
+    const DROPS_WHEN_EMPTY: bool = false;
+    /// Whether packets of one flow may leave in another order than they came.
+    const REORDERS_FLOWS: bool = false;
     /// Its parameters beyond the buffer.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// The discipline at a port.
@@ -101,6 +105,18 @@ macro_rules! schemes {
             #[must_use]
             pub fn orders_packets(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ORDERS_PACKETS, )+ }
+            }
+
+            /// Whether it may drop a packet that finds the queue empty.
+            #[must_use]
+            pub fn drops_when_empty(self) -> bool {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::DROPS_WHEN_EMPTY, )+ }
+            }
+
+            /// Whether packets of one flow may leave in another order than they came.
+            #[must_use]
+            pub fn reorders_flows(self) -> bool {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::REORDERS_FLOWS, )+ }
             }
 
             fn default_params(self) -> SchemeParams {

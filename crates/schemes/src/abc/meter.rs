@@ -32,6 +32,9 @@ params! {
     }
 }
 
+/// The label of a user whose packets had no length so far: the least that the wire format can say.
+const LEAST_ACTIVITY: f64 = -32.0;
+
 /// What the meters of a domain have in common.
 #[derive(Clone, Debug)]
 pub struct AbcMarker {
@@ -73,7 +76,7 @@ impl Marker for AbcMarker {
             MeterKind::Normal => rate,
             MeterKind::Fair => rng.open01() * rate, // III-E
         };
-        packet.set_label(libm::log2(metered / meter.reference_rate)); // eq. (5)
+        packet.set_label(libm::log2(metered / meter.reference_rate).max(LEAST_ACTIVITY)); // eq. (5)
     }
 }
 
@@ -139,6 +142,18 @@ mod tests {
         let mut packet = TestPacket::default();
         meters.mark(0, &mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
         assert!((packet.label - 0.4f64.log2()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_packet_without_length_has_the_least_activity() {
+        let mut packet = TestPacket { wire_bytes: 0, ..Default::default() };
+        meters(&MeterParams::default(), &[10_000]).mark(
+            0,
+            &mut packet,
+            Time::from_secs(1),
+            &mut Rng::stream(1, 0, "test", 0),
+        );
+        assert_eq!(packet.label, LEAST_ACTIVITY);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! 3. `A_avg` is 0 before the first accepted packet (IV-G5).
 //! 4. Thresholds may be packets, bytes or delays; the paper only suggests delays for links whose rate varies.
 //! 5. Meters start with the network, not with the user's first packet: see [`crate::utema`] for `t = t0`.
+//! 6. An activity is never below -32, so that a packet without length has one.
 //!
 //! The label is a real number here.
 

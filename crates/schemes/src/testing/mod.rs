@@ -1,4 +1,7 @@
-//! A packet and a drop sink for tests of schemes.
+//! For tests of schemes: a packet, a drop sink, and the harness that drives every scheme through the same operations.
+
+pub mod harness;
+pub mod vectors;
 
 use crate::discipline::{Backlog, DropReason, DropSink};
 use crate::packet::{Ecn, Packet, TrafficClass};
@@ -7,6 +10,8 @@ use crate::units::Time;
 /// A packet with every field open.
 #[derive(Clone, Copy, Debug)]
 pub struct TestPacket {
+    /// Number that tells it from all other packets of a test.
+    pub id: u64,
     /// Flow.
     pub flow: u32,
     /// User.
@@ -26,6 +31,7 @@ pub struct TestPacket {
 impl Default for TestPacket {
     fn default() -> Self {
         Self {
+            id: 0,
             flow: 0,
             user: 0,
             wire_bytes: 1500,
