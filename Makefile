@@ -7,7 +7,7 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale vectors clean
+.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -54,6 +54,9 @@ bench-parallel: ## Measure how well replications run in parallel
 
 bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
 	$(BIN)/python benches/scale.py
+
+bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
+	$(BIN)/python -u benches/schemes.py
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

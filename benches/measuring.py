@@ -15,9 +15,9 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 Json = dict[str, Any]
 
 
-def build(example: str) -> Path:
-    """Build an example of `crates/sim` in release mode; gives the path of its program."""
-    command = ["cargo", "build", "--release", "--quiet", "--package", "fairlane-sim", "--example", example]
+def build(example: str, package: str = "fairlane-sim") -> Path:
+    """Build an example of a crate in release mode; gives the path of its program."""
+    command = ["cargo", "build", "--release", "--quiet", "--package", package, "--example", example]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return ROOT / target / "release" / "examples" / example

@@ -1,0 +1,138 @@
+"""Measures what every scheme costs, and writes the table into docs/costs.md.
+
+    make bench-schemes                          # all schemes: time, instructions, state
+    python benches/schemes.py abc csfq          # only these, printed, nothing written
+
+For 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge (marker) and at the port (an
+arrival, and the departure or drop that it leads to), bytes of state at the port with all flows active, and at the edge
+per user. Times are the least of several processes; instructions are counted by callgrind, which does not see cache
+misses. `crates/schemes/examples/cost.rs` says what is sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measuring import ROOT, build, machine, run, rustc
+
+FLOWS = (10, 1_000, 100_000)
+TURNS = 3
+COUNTED_PACKETS = 100_000
+PAGE = ROOT / "docs" / "costs.md"
+BLOCK = re.compile(r"(?<=<!-- measured -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One scheme with so many active flows."""
+
+    edge_ns: float
+    port_ns: float
+    edge_instructions: float | None
+    port_instructions: float | None
+    idle_bytes: int
+    port_bytes: int
+    records: int
+    edge_bytes_per_user: float
+
+
+def instructions(program: Path, function: str, *arguments: str) -> float | None:
+    """Instructions per packet inside a function of the program; None without valgrind."""
+    if shutil.which("valgrind") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            *("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"),
+            f"--toggle-collect=cost::{function}*",
+            *(str(program), *arguments, str(COUNTED_PACKETS)),
+        ]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    total = re.search(r"Collected : (\d+)", done.stderr)
+    if total is None:
+        raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
+    packets: int = json.loads(done.stdout)["packets"]
+    return int(total[1]) / packets
+
+
+def measure(program: Path, scheme: str, flows: int) -> Cost:
+    """Run a scheme several times."""
+    turns: list[dict[str, Any]] = [run(program, scheme, str(flows)) for _ in range(TURNS)]
+    state = turns[0]
+    has_edge = state["edge_bytes"] > 0
+    return Cost(
+        edge_ns=min(turn["edge_ns"] for turn in turns) if has_edge else 0.0,
+        port_ns=min(turn["port_ns"] for turn in turns),
+        edge_instructions=instructions(program, "edge", scheme, str(flows)) if has_edge else 0.0,
+        port_instructions=instructions(program, "port", scheme, str(flows)),
+        idle_bytes=state["port_bytes_idle"],
+        port_bytes=state["port_bytes"],
+        records=state["port_records"],
+        edge_bytes_per_user=state["edge_bytes"] / flows,
+    )
+
+
+def table(costs: dict[str, list[Cost]]) -> str:
+    """The costs as a Markdown table."""
+    head = (
+        "| scheme | ns per packet, port | instructions, port | ns, edge | instructions, edge "
+        "| bytes at the port, idle | bytes at the port | bytes at the edge per user |\n" + "| --- " * 8 + "|\n"
+    )
+    return head + "".join(row(scheme, of_flows) for scheme, of_flows in costs.items())
+
+
+def row(scheme: str, of_flows: list[Cost]) -> str:
+    """One line: each cell with the figures of all numbers of flows."""
+
+    def cell(values: list[float | None]) -> str:
+        if not any(values):
+            return "-"
+        return " / ".join("?" if value is None else f"{value:.0f}" for value in values)
+
+    cells = [
+        cell([cost.port_ns for cost in of_flows]),
+        cell([cost.port_instructions for cost in of_flows]),
+        cell([cost.edge_ns for cost in of_flows]),
+        cell([cost.edge_instructions for cost in of_flows]),
+        str(of_flows[0].idle_bytes),
+        cell([float(cost.port_bytes) for cost in of_flows]),
+        cell([of_flows[0].edge_bytes_per_user]),
+    ]
+    return f"| `{scheme}` | {' | '.join(cells)} |\n"
+
+
+def main() -> int:
+    """Measure and print or write."""
+    parser = argparse.ArgumentParser(description="Measure what every scheme costs.")
+    parser.add_argument("schemes", nargs="*", help="only these, printed instead of written")
+    wanted: list[str] = parser.parse_args().schemes
+
+    from fairlane.catalogue import schemes
+
+    names = wanted or [scheme["name"] for scheme in schemes()]
+    program = build("cost", "fairlane-schemes")
+    costs = {}
+    for name in names:
+        costs[name] = [measure(program, name, flows) for flows in FLOWS]
+        at_1000 = costs[name][1]
+        print(f"{name}: {at_1000.port_ns:.0f} ns at the port with 1000 flows", file=sys.stderr)
+    if wanted:
+        print(table(costs))
+        return 0
+    flows = ", ".join(f"{number:,}".replace(",", " ") for number in FLOWS)
+    head = f"\nMeasured on {machine()}, {rustc()[0]}. Cells with three figures are for {flows} flows.\n\n"
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(BLOCK.sub(lambda _: f"{head}{table(costs)}\n", page), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
