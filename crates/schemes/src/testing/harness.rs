@@ -133,6 +133,23 @@ impl Harness {
         Self::new(&QueueConfig::of(scheme, BufferParams { limit, ..Default::default() }), users, seed)
     }
 
+    /// Takes a scheme, a limit and a sequence of operations from `bytes` and does them: for fuzzing.
+    ///
+    /// # Panics
+    /// As [`Harness::step`].
+    pub fn run(bytes: &[u8]) {
+        let Some((&[scheme, limit, seed], operations)) = bytes.split_first_chunk::<3>() else { return };
+        let limit = match u32::from(limit) {
+            packets @ 0..128 => QueueLimit::Packets(packets + 1),
+            thousands => QueueLimit::Bytes(u64::from(thousands - 127) * 1000),
+        };
+        let scheme = Scheme::ALL[usize::from(scheme) % Scheme::ALL.len()];
+        let mut harness = Self::of(scheme, limit, 20, u64::from(seed));
+        Operations::new(operations, 50).for_each(|operation| harness.step(operation));
+        harness.check_readings();
+        harness.drain();
+    }
+
     /// The discipline.
     #[must_use]
     pub fn discipline(&self) -> &AnyDiscipline<TestPacket> {

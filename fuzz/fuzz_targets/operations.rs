@@ -1,0 +1,7 @@
+//! A scheme, a limit and a sequence of operations from the bytes: every scheme keeps its promises whatever happens.
+#![no_main]
+
+use fairlane_schemes::testing::harness::Harness;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| Harness::run(bytes));
