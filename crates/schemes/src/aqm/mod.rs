@@ -1,1 +1,6 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
+//!
+//! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
+
+pub mod red;
+pub mod red_core;

@@ -1,0 +1,587 @@
+//! The core of RED: average queue, and the probability of an early drop. RED and the schemes that build on it share it.
+//!
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993 (red1993);
+//! gentle line and automatic settings as in ns-2 and ns-3.
+//!
+//! | number | equation | code |
+//! |---|---|---|
+//! | (1) | `m = floor(C/(8*mean_packet) * idle time)`, 0 if the link was busy | [`RedCore::arrival`] |
+//! | (2) | `avg = (1-w)^(m+1) * avg + w*q` | [`RedCore::arrival`] |
+//! | (3) | `p_b = max_p*(avg-min_th)/(max_th-min_th)` from min_th to max_th | [`RedCore::base_probability`] |
+//! | (4) | gentle: `p_b = max_p + (1-max_p)*(avg-max_th)/max_th` from max_th to 2*max_th, then 1 | the same |
+//! | (5) | wait: `p_a = 0` if `c*p_b < 1`, `p_b/(2-c*p_b)` if `c*p_b < 2`, else 1 | [`RedCore::spread`] |
+//! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
+//!
+//! q is what an arrival finds waiting, c what arrived since the last drop or mark, this packet included.
+//! (5) and (6) make the gap between drops uniform, over `1/p_b..2/p_b` or `1..1/p_b` packets.
+//!
+//! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
+//! arrival after an idle time; 112 bytes, the settings apart.
+//!
+//! Choices: 1. Idle time starts when the link asks for a packet and gets none, as in ns-2 and ns-3, not when the queue
+//! empties. 2. When lengths count, c is whole mean packets, rounded down, as in ns-2 and ns-3. 3. Automatic weight and
+//! thresholds follow the rate of the link when it changes; in ns-2 and ns-3 they stay.
+
+use crate::choices;
+use crate::discipline::Backlog;
+use crate::rng::Rng;
+use crate::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
+
+choices! {
+    /// Where the weight of the average comes from.
+    pub enum WeightRule {
+        /// It is given.
+        Given = "given",
+        /// `1-exp(-1/C_pkt)`, C_pkt packets per second: the average forgets in one second (ns weight 0).
+        Second = "second",
+        /// `1-exp(-10/C_pkt)`: in a tenth of a second (ns weight -2).
+        TenthSecond = "tenth_second",
+        /// `1-exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))`: in ten round trips (ns weight -1).
+        TenRtt = "ten_rtt",
+    }
+}
+
+choices! {
+    /// How the length of a packet counts in its drop probability.
+    pub enum SizeScaling {
+        /// Not at all: packet mode.
+        None = "none",
+        /// `p_a` times length over mean: byte mode of ns-2 and ns-3.
+        After = "after",
+        /// `p_b` times length over mean: byte mode of red1993.
+        Before = "before",
+    }
+}
+
+/// What a RED core is built from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedSettings {
+    /// Below, nothing is dropped. 0 with `max_th` 0: automatic. Packets or bytes, and so is the average.
+    pub min_th: Threshold,
+    /// Where the first line ends, in the unit of `min_th`.
+    pub max_th: Threshold,
+    /// p_b at `max_th`.
+    pub max_p: f64,
+    /// w_q, for [`WeightRule::Given`].
+    pub weight: f64,
+    /// Where w_q comes from.
+    pub weight_rule: WeightRule,
+    /// Second line from `max_th` to twice `max_th` instead of a step.
+    pub gentle: bool,
+    /// At least `1/p_b` packets between drops.
+    pub wait: bool,
+    /// How a packet's length counts.
+    pub size_scaling: SizeScaling,
+    /// Mean length of a packet, for idle times, byte mode and automatic settings.
+    pub mean_packet: Bytes,
+    /// For automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
+    pub target_delay: Time,
+    /// For [`WeightRule::TenRtt`].
+    pub link_delay: Time,
+    /// Whether a forced drop restarts the count, as in ns-2; not so in ns-3.
+    pub forced_restarts: bool,
+}
+
+impl Default for RedSettings {
+    /// The defaults of ns-3.26.
+    fn default() -> Self {
+        Self {
+            min_th: Threshold::Packets(5.0),
+            max_th: Threshold::Packets(15.0),
+            max_p: 0.02,
+            weight: 0.002,
+            weight_rule: WeightRule::Given,
+            gentle: true,
+            wait: true,
+            size_scaling: SizeScaling::None,
+            mean_packet: Bytes(500),
+            target_delay: Time::from_millis(5),
+            link_delay: Time::from_millis(20),
+            forced_restarts: true,
+        }
+    }
+}
+
+/// What RED says of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedDecision {
+    /// Take it.
+    Pass,
+    /// Drop or mark it: chance said so.
+    Early,
+    /// Drop it: the average is beyond the last line.
+    Forced,
+}
+
+/// Average queue and drop decision of one port.
+#[derive(Clone, Debug)]
+pub struct RedCore {
+    average: f64,
+    weight: f64,
+    min_th: f64,
+    max_th: f64,
+    max_p: f64,
+    packets_per_s: f64,
+    probability: f64,
+    /// Packets (or, in byte mode, bytes) since the last drop.
+    count: u64,
+    /// When the link fell idle, [`Time::NEVER`] while it is busy.
+    idle_since: Time,
+    settings: Box<RedSettings>,
+    in_bytes: bool,
+    /// Whether the last arrival, too, met an average of min_th or more: `old` in ns-2.
+    was_above: bool,
+}
+
+impl RedCore {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(settings: RedSettings, rate: BitRate) -> Self {
+        let mut core = Self {
+            average: 0.0,
+            weight: 0.0,
+            min_th: 0.0,
+            max_th: 0.0,
+            max_p: settings.max_p,
+            packets_per_s: 0.0,
+            probability: 0.0,
+            count: 0,
+            idle_since: Time::ZERO,
+            in_bytes: settings.min_th.measure() == QueueMeasure::Bytes,
+            was_above: false,
+            settings: Box::new(settings),
+        };
+        core.set_link_rate(rate);
+        core
+    }
+
+    /// The rate of the link is `rate` from now on: idle times and automatic settings follow it.
+    pub fn set_link_rate(&mut self, rate: BitRate) {
+        let settings = &*self.settings;
+        let mean_packet = settings.mean_packet.0 as f64;
+        self.packets_per_s = rate.as_f64() / (8.0 * mean_packet);
+        self.weight = automatic_weight(settings, self.packets_per_s);
+        (self.min_th, self.max_th) = (settings.min_th.magnitude(), settings.max_th.magnitude());
+        if self.max_th == 0.0 {
+            let packets = f64::max(5.0, settings.target_delay.as_secs_f64() * self.packets_per_s / 2.0);
+            self.min_th = if self.in_bytes { packets * mean_packet } else { packets };
+            self.max_th = 3.0 * self.min_th;
+        }
+    }
+
+    /// The waiting queue in the unit of the thresholds.
+    #[must_use]
+    #[inline]
+    pub fn length(&self, backlog: Backlog) -> f64 {
+        if self.in_bytes { backlog.bytes as f64 } else { f64::from(backlog.packets) }
+    }
+
+    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Every arrival, once, before [`RedCore::decide`].
+    #[inline]
+    pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
+        let mut kept = 1.0 - self.weight;
+        if self.idle_since != Time::NEVER {
+            let missed = (self.packets_per_s * now.saturating_sub(self.idle_since).as_secs_f64()).floor(); // eq. (1)
+            kept = libm::pow(kept, missed + 1.0);
+            self.idle_since = Time::NEVER;
+        }
+        self.average = kept * self.average + self.weight * self.length(backlog); // eq. (2)
+        self.count = self.count.saturating_add(self.amount(wire_bytes));
+    }
+
+    /// Decides on the arrival that was counted last; a drop or mark restarts the count.
+    pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> RedDecision {
+        self.probability = 0.0;
+        if self.average < self.min_th || self.length(backlog) <= 1.0 {
+            self.was_above = false;
+            return RedDecision::Pass;
+        }
+        if self.is_forced() {
+            self.probability = 1.0;
+            if self.settings.forced_restarts {
+                self.restart();
+            }
+            return RedDecision::Forced;
+        }
+        if !self.was_above {
+            self.was_above = true;
+            self.count = self.amount(wire_bytes);
+            return RedDecision::Pass;
+        }
+        self.probability = self.spread(self.base_probability(), wire_bytes);
+        if rng.open01() > self.probability {
+            return RedDecision::Pass;
+        }
+        self.restart();
+        RedDecision::Early
+    }
+
+    /// The packet that was counted last did not find room.
+    pub fn overflowed(&mut self) {
+        if self.settings.forced_restarts {
+            self.restart();
+        }
+    }
+
+    /// The next arrival is the first since the last drop.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.count = 0;
+    }
+
+    /// The link asked for a packet and none waited.
+    #[inline]
+    pub fn idle(&mut self, now: Time) {
+        self.idle_since = self.idle_since.min(now);
+    }
+
+    /// Whether the average is so large that every arrival is to be dropped.
+    #[must_use]
+    #[inline]
+    pub fn is_forced(&self) -> bool {
+        self.average >= if self.settings.gentle { 2.0 * self.max_th } else { self.max_th }
+    }
+
+    /// p_b: eq. (3) and (4), 0 below min_th, 1 beyond the last line.
+    #[must_use]
+    pub fn base_probability(&self) -> f64 {
+        if self.average < self.min_th {
+            0.0
+        } else if self.is_forced() {
+            1.0
+        } else if self.average < self.max_th {
+            self.max_p * (self.average - self.min_th) / (self.max_th - self.min_th) // eq. (3)
+        } else {
+            self.max_p + (1.0 - self.max_p) * (self.average - self.max_th) / self.max_th // eq. (4)
+        }
+    }
+
+    /// p_a: `p_b` raised with the count since the last drop, eq. (5) and (6), and by the packet's length.
+    #[must_use]
+    pub fn spread(&self, p_b: f64, wire_bytes: u32) -> f64 {
+        let relative_length = f64::from(wire_bytes) / self.settings.mean_packet.0 as f64;
+        let scaling = self.settings.size_scaling;
+        let p_b = if scaling == SizeScaling::Before { f64::min(p_b * relative_length, 1.0) } else { p_b };
+        let whole = if scaling == SizeScaling::None { self.count } else { self.count / self.settings.mean_packet.0 };
+        let p_a = spread_over_gap(p_b, whole as f64 * p_b, self.settings.wait);
+        // As in ns-2, a certain drop stays certain however short the packet.
+        if scaling == SizeScaling::After && p_a < 1.0 { f64::min(p_a * relative_length, 1.0) } else { p_a }
+    }
+
+    /// What a packet adds to the count.
+    #[inline]
+    fn amount(&self, wire_bytes: u32) -> u64 {
+        if self.settings.size_scaling == SizeScaling::None { 1 } else { u64::from(wire_bytes) }
+    }
+
+    /// avg, in the unit of the thresholds.
+    #[must_use]
+    #[inline]
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// min_th as a number: packets or bytes.
+    #[must_use]
+    #[inline]
+    pub fn min_th(&self) -> f64 {
+        self.min_th
+    }
+
+    /// max_th as a number: packets or bytes.
+    #[must_use]
+    #[inline]
+    pub fn max_th(&self) -> f64 {
+        self.max_th
+    }
+
+    /// max_p.
+    #[must_use]
+    #[inline]
+    pub fn max_p(&self) -> f64 {
+        self.max_p
+    }
+
+    /// Changes max_p; both lines follow.
+    #[inline]
+    pub fn set_max_p(&mut self, max_p: f64) {
+        self.max_p = max_p;
+    }
+
+    /// Packets of mean length that the link serves in a second: C_pkt, `ptc` in ns-2.
+    #[must_use]
+    pub fn packets_per_s(&self) -> f64 {
+        self.packets_per_s
+    }
+
+    /// p_a of the last decision.
+    #[must_use]
+    #[inline]
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Bytes of the core, the settings on the heap included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(self) + size_of::<RedSettings>()
+    }
+}
+
+/// Eq. (5) and (6), `progress` being `c*p_b`.
+#[inline]
+fn spread_over_gap(p_b: f64, progress: f64, wait: bool) -> f64 {
+    let certain = if wait { 2.0 } else { 1.0 };
+    if wait && progress < 1.0 {
+        0.0
+    } else if progress < certain {
+        f64::min(p_b / (certain - progress), 1.0)
+    } else {
+        1.0
+    }
+}
+
+fn automatic_weight(settings: &RedSettings, packets_per_s: f64) -> f64 {
+    let time_constant_s = match settings.weight_rule {
+        WeightRule::Given => return settings.weight,
+        WeightRule::Second => 1.0,
+        WeightRule::TenthSecond => 0.1,
+        WeightRule::TenRtt => 10.0 * f64::max(0.1, 3.0 * (settings.link_delay.as_secs_f64() + 1.0 / packets_per_s)),
+    };
+    -libm::expm1(-1.0 / (time_constant_s * packets_per_s))
+}
+
+/// Checks thresholds of RED: packets or bytes, one unit, both 0 or `0 < min_th < max_th`.
+///
+/// # Errors
+/// Names the key, its value and what is allowed.
+pub fn check_thresholds(
+    min_th: Threshold,
+    max_th: Threshold,
+    table: &crate::config::Table<'_>,
+) -> Result<(), crate::config::ConfigError> {
+    let error = |name, problem| Err(crate::config::ConfigError::new(table.key(name), problem));
+    for (name, threshold) in [("min_th", min_th), ("max_th", max_th)] {
+        if threshold.measure() == QueueMeasure::Delay {
+            return error(name, format!("\"{threshold}\" is a delay, it must be in packets or bytes"));
+        }
+        if !(0.0..=1e12).contains(&threshold.magnitude()) {
+            return error(name, format!("\"{threshold}\" is out of range, it must be from 0 to 1e12"));
+        }
+    }
+    if min_th.measure() != max_th.measure() {
+        let problem =
+            format!("\"{max_th}\" is in {}, it must be in {} as min_th is", max_th.measure(), min_th.measure());
+        return error("max_th", problem);
+    }
+    let automatic = min_th.magnitude() == 0.0 && max_th.magnitude() == 0.0;
+    if !automatic && (min_th.magnitude() == 0.0 || max_th.magnitude() <= min_th.magnitude()) {
+        let problem = format!(
+            "\"{max_th}\" does not fit min_th \"{min_th}\", it must be 0 < min_th < max_th, or both 0 for automatic"
+        );
+        return error("max_th", problem);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: BitRate = BitRate(10_000_000);
+
+    fn backlog(packets: u32) -> Backlog {
+        Backlog { packets, bytes: u64::from(packets) * 1500 }
+    }
+
+    fn core(settings: RedSettings) -> RedCore {
+        RedCore::new(settings, RATE)
+    }
+
+    /// A busy port whose average is `average`.
+    fn with_average(settings: RedSettings, average: f64) -> RedCore {
+        let mut core = core(settings);
+        core.average = average;
+        core.idle_since = Time::NEVER;
+        core
+    }
+
+    fn close(measured: f64, expected: f64) {
+        assert!((measured - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{measured} is not {expected}");
+    }
+
+    #[test]
+    fn equations_1_and_2_average_and_idle_time() {
+        let mut core = with_average(RedSettings::default(), 10.0);
+        core.arrival(backlog(20), 1500, Time::from_secs(1));
+        close(core.average(), 0.998 * 10.0 + 0.002 * 20.0);
+        // 10 Mbit/s are 2500 packets of 500 B a second: 4.1 ms of idle time are m = 10 packets. Asking again does not
+        // restart the idle time.
+        let before = core.average();
+        core.idle(Time::from_secs(2));
+        core.idle(Time::from_micros(2_004_000));
+        core.arrival(backlog(0), 1500, Time::from_micros(2_004_100));
+        close(core.average(), before * 0.998f64.powi(11));
+        // Busy again: one step only.
+        let before = core.average();
+        core.arrival(backlog(0), 1500, Time::from_secs(9));
+        close(core.average(), before * 0.998);
+    }
+
+    #[test]
+    fn equations_3_and_4_lines_of_classic_and_gentle_red() {
+        let p_b =
+            |average, gentle| with_average(RedSettings { gentle, ..Default::default() }, average).base_probability();
+        for (average, gentle, expected) in [
+            (4.999, true, 0.0),
+            (5.0, true, 0.0),
+            (10.0, true, 0.01), // half of max_p
+            (15.0, true, 0.02), // the lines meet
+            (22.5, true, 0.51), // half way from 0.02 to 1
+            (30.0, true, 1.0),
+            (10.0, false, 0.01),
+            (14.999_999, false, 0.02 * 9.999_999 / 10.0),
+            (15.0, false, 1.0),
+        ] {
+            close(p_b(average, gentle), expected);
+        }
+    }
+
+    /// Numbers of arrivals from one drop to the next, at a constant p_b of 1/20.
+    fn gaps(wait: bool, drops: usize) -> Vec<u32> {
+        // (avg - 5)/10 * 0.1 = 1/20 at avg = 10, and a weight of 0 keeps it there.
+        let settings = RedSettings { wait, max_p: 0.1, weight: 0.0, ..Default::default() };
+        let mut core = with_average(settings, 10.0);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        while gaps.len() <= drops {
+            core.arrival(backlog(10), 1500, Time::ZERO);
+            gap += 1;
+            if core.decide(backlog(10), 1500, &mut rng) == RedDecision::Early {
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        gaps.split_off(1) // the first gap includes the packet that crossed min_th
+    }
+
+    #[test]
+    fn equations_5_and_6_make_the_gap_between_drops_uniform() {
+        // The hazard at n is 1/(20-n) without wait, so that each gap 1..=19 has probability 1/19; with wait it is
+        // 1/(40-n) from 20 on: each gap 20..=39 has 1/20. 38 000 gaps: 2000 expected, standard deviation 44.
+        for (wait, low, high) in [(false, 1, 19), (true, 20, 39)] {
+            let drops = 2000 * (high - low + 1);
+            let mut counts = vec![0u32; high + 1];
+            gaps(wait, drops).into_iter().for_each(|gap| counts[gap as usize] += 1);
+            for (gap, count) in counts.into_iter().enumerate() {
+                let expected = if gap < low { 0 } else { 2000 };
+                assert!(count.abs_diff(expected) < 220, "{wait}: {count} gaps of {gap}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_dropped_below_min_th_or_behind_one_packet_and_everything_beyond_the_last_line() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut decide = |average, gentle, packets| {
+            let mut core = with_average(RedSettings { gentle, ..Default::default() }, average);
+            core.was_above = true;
+            core.count = 1 << 40;
+            (core.decide(backlog(packets), 1500, &mut rng), core.probability(), core.count == 0)
+        };
+        assert_eq!(decide(4.9, true, 10), (RedDecision::Pass, 0.0, false));
+        assert_eq!(decide(29.0, true, 1), (RedDecision::Pass, 0.0, false));
+        assert_eq!(decide(29.0, true, 2), (RedDecision::Early, 1.0, true));
+        assert_eq!(decide(30.0, true, 2), (RedDecision::Forced, 1.0, true));
+        assert_eq!(decide(15.0, false, 2), (RedDecision::Forced, 1.0, true));
+        assert_eq!(decide(14.9, false, 2), (RedDecision::Early, 1.0, true));
+    }
+
+    #[test]
+    fn crossing_min_th_passes_one_packet_and_starts_the_count() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut core = with_average(RedSettings { max_p: 1.0, wait: false, ..Default::default() }, 14.9);
+        core.count = 1000;
+        assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Pass);
+        assert_eq!(core.count, 1);
+        core.arrival(backlog(15), 1500, Time::ZERO);
+        // c = 2 and p_b = 0.99: c*p_b > 1.
+        assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Early);
+        // An almost empty queue starts it anew.
+        core.decide(backlog(1), 1500, &mut rng);
+        assert!(!core.was_above);
+    }
+
+    #[test]
+    fn forced_drops_and_overflows_restart_the_count_unless_told_otherwise() {
+        for forced_restarts in [true, false] {
+            let mut core = with_average(RedSettings { forced_restarts, ..Default::default() }, 31.0);
+            core.count = 7;
+            assert_eq!(core.decide(backlog(9), 1500, &mut Rng::stream(1, 0, "test", 0)), RedDecision::Forced);
+            assert_eq!(core.count == 0, forced_restarts);
+            core.count = 7;
+            core.overflowed();
+            assert_eq!(core.count == 0, forced_restarts);
+        }
+    }
+
+    #[test]
+    fn byte_mode_counts_and_scales_by_length() {
+        let settings = |size_scaling| RedSettings {
+            min_th: Threshold::Bytes(5_000.0),
+            max_th: Threshold::Bytes(15_000.0),
+            max_p: 0.1,
+            wait: false,
+            size_scaling,
+            ..Default::default()
+        };
+        let probability = |size_scaling, wire_bytes| {
+            let mut core = with_average(settings(size_scaling), 10_000.0);
+            core.count = 2_999; // 5 whole mean packets
+            core.spread(core.base_probability(), wire_bytes)
+        };
+        // p_b = 0.05, c = 5: p_b/(1-0.25) = 1/15, times 3 for 1500 B and 0.08 for 40 B.
+        close(probability(SizeScaling::After, 1500), 3.0 / 15.0);
+        close(probability(SizeScaling::After, 40), 0.08 / 15.0);
+        // p_b = 0.15, c = 5: 0.15/0.25.
+        close(probability(SizeScaling::Before, 1500), 0.6);
+        close(probability(SizeScaling::After, u32::MAX), 1.0);
+        close(probability(SizeScaling::Before, u32::MAX), 1.0);
+        let mut core = core(settings(SizeScaling::After));
+        core.arrival(backlog(4), 1500, Time::ZERO);
+        core.arrival(backlog(4), 40, Time::ZERO);
+        close(core.average(), 0.002 * 6000.0 * 0.998 + 0.002 * 6000.0);
+        assert_eq!(core.count, 1540);
+    }
+
+    #[test]
+    fn automatic_settings_are_those_of_ns2() {
+        // 10 Mbit/s, 500 B: 2500 packets/s. Target 5 ms: 12.5 packets, half of it 6.25 > 5.
+        let automatic = RedSettings {
+            min_th: Threshold::Packets(0.0),
+            max_th: Threshold::Packets(0.0),
+            weight_rule: WeightRule::TenRtt,
+            ..Default::default()
+        };
+        let mut core = core(automatic);
+        assert_eq!((core.min_th(), core.max_th()), (6.25, 18.75));
+        // 3*(20 ms + 0.4 ms) = 61.2 ms < 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
+        close(core.weight, 1.0 - (-1.0f64 / 2500.0).exp());
+        // At 1 Mbit/s the floor of 5 packets holds.
+        core.set_link_rate(BitRate(1_000_000));
+        assert_eq!((core.min_th(), core.max_th()), (5.0, 15.0));
+        let bytes = RedSettings { min_th: Threshold::Bytes(0.0), max_th: Threshold::Bytes(0.0), ..automatic };
+        assert_eq!(RedCore::new(bytes, RATE).min_th(), 3_125.0);
+        let weight = |weight_rule| RedCore::new(RedSettings { weight_rule, ..automatic }, RATE).weight;
+        close(weight(WeightRule::Second), 1.0 - (-1.0f64 / 2500.0).exp());
+        close(weight(WeightRule::TenthSecond), 1.0 - (-10.0f64 / 2500.0).exp());
+        // 3*(100 ms + 0.4 ms) = 0.3012 s.
+        let far = RedSettings { link_delay: Time::from_millis(100), ..automatic };
+        close(RedCore::new(far, RATE).weight, 1.0 - (-1.0f64 / (10.0 * 0.3012 * 2500.0)).exp());
+    }
+
+    #[test]
+    fn the_core_is_small() {
+        assert!(size_of::<RedCore>() <= 112);
+        assert_eq!(core(RedSettings::default()).bytes(), size_of::<RedCore>() + size_of::<RedSettings>());
+    }
+}
