@@ -10,7 +10,8 @@
 //
 // Choices that move results, each as in Fairlane's default scenario:
 // 1. No hidden queue: the policy is the bottleneck device's own queue, its devices have no flow control towards the
-//    traffic-control layer, and no queue disc sits above. The packet in transmission is not in the queue.
+//    traffic-control layer, and no queue disc sits above: one of ns-3's own takes the place of the device's queue
+//    (disc.h). The packet in transmission is not in the queue.
 // 2. Lengths include the PPP header of 2 bytes: in the meters, in the throughput, on the links.
 // 3. TCP never gives up (DataRetries), and no socket buffer limits it unless asked to.
 // 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs what has arrived, and keeps the
@@ -20,6 +21,7 @@
 // 5. Meters see a packet when the edge has received it whole, that is when it is offered to the bottleneck.
 
 #include "abc.h"
+#include "disc.h"
 #include "poisson.h"
 #include "probe.h"
 
@@ -28,6 +30,7 @@
 #include "ns3/config.h"
 #include "ns3/drop-tail-queue.h"
 #include "ns3/internet-module.h"
+#include "ns3/object-factory.h"
 #include "ns3/packet-sink.h"
 #include "ns3/point-to-point-channel.h"
 #include "ns3/queue-disc.h"
@@ -67,6 +70,7 @@ struct Group
 struct Options
 {
     std::string policy{"droptail"};
+    std::string disc;
     std::string limit{"24p"};
     AbcParams abc;
     double meterMemory{3};
@@ -99,7 +103,8 @@ void ReadOptions(Options& options, int argc, char** argv)
 {
     CommandLine line;
     line.Usage("One replication of the one-sided dumbbell of abc2018; prints a JSON object.");
-    line.AddValue("policy", "droptail or abc, at the bottleneck", options.policy);
+    line.AddValue("policy", "droptail, abc or disc, at the bottleneck", options.policy);
+    line.AddValue("disc", "queue disc of ns-3 for the policy disc, such as ns3::RedQueueDisc[MinTh=5|MaxTh=15]", options.disc);
     line.AddValue("limit", "limit of the bottleneck's queue, such as 24p", options.limit);
     line.AddValue("qMin", "Q_min in packets", options.abc.qMin);
     line.AddValue("qBase", "Q_base in packets", options.abc.qBase);
@@ -133,8 +138,8 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("synTimeout", "timeout of the first SYN", options.synTimeout);
     line.AddValue("socketBuffer", "send and receive buffer in bytes", options.socketBuffer);
     line.Parse(argc, argv);
-    NS_ABORT_MSG_UNLESS(options.policy == "droptail" || options.policy == "abc",
-                        "--policy=" << options.policy << " must be droptail or abc");
+    const bool known = options.policy == "droptail" || options.policy == "abc" || options.policy == "disc";
+    NS_ABORT_MSG_UNLESS(known, "--policy=" << options.policy << " must be droptail, abc or disc");
 }
 
 std::vector<Group> ReadGroups(const std::string& text)
@@ -200,6 +205,17 @@ Ptr<Queue<Packet>> DropTail(const std::string& limit)
     auto queue = CreateObject<DropTailQueue<Packet>>();
     queue->SetMaxSize(QueueSize(limit));
     return queue;
+}
+
+/// The queue disc that the options describe, with their limit.
+Ptr<QueueDisc> MakeDisc(const Options& options)
+{
+    ObjectFactory factory;
+    std::istringstream(options.disc) >> factory;
+    auto disc = factory.Create<QueueDisc>();
+    NS_ABORT_MSG_UNLESS(disc, "--disc=" << options.disc << " is no queue disc");
+    disc->SetMaxSize(QueueSize(options.limit));
+    return disc;
 }
 
 /// One end of a link. Without a NetDeviceQueueInterface nothing above it waits for it, and no queue disc comes.
@@ -325,6 +341,10 @@ void Dumbbell::AddBottleneck()
     {
         queue = CreateObject<AbcQueue>(m_options.abc);
         queue->SetMaxSize(QueueSize(m_options.limit));
+    }
+    else if (m_options.policy == "disc")
+    {
+        queue = CreateObject<DiscQueue>(MakeDisc(m_options));
     }
     else
     {

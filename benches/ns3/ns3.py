@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
+from discs import DISCS
 from scenarios import Table
+from units import BYTES, PACKETS, RATE, TIME, UntranslatableError, quantity
 
 from fairlane._fairlane import canonical
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = 3
-
-_TIME = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_RATE = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-_BYTES = {"B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-_PACKETS = {"packets": 1.0, "packet": 1.0}
 
 # Keys of Fairlane's tcp table that ns-3 is told; any other must be at its default, which is what ns-3 does.
 _TCP_KEYS = {
@@ -31,10 +27,6 @@ _RECOVERY = {"newreno": "Classic", "prr": "Prr"}
 
 class NotInstalledError(Exception):
     """ns-3 or the compiler is not here; the message says what to install."""
-
-
-class UntranslatableError(Exception):
-    """A scenario that `dumbbell` cannot run; the message names the key."""
 
 
 def build() -> Path:
@@ -70,30 +62,32 @@ def arguments(scenario: Table) -> list[str]:
     topology, queue, run = scenario["topology"], scenario["queue"], scenario["run"]
     if topology["kind"] != "one_sided_dumbbell" or topology["bottleneck_schedule"]:
         raise UntranslatableError("topology: only the one-sided dumbbell with a constant rate")
-    if queue["scheme"] not in {"droptail", "abc"}:
+    if queue["scheme"] not in {"droptail", "abc", *DISCS}:
         raise UntranslatableError(f"queue.scheme: {queue['scheme']} is not in dumbbell.cc")
     if queue["scheduler"] != "fifo":
         raise UntranslatableError(f"queue.scheduler: {queue['scheduler']} is not in dumbbell.cc")
     values: Table = {
-        "policy": queue["scheme"],
-        "limit": f"{_quantity(queue['limit'], _PACKETS):.0f}p",
-        "accessRate": f"{_quantity(topology['access_rate'], _RATE):.0f}bps",
-        "accessDelay": f"{_quantity(topology['access_delay'], _TIME) * 1e9:.0f}ns",
-        "accessLimit": f"{_quantity(topology['access_limit'], _PACKETS):.0f}p",
-        "rate": f"{_quantity(topology['bottleneck_rate'], _RATE):.0f}bps",
-        "delay": f"{_quantity(topology['bottleneck_delay'], _TIME) * 1e9:.0f}ns",
-        "warmup": _quantity(run["warmup"], _TIME),
-        "measure": _quantity(run["measure"], _TIME),
+        "policy": "disc" if queue["scheme"] in DISCS else queue["scheme"],
+        "limit": f"{quantity(queue['limit'], PACKETS):.0f}p",
+        "accessRate": f"{quantity(topology['access_rate'], RATE):.0f}bps",
+        "accessDelay": f"{quantity(topology['access_delay'], TIME) * 1e9:.0f}ns",
+        "accessLimit": f"{quantity(topology['access_limit'], PACKETS):.0f}p",
+        "rate": f"{quantity(topology['bottleneck_rate'], RATE):.0f}bps",
+        "delay": f"{quantity(topology['bottleneck_delay'], TIME) * 1e9:.0f}ns",
+        "warmup": quantity(run["warmup"], TIME),
+        "measure": quantity(run["measure"], TIME),
         "seed": run["seed"],
     }
     if queue["scheme"] == "abc":
         values |= {
-            "qMin": _quantity(queue["q_min"], _PACKETS),
-            "qBase": _quantity(queue["q_base"], _PACKETS),
-            "gamma": _quantity(queue["gamma"], _PACKETS),
-            "averagerMemory": _quantity(queue["averager_memory"], _TIME),
-            "meterMemory": _quantity(scenario["marker"]["memory"], _TIME),
+            "qMin": quantity(queue["q_min"], PACKETS),
+            "qBase": quantity(queue["q_base"], PACKETS),
+            "gamma": quantity(queue["gamma"], PACKETS),
+            "averagerMemory": quantity(queue["averager_memory"], TIME),
+            "meterMemory": quantity(scenario["marker"]["memory"], TIME),
         }
+    if queue["scheme"] in DISCS:
+        values["disc"] = DISCS[queue["scheme"]].factory(queue, values["rate"])
     values["groups"] = ";".join(_group(group) for group in scenario["groups"])
     return [f"--{key}={value}" for key, value in (values | _tcp(scenario)).items()]
 
@@ -116,10 +110,10 @@ def _tcp(scenario: Table) -> Table:
         "mss": tcp["segment_payload"],
         "initialWindow": tcp["initial_window"],
         "delayedAck": tcp["delayed_ack"],
-        "delayedAckTimeout": f"{_quantity(tcp['delayed_ack_timeout'], _TIME) * 1e9:.0f}ns",
-        "minRto": f"{_quantity(tcp['min_rto'], _TIME) * 1e9:.0f}ns",
-        "synTimeout": f"{_quantity(tcp['syn_timeout'], _TIME) * 1e9:.0f}ns",
-        "socketBuffer": f"{_quantity(tcp['socket_buffer'], _BYTES):.0f}",
+        "delayedAckTimeout": f"{quantity(tcp['delayed_ack_timeout'], TIME) * 1e9:.0f}ns",
+        "minRto": f"{quantity(tcp['min_rto'], TIME) * 1e9:.0f}ns",
+        "synTimeout": f"{quantity(tcp['syn_timeout'], TIME) * 1e9:.0f}ns",
+        "socketBuffer": f"{quantity(tcp['socket_buffer'], BYTES):.0f}",
     }
 
 
@@ -135,23 +129,15 @@ def _group(group: Table) -> str:
         raise UntranslatableError(f"groups: {group['name']} must be BE with one ingress")
     values: Table = {
         "users": group["users"],
-        "reference": _quantity(group["reference_rate"], _RATE),
-        "from": _quantity(group["start_from"], _TIME),
-        "until": _quantity(group["start_until"], _TIME),
+        "reference": quantity(group["reference_rate"], RATE),
+        "from": quantity(group["start_from"], TIME),
+        "until": quantity(group["start_until"], TIME),
     }
     for source in group["sources"]:
         if source["kind"] == "tcp" and source.get("transfer") is None:
             values["flows"] = values.get("flows", 0) + source["flows"]
-        elif source["kind"] == "poisson" and _quantity(source["packet_size"], _BYTES) == 1500:
-            values["poisson"] = values.get("poisson", 0.0) + _quantity(source["rate"], _RATE)
+        elif source["kind"] == "poisson" and quantity(source["packet_size"], BYTES) == 1500:
+            values["poisson"] = values.get("poisson", 0.0) + quantity(source["rate"], RATE)
         else:
             raise UntranslatableError(f"groups: {group['name']} has a source that is not in dumbbell.cc")
     return ",".join(f"{key}={value}" for key, value in values.items())
-
-
-def _quantity(value: Any, units: dict[str, float]) -> float:
-    """`"10 Mbit/s"` in base units."""
-    number, _, unit = str(value).partition(" ")
-    if unit not in units:
-        raise UntranslatableError(f"{value}: must be in one of {', '.join(units)}")
-    return float(number) * units[unit]

@@ -22,7 +22,8 @@ void PortProbe::Attach(Ptr<PointToPointNetDevice> device)
     m_queue = device->GetQueue();
     m_abc = DynamicCast<AbcQueue>(m_queue);
     bool found = m_queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&PortProbe::QueueChanged, this));
-    found &= m_queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&PortProbe::Enqueued, this));
+    found &= m_queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&PortProbe::Arrived, this));
+    found &= m_queue->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&PortProbe::Arrived, this));
     found &= m_queue->TraceConnectWithoutContext("Drop", MakeCallback(&PortProbe::Dropped, this));
     found &= device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&PortProbe::Sent, this));
     NS_ABORT_MSG_UNLESS(found, "this ns-3 lacks a trace source of queues or devices");
@@ -55,13 +56,9 @@ void PortProbe::QueueChanged(uint32_t before, uint32_t)
     m_lastChange = now;
 }
 
-void PortProbe::Enqueued(Ptr<const Packet>) { ++m_arrivals; }
+void PortProbe::Arrived(Ptr<const Packet>) { ++m_arrivals; }
 
-void PortProbe::Dropped(Ptr<const Packet>)
-{
-    ++m_arrivals;
-    ++m_drops;
-}
+void PortProbe::Dropped(Ptr<const Packet>) { ++m_drops; }
 
 void PortProbe::Sent(Ptr<const Packet> packet)
 {

@@ -36,7 +36,7 @@ class PortProbe
   private:
     void Start();
     void QueueChanged(uint32_t before, uint32_t after);
-    void Enqueued(ns3::Ptr<const ns3::Packet> packet);
+    void Arrived(ns3::Ptr<const ns3::Packet> packet);
     void Dropped(ns3::Ptr<const ns3::Packet> packet);
     void Sent(ns3::Ptr<const ns3::Packet> packet);
 

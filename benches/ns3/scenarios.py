@@ -21,6 +21,8 @@ ACCESS_DELAY_S = 0.1e-3
 WIRE_BITS = 12_000
 # Thresholds of ABC over the limit of the queue, abc2018 Table 1.
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
+# Where a scheme can follow ns-3 or another source, ns-3.
+NS3_BEHAVIOUR: dict[str, Table] = {"red": {"forced_restarts": False}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def _case(family: str, queue: str, traffic: str, delay: str, limit: str, rest: T
         "tcp": rest.get("tcp", {}),
         "groups": [_group(index, text.strip()) for index, text in enumerate(traffic.split(","))],
     }
+    scenario["queue"] |= NS3_BEHAVIOUR.get(queue, {})
     if queue == "abc":
         scenario["queue"] |= {key: f"{share * packets:.6g} packets" for key, share in ABC_SHARES.items()}
     try:

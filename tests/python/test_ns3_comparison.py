@@ -40,6 +40,7 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
     ("changes", "key"),
     [
         ({"queue": {"scheme": "abc", "scheduler": "strict"}}, "queue.scheduler"),
+        ({"queue": {"scheme": "red", "forced_restarts": True}}, "queue.forced_restarts"),
         ({"tcp": {"dupack_threshold": 4}}, "tcp.dupack_threshold"),
         ({"groups": [{"name": "g", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]}]}, "groups"),
     ],
@@ -47,6 +48,14 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
 def test_what_ns3_is_not_told_is_refused_by_key(changes, key):
     with pytest.raises(ns3.UntranslatableError, match=key):
         ns3.arguments(scenario(**changes))
+
+
+def test_a_scheme_becomes_a_queue_disc_with_its_parameters():
+    arguments = ns3.arguments(scenario(queue={"scheme": "red", "max_p": 0.1, "forced_restarts": False}))
+    assert "--policy=disc" in arguments
+    (disc,) = (argument for argument in arguments if argument.startswith("--disc="))
+    assert disc.startswith("--disc=ns3::RedQueueDisc[MinTh=5|MaxTh=15|LInterm=10|")
+    assert disc.endswith("|LinkBandwidth=10000000bps]")
 
 
 def test_every_scenario_of_the_table_is_translated_or_named_as_missing():

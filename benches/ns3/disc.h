@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A queue disc of ns-3 in the place of a device's own queue, so that no second queue stands between it and the link.
+#ifndef FAIRLANE_NS3_DISC_H
+#define FAIRLANE_NS3_DISC_H
+
+#include "ns3/packet.h"
+#include "ns3/queue-disc.h"
+#include "ns3/queue.h"
+
+namespace fairlane
+{
+
+/// Asks a queue disc what to accept and what to give. The disc must serve in the order of arrival, as RED, PIE and CoDel
+/// do: the packets are kept here too, so that length and trace sources are those of a device's queue.
+class DiscQueue : public ns3::Queue<ns3::Packet>
+{
+  public:
+    explicit DiscQueue(ns3::Ptr<ns3::QueueDisc> disc);
+
+    bool Enqueue(ns3::Ptr<ns3::Packet> packet) override;
+    ns3::Ptr<ns3::Packet> Dequeue() override;
+    ns3::Ptr<ns3::Packet> Remove() override;
+    ns3::Ptr<const ns3::Packet> Peek() const override;
+
+  private:
+    ns3::Ptr<ns3::QueueDisc> m_disc;
+};
+
+} // namespace fairlane
+
+#endif

@@ -1,0 +1,77 @@
+"""Fairlane's schemes as queue discs of ns-3: which class, which attribute for which key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from units import PACKETS, TIME, UntranslatableError, quantity
+
+Translation = tuple[str, Callable[[Any], str]]
+
+
+@dataclass(frozen=True)
+class Disc:
+    """A queue disc of ns-3."""
+
+    name: str
+    attributes: dict[str, Translation]
+    """Key of Fairlane: attribute, and how its value is written."""
+    fixed: dict[str, Any] = field(default_factory=dict)
+    """Keys with the only value that ns-3 has."""
+    link_rate: str = ""
+    """The attribute that has to be told the rate of the link."""
+
+    def factory(self, queue: dict[str, Any], link_rate: str) -> str:
+        """The text from which ns-3 makes the disc.
+
+        Raises:
+            UntranslatableError: A key has a value that ns-3 cannot have.
+        """
+        for key, only in self.fixed.items():
+            if queue[key] != only:
+                here, there = json.dumps(queue[key]), json.dumps(only)
+                raise UntranslatableError(f"queue.{key}: {here} is out of range, it must be {there}, as in ns-3")
+        values = {attribute: write(queue[key]) for key, (attribute, write) in self.attributes.items()}
+        if self.link_rate:
+            values[self.link_rate] = link_rate
+        return f"ns3::{self.name}[{'|'.join(f'{key}={value}' for key, value in values.items())}]"
+
+
+def _packets(value: Any) -> str:
+    return f"{quantity(value, PACKETS):g}"
+
+
+def _time(value: Any) -> str:
+    return f"{quantity(value, TIME) * 1e9:.0f}ns"
+
+
+def _bytes(value: Any) -> str:
+    return str(value).removesuffix(" B")
+
+
+def _flag(value: Any) -> str:
+    return str(bool(value)).lower()
+
+
+DISCS = {
+    "red": Disc(
+        "RedQueueDisc",
+        {
+            "min_th": ("MinTh", _packets),
+            "max_th": ("MaxTh", _packets),
+            "max_p": ("LInterm", lambda value: f"{1 / value:.12g}"),
+            "weight": ("QW", str),
+            "gentle": ("Gentle", _flag),
+            "wait": ("Wait", _flag),
+            "mean_packet": ("MeanPktSize", _bytes),
+            "link_delay": ("LinkDelay", _time),
+            "ecn": ("UseEcn", _flag),
+            "hard_drop": ("UseHardDrop", _flag),
+        },
+        {"weight_rule": "given", "size_scaling": "none", "forced_restarts": False},
+        link_rate="LinkBandwidth",
+    ),
+}
