@@ -28,8 +28,8 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 mod _fairlane {
     #[pymodule_export]
     use super::{
-        Batch, ScenarioError, TracedRun, canonical, result_schema, scenario_schema, schemes, student_t, summarise,
-        tcp_flows, tcp_states, topologies, version, with_queue,
+        Batch, ScenarioError, TracedRun, canonical, engine_version, result_schema, scenario_schema, schemes, student_t,
+        summarise, tcp_flows, tcp_states, topologies, version, with_queue,
     };
 }
 
@@ -46,6 +46,12 @@ fn read_scenario(text: &str) -> PyResult<Scenario> {
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Version of what can change a record: equal in two builds only if they give the same bytes.
+#[pyfunction]
+fn engine_version() -> &'static str {
+    fairlane_sim::version::ENGINE
 }
 
 /// Checks a scenario and fills in every default.

@@ -23,3 +23,4 @@ pub mod summary;
 pub mod tcp;
 pub mod trace;
 pub mod traced;
+pub mod version;
