@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
 from fairlane.progress import progress
-from fairlane.store import Store
+from fairlane.store import Store, Writer
+from fairlane.store.point import Identity
 
-KEEP_EVERY_S = 1.0
 WAIT_S = 0.1
 
 
@@ -59,10 +58,20 @@ def simulate(
     jobs = work.missing()
     if not jobs:
         return work.runs()
-    batch = _fairlane.Batch(
-        [(scenarios[index], number) for index, number in jobs], cores() if threads is None else threads
-    )
-    last_kept = time.monotonic()
+    try:
+        if keep:
+            with store.writer() as writer:
+                work.keep_with(writer)
+                _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+        else:
+            _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+    except KeyboardInterrupt:
+        raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
+    return work.runs()
+
+
+def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str, show_progress: bool) -> None:
+    batch = _fairlane.Batch([(work.scenarios[index], number) for index, number in jobs], threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
             while batch.remaining:
@@ -71,28 +80,21 @@ def simulate(
                 job, run = done
                 work.finish(*jobs[job], run)
                 advance()
-                if keep and time.monotonic() - last_kept >= KEEP_EVERY_S:
-                    work.save()
-                    last_kept = time.monotonic()
-    except KeyboardInterrupt:
-        batch.cancel()
-        raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
     finally:
         batch.cancel()
-    if keep:
-        work.save()
-    return work.runs()
 
 
 class _Work:
     """What is done and what is missing of some scenarios."""
 
     def __init__(self, scenarios: Sequence[str], store: Store) -> None:
-        self._scenarios = scenarios
+        self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
         self._done = [store.load(scenario) for scenario in scenarios]
         self._unsaved: dict[int, dict[int, str]] = {}
+        self._writer: Writer | None = None
+        self._identities: list[Identity] = []
 
     @property
     def total(self) -> int:
@@ -101,6 +103,11 @@ class _Work:
     @property
     def finished(self) -> int:
         return self.total - len(self.missing())
+
+    def keep_with(self, writer: Writer) -> None:
+        """Runs go to the store as they finish."""
+        self._writer = writer
+        self._identities = [Identity.of(scenario) for scenario in self.scenarios]
 
     def missing(self) -> list[tuple[int, int]]:
         """(scenario, replication) of every run that is not there."""
@@ -113,19 +120,17 @@ class _Work:
 
     def finish(self, index: int, number: int, run: str) -> None:
         self._done[index][number] = run
-        self._unsaved.setdefault(index, {})[number] = run
-
-    def save(self) -> None:
-        while self._unsaved:
-            index, runs = next(iter(self._unsaved.items()))
-            self._store.add(self._scenarios[index], runs)
-            del self._unsaved[index]
+        if self._writer is None:
+            self._unsaved.setdefault(index, {})[number] = run
+        else:
+            self._writer.keep(self._identities[index], number, run)
 
     def save_or_say_why(self) -> str:
         if not self.finished:
             return "finished, nothing to keep"
         try:
-            self.save()
+            for index, runs in self._unsaved.items():
+                self._store.add(self.scenarios[index], runs)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
         return f"finished and kept in {self._store.folder}; the same command continues from there"

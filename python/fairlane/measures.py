@@ -1,0 +1,54 @@
+"""The metrics of a run record by name, and their units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Row = dict[str, Any]
+
+UNITS = {
+    "_bps": "bit/s",
+    "_s": "s",
+    "_seconds": "s",
+    "_packets": "packets",
+    "_bytes": "bytes",
+    "utilisation": "1",
+    "throughput_ratio": "1",
+    "jain_index": "1",
+}
+
+
+def metrics(run: Row) -> Row:
+    """Everything that was measured in a run, by group and link; None where the run has no such number."""
+    row = {"throughput_ratio": run["throughput_ratio"], "jain_index": run["jain_index"]}
+    for group in run["groups"]:
+        for metric in ("throughput_bps", "goodput_bps"):
+            row[f"{metric}.{group['name']}"] = group[metric]
+    for link in run["links"]:
+        row |= {f"{metric}.{link['name']}": value for metric, value in link_metrics(link).items()}
+    return row
+
+
+def link_metrics(link: Row) -> Row:
+    """What was measured at one link."""
+    queue = link["queue"]
+    metrics = {
+        "utilisation": link["utilisation"],
+        "throughput_bps": link["throughput_bps"],
+        "queue_mean_packets": queue["mean_packets"],
+        "queue_mean_bytes": queue["mean_bytes"],
+        "queue_max_packets": queue["max_packets"],
+    }
+    for delay in link["delay"]:
+        for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
+            metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay[quantity]
+    for drops in link["drops"]:
+        metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]
+    metrics["marked_packets"] = link.get("marks", 0)
+    return metrics
+
+
+def unit_of(column: str) -> str | None:
+    """The unit of a column, which is the end of the first part of its name."""
+    quantity = column.split(".", 1)[0]
+    return next((unit for end, unit in UNITS.items() if quantity.endswith(end)), None)

@@ -1,0 +1,6 @@
+"""The result store: finished runs on disk, so that only what is missing is simulated. docs/store.md describes it."""
+
+from fairlane.store.folder import Store, Writer
+from fairlane.store.point import key
+
+__all__ = ["Store", "Writer", "key"]

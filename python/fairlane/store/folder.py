@@ -1,0 +1,171 @@
+"""The folder of the store: looking up runs, and keeping them.
+
+    runs/KEY.parquet    the runs of a point, the same bytes on every machine
+    costs/KEY.parquet   CPU time, host and date of these runs
+    journal/*.jsonl     runs that have finished and are not in their files yet
+    lock                held while files of points change
+
+Files are written aside and renamed. A kill at any time leaves whole files and a journal, which the next reader or
+writer moves into the files.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from fairlane.files import check_writable
+from fairlane.store import point
+from fairlane.store.journal import Journal, Points, abandoned
+from fairlane.store.point import DamagedError, Identity, Kept
+from fairlane.store.record import join, split
+
+DEFAULT_FOLDER = Path("results/store")
+SETTLE_BYTES = 16 << 20
+"""Size of the journal at which its runs move into the files of their points."""
+
+
+class Store:
+    """A folder with finished runs."""
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        """Opens `folder`; without it $FAIRLANE_STORE, else results/store. Nothing is created before it is needed."""
+        self.folder = Path(folder or os.environ.get("FAIRLANE_STORE") or DEFAULT_FOLDER)
+        self._recovered = False
+
+    def check(self) -> None:
+        """Raises a UserError if the folder cannot be written."""
+        check_writable(self.folder, "--store")
+
+    def load(self, scenario: str) -> dict[int, str]:
+        """The stored runs (JSON) of a canonical scenario by replication; a damaged file counts as none."""
+        name = json.loads(scenario)["name"]
+        return {
+            number: join(kept.run, kept.cost.cpu_seconds if kept.cost else 0.0, name)
+            for number, kept in self.kept(Identity.of(scenario)).items()
+        }
+
+    def kept(self, identity: Identity) -> dict[int, Kept]:
+        """The stored runs of a point by replication; a damaged file counts as none."""
+        self.try_recover()
+        if not point.runs_file(self.folder, identity.key).exists():
+            return {}
+        try:
+            return point.read(self.folder, identity.key)[1]
+        except DamagedError:
+            return {}
+
+    def add(self, scenario: str, runs: Mapping[int, str]) -> None:
+        """Adds runs (JSON) of a canonical scenario to those that are stored."""
+        with self.writer() as writer:
+            for number, run in runs.items():
+                writer.keep(Identity.of(scenario), number, run)
+
+    def writer(self) -> Writer:
+        """A writer, to be used in a `with` block."""
+        return Writer(self)
+
+    def recover(self) -> None:
+        """Moves the runs that killed processes left in their journals into the files, and removes their debris.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        self._recovered = True
+        journals = self.folder / "journal"
+        debris = [path for name in ("runs", "costs") for path in (self.folder / name).glob(".*")]
+        if not debris and not any(journals.glob("*.jsonl")):
+            return
+        with abandoned(journals) as points:
+            self.merge(points)
+        with self.locked():
+            # Whoever writes holds the lock: what lies aside now was left by a kill.
+            for path in (path for name in ("runs", "costs") for path in (self.folder / name).glob(".*")):
+                path.unlink(missing_ok=True)
+
+    def try_recover(self) -> None:
+        """As `recover`, once; whoever may only read does without what a kill left in the journal."""
+        if not self._recovered:
+            try:
+                self.recover()
+            except OSError as error:
+                if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                    raise
+
+    def merge(self, points: Points) -> None:
+        """Adds runs to the files of their points.
+
+        Raises:
+            OSError: A file cannot be written; the others are whole.
+        """
+        if not points:
+            return
+        with self.locked():
+            for identity, new in points.items():
+                try:
+                    _, old = point.read(self.folder, identity.key)
+                except DamagedError:
+                    old = {}
+                if not new.keys() <= old.keys():
+                    point.write(self.folder, identity, {**new, **old})
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process changes files of points meanwhile."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+class Writer:
+    """Keeps runs as they finish; what is kept survives a kill of the process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._journal = Journal(store.folder / "journal")
+        self._unsettled: Points = {}
+
+    def __enter__(self) -> Writer:
+        self._store.recover()
+        return self
+
+    def keep(self, identity: Identity, replication: int, run: str) -> float:
+        """Keeps a run (JSON).
+
+        Returns:
+            Its CPU time in seconds.
+
+        Raises:
+            OSError: It cannot be written; what was kept before is safe.
+        """
+        record, cpu_seconds = split(run)
+        kept = self._journal.append(identity, replication, record, cpu_seconds)
+        self._unsettled.setdefault(identity, {})[replication] = kept
+        if self._journal.bytes >= SETTLE_BYTES:
+            self.settle()
+        return cpu_seconds
+
+    def settle(self) -> None:
+        """Moves all runs from the journal into the files of their points."""
+        self._store.merge(self._unsettled)
+        self._unsettled = {}
+        self._journal.clear()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.settle()
+            self._journal.close()
+            return
+        # An interrupt may have come between journal and memory: the journal alone knows everything.
+        self._journal.close()
+        with suppress(OSError):
+            self._store.recover()

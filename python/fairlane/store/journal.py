@@ -1,0 +1,152 @@
+"""The journal: every run goes into it the moment it has finished, before it gets into the file of its point.
+
+One file per writing process, appended line by line. A line is a checksum and a JSON object; what a kill cuts off does
+not match its checksum and does not count. The writer holds a lock on its file, so that others can tell a journal that
+is being written from one whose writer was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fairlane.store.point import Cost, Identity, Kept
+
+Points = dict[Identity, dict[int, Kept]]
+"""Runs by point and replication."""
+
+
+class Journal:
+    """The journal of this process; its file appears with the first run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: int | None = None
+        self._path: Path | None = None
+        self._known: set[Identity] = set()
+        self._host = socket.gethostname()
+        self.bytes = 0
+
+    def append(self, identity: Identity, replication: int, run: str, cpu_seconds: float) -> Kept:
+        """Keeps a run. After this call a kill of the process does not lose it.
+
+        Raises:
+            OSError: It cannot be written; the journal is as before.
+        """
+        cost = Cost(cpu_seconds, self._host, datetime.now(UTC).isoformat(timespec="seconds"))
+        text = b""
+        if identity not in self._known:
+            text = _line({"key": identity.key, "engine": identity.engine, "scenario": identity.scenario})
+        text += _line(
+            {
+                "key": identity.key,
+                "replication": replication,
+                "cpu_seconds": cost.cpu_seconds,
+                "host": cost.host,
+                "finished_at": cost.finished_at,
+                "run": run,
+            }
+        )
+        self._write(text)
+        self._known.add(identity)
+        return Kept(run, cost)
+
+    def clear(self) -> None:
+        """Forgets everything, once it is in the files of the points."""
+        if self._file is not None:
+            os.ftruncate(self._file, 0)
+        self._known.clear()
+        self.bytes = 0
+
+    def close(self) -> None:
+        """Removes an empty journal; one with content stays for the next writer to find."""
+        if self._file is None or self._path is None:
+            return
+        if os.fstat(self._file).st_size == 0:
+            self._path.unlink(missing_ok=True)
+        os.close(self._file)
+        self._file = None
+
+    def _write(self, text: bytes) -> None:
+        if self._file is None:
+            self._file, self._path = _create(self._folder)
+        try:
+            rest = memoryview(text)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            os.ftruncate(self._file, self.bytes)
+            error.filename = str(self._path)
+            raise
+        self.bytes += len(text)
+
+
+@contextmanager
+def abandoned(folder: Path) -> Iterator[Points]:
+    """The runs in journals whose writers are gone; the journals are removed when the block ends without an error."""
+    points: Points = {}
+    locked: list[tuple[int, Path]] = []
+    try:
+        for path in sorted(folder.glob("*.jsonl")):
+            if (file := _lock_if_abandoned(path)) is not None:
+                locked.append((file, path))
+                _read(path, points)
+        yield points
+        for _, path in locked:
+            path.unlink(missing_ok=True)
+    finally:
+        for file, _ in locked:
+            os.close(file)
+
+
+def _create(folder: Path) -> tuple[int, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}.jsonl"
+    while True:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file).st_nlink:
+            return file, path
+        # Somebody took the empty file for an abandoned one before it was locked.
+        os.close(file)
+
+
+def _lock_if_abandoned(path: Path) -> int | None:
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    return file
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _read(path: Path, points: Points) -> None:
+    identities: dict[str, Identity] = {}
+    with path.open("rb") as lines:
+        for line in lines:
+            checksum, _, text = line.partition(b" ")
+            if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text[:-1]):
+                continue
+            entry = json.loads(text)
+            if "engine" in entry:
+                identities[entry["key"]] = Identity(entry["engine"], entry["scenario"])
+            elif (identity := identities.get(entry["key"])) is not None:
+                cost = Cost(entry["cpu_seconds"], entry["host"], entry["finished_at"])
+                points.setdefault(identity, {})[entry["replication"]] = Kept(entry["run"], cost)

@@ -1,0 +1,253 @@
+"""One point of the store: all replications of one scenario under one engine, in one Parquet file.
+
+What differs between machines, CPU time, host and date, is in a second file of the same name beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _fairlane
+from fairlane.files import write_aside
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA = 2
+"""Version of the layout of the store."""
+
+UNITS = {
+    "throughput_ratio": "1",
+    "jain_index": "1",
+    "delivered_packets": "packets",
+}
+COST_UNITS = {"cpu_seconds": "s"}
+
+
+class DamagedError(Exception):
+    """A file of the store that is not what was written; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What decides the bytes of a run, its number aside.
+
+    Attributes:
+        engine: Version of what can change a record.
+        scenario: Canonical scenario without name and number of replications.
+    """
+
+    engine: str
+    scenario: str
+
+    @classmethod
+    def of(cls, scenario: str) -> Identity:
+        """That of a canonical scenario under this engine."""
+        table = json.loads(scenario)
+        del table["name"], table["run"]["replications"]
+        return cls(_fairlane.engine_version(), json.dumps(table, sort_keys=True, ensure_ascii=False))
+
+    @property
+    def key(self) -> str:
+        """Its hash, which names the files."""
+        return hashlib.sha256(json.dumps([self.engine, self.scenario]).encode()).hexdigest()
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The scenario as a table."""
+        table: dict[str, Any] = json.loads(self.scenario)
+        return table
+
+    def canonical(self, name: str, replications: int) -> str:
+        """The canonical scenario again."""
+        table = self.table
+        table["run"]["replications"] = replications
+        return json.dumps({"name": name, **table}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run cost, where and when."""
+
+    cpu_seconds: float
+    host: str
+    finished_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run as it is kept: the record without name and CPU time, and its cost, None if that was lost."""
+
+    run: str
+    cost: Cost | None
+
+
+def key(scenario: str) -> str:
+    """Hash of what decides a replication: canonical scenario without name and number of replications, and engine."""
+    return Identity.of(scenario).key
+
+
+def runs_file(folder: Path, key: str) -> Path:
+    """Where the runs of a point are."""
+    return folder / "runs" / f"{key}.parquet"
+
+
+def costs_file(folder: Path, key: str) -> Path:
+    """Where their costs are."""
+    return folder / "costs" / f"{key}.parquet"
+
+
+def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
+    """The runs of a point by replication, every byte checked.
+
+    Raises:
+        DamagedError: The file is not what was written.
+    """
+    identity, runs = _read_runs(runs_file(folder, key), key)
+    costs = _read_costs(costs_file(folder, key))
+    return identity, {replication: Kept(run, costs.get(replication)) for replication, run in runs.items()}
+
+
+def check_columns(folder: Path, key: str, runs: Mapping[int, Kept]) -> None:
+    """Checks the columns that are taken from the records, which nothing but a reader of the file uses.
+
+    Raises:
+        DamagedError: A value is not that of its record.
+    """
+    import polars as pl
+
+    expected = _runs_frame({number: kept.run for number, kept in runs.items()})
+    try:
+        stored = pl.read_parquet(io.BytesIO(runs_file(folder, key).read_bytes()))
+    except _errors() as error:
+        raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
+    if not expected.equals(stored, null_equal=True):
+        raise DamagedError("a column does not match the records")
+
+
+def write(folder: Path, identity: Identity, kept: Mapping[int, Kept]) -> None:
+    """Writes all runs of a point, the costs first: where runs are, their costs are."""
+    costs = {replication: one.cost for replication, one in kept.items() if one.cost is not None}
+    write_aside(costs_file(folder, identity.key), _costs_content(costs))
+    runs = {replication: one.run for replication, one in kept.items()}
+    write_aside(runs_file(folder, identity.key), _runs_content(identity, runs))
+
+
+def _runs_content(identity: Identity, runs: Mapping[int, str]) -> bytes:
+    metadata = {
+        "fairlane.schema": str(SCHEMA),
+        "fairlane.engine": identity.engine,
+        "fairlane.version": _fairlane.version(),
+        "fairlane.scenario": identity.scenario,
+        "fairlane.units": json.dumps(UNITS),
+        "fairlane.digest": _digest(runs),
+    }
+    return _parquet(_runs_frame(runs), metadata)
+
+
+def _runs_frame(runs: Mapping[int, str]) -> pl.DataFrame:
+    import polars as pl
+
+    numbers = sorted(runs)
+    records = [json.loads(runs[number]) for number in numbers]
+    return pl.DataFrame(
+        {
+            "replication": numbers,
+            "seed": [record["seed"] for record in records],
+            "throughput_ratio": [record["throughput_ratio"] for record in records],
+            "jain_index": [record["jain_index"] for record in records],
+            "delivered_packets": [record["performance"]["delivered_packets"] for record in records],
+            "events": [record["performance"]["events"] for record in records],
+            "run": [runs[number] for number in numbers],
+        },
+        schema={
+            "replication": pl.UInt32,
+            "seed": pl.UInt64,
+            "throughput_ratio": pl.Float64,
+            "jain_index": pl.Float64,
+            "delivered_packets": pl.UInt64,
+            "events": pl.UInt64,
+            "run": pl.String,
+        },
+    )
+
+
+def _costs_content(costs: Mapping[int, Cost]) -> bytes:
+    import polars as pl
+
+    numbers = sorted(costs)
+    frame = pl.DataFrame(
+        {
+            "replication": numbers,
+            "cpu_seconds": [costs[number].cpu_seconds for number in numbers],
+            "host": [costs[number].host for number in numbers],
+            "finished_at": [costs[number].finished_at for number in numbers],
+        },
+        schema={
+            "replication": pl.UInt32,
+            "cpu_seconds": pl.Float64,
+            "host": pl.String,
+            "finished_at": pl.String,
+        },
+    )
+    return _parquet(frame, {"fairlane.schema": str(SCHEMA), "fairlane.units": json.dumps(COST_UNITS)})
+
+
+def _parquet(frame: pl.DataFrame, metadata: dict[str, str]) -> bytes:
+    content = io.BytesIO()
+    frame.write_parquet(content, metadata=metadata)
+    return content.getvalue()
+
+
+def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
+    import polars as pl
+
+    try:
+        content = path.read_bytes()
+        metadata = pl.read_parquet_metadata(io.BytesIO(content))
+        stored = pl.read_parquet(io.BytesIO(content), columns=["replication", "run"])
+    except _errors() as error:
+        raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
+    if metadata.get("fairlane.schema") != str(SCHEMA):
+        raise DamagedError(f"has layout {metadata.get('fairlane.schema')}, not {SCHEMA}")
+    try:
+        identity = Identity(metadata["fairlane.engine"], metadata["fairlane.scenario"])
+        digest = metadata["fairlane.digest"]
+    except KeyError as error:
+        raise DamagedError(f"has no {error.args[0]}") from error
+    if identity.key != key:
+        raise DamagedError("its scenario and engine do not give its name")
+    runs: dict[int, str] = dict(stored.iter_rows())
+    if None in runs or None in runs.values() or digest != _digest(runs):
+        raise DamagedError("its content does not match its digest")
+    return identity, runs
+
+
+def _read_costs(path: Path) -> dict[int, Cost]:
+    import polars as pl
+
+    try:
+        rows = pl.read_parquet(path, columns=["replication", "cpu_seconds", "host", "finished_at"]).iter_rows()
+    except _errors():
+        return {}
+    return {replication: Cost(*cost) for replication, *cost in rows}
+
+
+def _errors() -> tuple[type[BaseException], ...]:
+    """What polars raises when it reads a file that is not what was written; a defect of its reader is one too."""
+    import polars as pl
+
+    return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, OverflowError, UnicodeDecodeError
+
+
+def _digest(runs: Mapping[int, str]) -> str:
+    digest = hashlib.sha256()
+    for number in sorted(runs):
+        digest.update(f"{number} {len(runs[number])} {runs[number]}".encode())
+    return digest.hexdigest()

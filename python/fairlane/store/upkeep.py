@@ -1,0 +1,177 @@
+"""Looking after a store: what is in it, whether it is whole, what can go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlane import _fairlane
+from fairlane.errors import UserError
+from fairlane.progress import progress
+from fairlane.runner import cores
+from fairlane.store import point
+from fairlane.store.folder import Store
+from fairlane.store.point import DamagedError, Identity, Kept
+from fairlane.store.record import split
+
+if TYPE_CHECKING:
+    from fairlane.documents import StoreEntry
+
+SHORT_KEY = 12
+"""Digits of a key that are shown; enough to tell points apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A point of the store.
+
+    Attributes:
+        key: Its name.
+        bytes: Size of its files.
+        damage: What is wrong with it; empty if nothing is.
+        identity: Scenario and engine; None if it is damaged.
+        runs: By replication.
+    """
+
+    key: str
+    bytes: int
+    damage: str
+    identity: Identity | None
+    runs: dict[int, Kept]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this engine would use it."""
+        return self.identity is not None and self.identity.engine == _fairlane.engine_version()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What its runs cost, where that is known."""
+        return sum(kept.cost.cpu_seconds for kept in self.runs.values() if kept.cost)
+
+    def to_dict(self) -> StoreEntry:
+        """The entry without its runs, ready for JSON."""
+        table = self.identity.table if self.identity else {}
+        return {
+            "key": self.key,
+            "engine": self.identity.engine if self.identity else None,
+            "current": self.is_current,
+            "damage": self.damage or None,
+            "queue": table["queue"]["scheme"] if table else None,
+            "groups": [group["name"] for group in table.get("groups", [])],
+            "seed": table["run"]["seed"] if table else None,
+            "replications": len(self.runs),
+            "cpu_seconds": self.cpu_seconds,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """A file that can go, and why."""
+
+    path: Path
+    bytes: int
+    reason: str
+
+
+def entries(store: Store, keys: Sequence[str] = ()) -> list[Entry]:
+    """The points of the store by key, every byte checked.
+
+    Args:
+        store: The store.
+        keys: Beginnings of keys; all points without them.
+
+    Raises:
+        UserError: There is no such folder, or no such key.
+    """
+    if not store.folder.is_dir():
+        raise UserError(f"--store: {store.folder}: no such folder")
+    store.try_recover()
+    paths = sorted((store.folder / "runs").glob("*.parquet"))
+    for key in keys:
+        if not any(path.stem.startswith(key) for path in paths):
+            raise UserError(f"{key}: no such key in {store.folder}; `fairlane store ls` lists them")
+    chosen = [path for path in paths if not keys or path.stem.startswith(tuple(keys))]
+    return [_entry(store, path) for path in chosen]
+
+
+def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_progress: bool = False) -> list[int]:
+    """Simulates the first replications of a point again.
+
+    Args:
+        entry: The point, of this engine.
+        most: How many at most.
+        threads: Simulator threads; all cores if None.
+        show_progress: Whether to report on stderr.
+
+    Returns:
+        The replications whose bytes differ from those stored.
+    """
+    if entry.identity is None or not entry.is_current:
+        return []
+    chosen = sorted(entry.runs)[:most]
+    scenario = entry.identity.canonical(entry.key[:SHORT_KEY], max(chosen) + 1)
+    batch = _fairlane.Batch([(scenario, number) for number in chosen], cores() if threads is None else threads)
+    differing = []
+    try:
+        with progress(f"verifying {entry.key[:SHORT_KEY]}", len(chosen), show=show_progress) as advance:
+            while batch.remaining:
+                if (done := batch.next(0.1)) is not None:
+                    number = chosen[done[0]]
+                    if split(done[1])[0] != entry.runs[number].run:
+                        differing.append(number)
+                    advance()
+    finally:
+        batch.cancel()
+    return sorted(differing)
+
+
+def garbage(store: Store) -> list[Garbage]:
+    """What this engine has no use for: points of other engines, damaged points, costs without runs."""
+    found = []
+    for entry in entries(store):
+        if entry.is_current:
+            continue
+        reason = f"damaged: {entry.damage}" if entry.damage else f"of engine {_engine(entry)}"
+        for path in (point.runs_file(store.folder, entry.key), point.costs_file(store.folder, entry.key)):
+            if path.exists():
+                found.append(Garbage(path, path.stat().st_size, reason))
+    for path in sorted((store.folder / "costs").glob("*.parquet")):
+        if not point.runs_file(store.folder, path.stem).exists():
+            found.append(Garbage(path, path.stat().st_size, "costs without runs"))
+    return found
+
+
+def remove(store: Store, found: Sequence[Garbage]) -> None:
+    """Removes files."""
+    with store.locked():
+        for one in found:
+            one.path.unlink(missing_ok=True)
+
+
+def _engine(entry: Entry) -> str:
+    return entry.identity.engine if entry.identity else "unknown"
+
+
+def _entry(store: Store, path: Path) -> Entry:
+    costs = point.costs_file(store.folder, path.stem)
+    size = sum(file.stat().st_size for file in (path, costs) if file.exists())
+    try:
+        identity, runs = point.read(store.folder, path.stem)
+        _check_records(runs, identity)
+        point.check_columns(store.folder, path.stem, runs)
+    except DamagedError as damage:
+        return Entry(path.stem, size, str(damage), None, {})
+    return Entry(path.stem, size, "", identity, runs)
+
+
+def _check_records(runs: dict[int, Kept], identity: Identity) -> None:
+    seed = identity.table["run"]["seed"]
+    for number, kept in runs.items():
+        record = json.loads(kept.run)
+        if (record["replication"], record["seed"]) != (number, seed):
+            raise DamagedError(f"replication {number} is that of replication {record['replication']}, {record['seed']}")
