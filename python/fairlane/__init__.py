@@ -6,6 +6,7 @@ result = fairlane.run("scenario.toml")
 print(result.summary["throughput_ratio"])
 comparison = fairlane.compare("scenario.toml", ["droptail", "abc"])
 reproduction = fairlane.reproduce("abc2018.fig4a")
+swept = fairlane.sweep("sweep.toml")
 """
 
 from fairlane._fairlane import version as _version
@@ -15,6 +16,8 @@ from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.results import Comparison, Result
 from fairlane.scenario import Scenario, cbr, group, poisson, tcp
 from fairlane.simulation import compare, run
+from fairlane.store import Store
+from fairlane.sweeps import SweepResult, sweep
 
 __version__ = _version()
 
@@ -26,6 +29,8 @@ __all__ = [
     "Result",
     "Scenario",
     "ScenarioError",
+    "Store",
+    "SweepResult",
     "UserError",
     "__version__",
     "cbr",
@@ -36,6 +41,7 @@ __all__ = [
     "run",
     "schema",
     "schemes",
+    "sweep",
     "tcp",
     "topologies",
 ]

@@ -1,4 +1,4 @@
-"""What the simulator offers: schemes, topologies, and the schemas of its two formats."""
+"""What the simulator offers: schemes, topologies, and the schemas of its formats."""
 
 from __future__ import annotations
 
@@ -76,8 +76,17 @@ def topologies() -> list[Topology]:
     return every
 
 
-def schema(of: Literal["scenario", "result"]) -> dict[str, Any]:
-    """The JSON Schema of scenarios or of result documents."""
-    text = _fairlane.scenario_schema() if of == "scenario" else _fairlane.result_schema()
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+def schema(of: str) -> dict[str, Any]:
+    """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
+
+    Args:
+        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `store`.
+
+    Raises:
+        UserError: There is no such schema.
+    """
+    from fairlane.documents import SCHEMAS
+
+    if of not in SCHEMAS:
+        raise UserError(f"{of}: no such schema; there are {', '.join(SCHEMAS)}")
+    return SCHEMAS[of]()

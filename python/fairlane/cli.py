@@ -12,12 +12,14 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 import fairlane
 from fairlane import _fairlane
+from fairlane.cli_store import store_commands
+from fairlane.documents import SCHEMAS
 from fairlane.errors import Interrupted, ScenarioError, UserError
 from fairlane.files import check_writable
 from fairlane.scenario import Scenario
@@ -278,6 +280,67 @@ def reproduce(
 
 
 @commands.command()
+@click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="List the points, what is stored of them and what is missing.")
+@click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="auto",
+    help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].",
+)
+@_run_options
+def sweep(
+    file: Path,
+    dry_run: bool,
+    ray: str | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Simulate a scenario at many points, with replications.
+
+    What is stored is not simulated again: after an interruption or a kill the same command continues.
+    """
+    from fairlane.sweeps import Plan
+    from fairlane.sweeps.preview import preview
+
+    if ray is not None and threads is not None:
+        raise UserError(f"--threads: {threads} cannot be given with --ray, which uses the CPUs of the cluster")
+    plan = Plan.read(file, replications=replications, settings=_settings(settings))
+    if dry_run:
+        with _named(file):
+            planned = preview(plan, store)
+        if as_json:
+            click.echo(json.dumps(planned, indent=2, ensure_ascii=False))
+        else:
+            from fairlane.tables import print_plan
+
+            print_plan(planned)
+        return
+    out = out or Path("results") / plan.name
+    check_writable(out, "--out")
+    with _named(file):
+        result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
+    result.write(out)
+    if as_json:
+        click.echo(result.json())
+    else:
+        from fairlane.tables import print_sweep
+
+        print_sweep(result, out)
+
+
+@commands.command()
 @click.argument("name", required=False)
 @_json
 def schemes(name: str | None, as_json: bool) -> None:
@@ -308,10 +371,13 @@ def topologies(as_json: bool) -> None:
 
 
 @commands.command()
-@click.argument("of", type=click.Choice(["scenario", "result"]))
-def schema(of: Literal["scenario", "result"]) -> None:
-    """Print the JSON Schema of scenarios or of result documents."""
+@click.argument("of", type=click.Choice(list(SCHEMAS)))
+def schema(of: str) -> None:
+    """Print the JSON Schema of a file or of what a command prints with --json."""
     click.echo(json.dumps(fairlane.schema(of), indent=2, ensure_ascii=False))
+
+
+commands.add_command(store_commands)
 
 
 def _list_papers(as_json: bool) -> None:

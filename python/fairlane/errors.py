@@ -21,7 +21,7 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
         total: Replications that were asked for.
     """
 
-    def __init__(self, finished: int, total: int, kept: str) -> None:
-        super().__init__(f"interrupted: {finished} of {total} runs {kept}")
+    def __init__(self, finished: int, total: int, kept: str, at_least: str = "") -> None:
+        super().__init__(f"interrupted: {finished} of {at_least}{total} runs {kept}")
         self.finished = finished
         self.total = total

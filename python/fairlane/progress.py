@@ -10,42 +10,66 @@ from contextlib import contextmanager
 LINE_EVERY_S = 5.0
 
 Advance = Callable[[], None]
+Report = Callable[[int, int, str], None]
 
 
 @contextmanager
 def progress(title: str, total: int, *, show: bool) -> Iterator[Advance]:
-    """Gives a function to call after each of `total` pieces of work."""
-    if not show or total == 0:
-        yield lambda: None
-    elif sys.stderr.isatty():
-        with _bar(title, total) as advance:
-            yield advance
-    else:
-        yield _lines(title, total)
+    """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
+    start = time.monotonic()
+    done = 0
+    with reporting(title, total, show=show and total > 0) as report:
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            left_s = (time.monotonic() - start) / done * (total - done)
+            report(done, total, f"about {duration(left_s)} left")
+
+        yield advance
 
 
 @contextmanager
-def _bar(title: str, total: int) -> Iterator[Advance]:
+def reporting(title: str, total: int, *, show: bool) -> Iterator[Report]:
+    """Gives a function that says how many runs are done, of how many, and in words how much time is left."""
+    if not show:
+        yield lambda _done, _total, _left: None
+    elif sys.stderr.isatty():
+        with _bar(title, total) as report:
+            yield report
+    else:
+        yield _lines(title)
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    if whole < 6000:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def _bar(title: str, total: int) -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
+        task = bar.add_task(title, total=total, left="")
+        yield lambda done, total, left: bar.update(task, completed=done, total=total, left=left)
 
 
-def _lines(title: str, total: int) -> Advance:
-    start = last_line = time.monotonic()
-    done = 0
+def _lines(title: str) -> Report:
+    last_line = time.monotonic()
 
-    def advance() -> None:
-        nonlocal done, last_line
-        done += 1
+    def report(done: int, total: int, left: str) -> None:
+        nonlocal last_line
         now = time.monotonic()
         if now - last_line >= LINE_EVERY_S:
             last_line = now
-            left_s = (now - start) / done * (total - done)
-            print(f"{title}: {done} of {total} runs, about {left_s:.0f} s left", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"{title}: {done} of {total} runs, {left}", file=sys.stderr, flush=True)  # noqa: T201
 
-    return advance
+    return report

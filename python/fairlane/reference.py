@@ -15,6 +15,8 @@ What stands between the two lines is written anew from the declarations that the
     topology NAME         the parameters of a topology
     scenario KEY          the keys of a table of the scenario, such as `run` or `groups.sources.tcp`
     result                every record of the result document
+    document NAME         every table of another document, such as `sweep-result`, as `fairlane schema` names it
+    sweep                 the keys of a sweep file
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.catalogue import Parameter, schema, schemes, topologies
-from fairlane.frames import unit_of
+from fairlane.documents import SCHEMAS
+from fairlane.measures import unit_of
+from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARK = "<!-- generated:"
@@ -107,7 +111,11 @@ def generate(mark: str) -> str:
         case ["scenario", key]:
             return _scenario(key)
         case ["result"]:
-            return _result()
+            return _records(schema("result"))
+        case ["document", name] if name in SCHEMAS:
+            return _records(schema(name))
+        case ["sweep"]:
+            return _sweep()
     raise MarkError(f"generated:{mark}: there is no such table")
 
 
@@ -227,11 +235,37 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
     return _allowed(kind, None, value.get("minimum"), value.get("maximum"))
 
 
-def _result() -> str:
-    """Every record of the result document, a heading and a table each."""
-    whole = schema("result")
-    records = {whole["title"]: whole, **whole["$defs"]}
+def _sweep() -> str:
+    """The keys of a sweep file."""
+    kinds = {
+        "axes": "arrays of values by key",
+        "list of axes": "array of such tables",
+        "settings": "values by key",
+        "targets": "numbers by metric",
+    }
+    rows = [
+        [
+            f"`{key.name}`",
+            f"`{key.default}`" if isinstance(key.default, int) else key.default,
+            _allowed(kinds.get(key.kind, key.kind), None, key.least, key.most),
+            key.doc,
+        ]
+        for key in KEYS
+    ]
+    return _table(["key", "default", "allowed", "meaning"], rows)
+
+
+def _records(whole: Mapping[str, Any]) -> str:
+    """Every record of a document, a heading and a table each."""
+    inner = {name: record for name, record in whole["$defs"].items() if name not in _elsewhere(whole)}
+    records = {whole["title"]: whole, **inner}
     return "".join(f"\n### {name}\n\n{record['description']}\n{_record(record)}" for name, record in records.items())
+
+
+def _elsewhere(whole: Mapping[str, Any]) -> set[str]:
+    """The records of the result document in another one: they have their own tables."""
+    result = schema("result")
+    return set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
 
 
 def _record(record: Mapping[str, Any]) -> str:
@@ -249,6 +283,10 @@ def _type(value: Mapping[str, Any]) -> str:
         return f"[{name}](#{name.lower()})"
     if "anyOf" in value:
         return " or ".join(_type(alternative) for alternative in value["anyOf"])
+    if "enum" in value:
+        return ", ".join(_code(choice) for choice in value["enum"])
+    if isinstance(value.get("additionalProperties"), dict) and value["additionalProperties"]:
+        return f"object of {_type(value['additionalProperties'])}"
     kinds = value.get("type", "object")
     words = [
         f"array of {_type(value['items'])}" if kind == "array" else {"string": "text"}.get(kind, kind)

@@ -12,13 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from fairlane.intervals import format_interval
+from fairlane.progress import duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fairlane.catalogue import Parameter, Scheme, Topology
+    from fairlane.documents import PlanDocument
     from fairlane.papers.grid import Cell
     from fairlane.papers.paper import Experiment, Paper
     from fairlane.papers.reproduce import Reproduction
     from fairlane.results import Comparison, Result
+    from fairlane.store.upkeep import Entry
+    from fairlane.sweeps import SweepResult
 
 MIN_WIDTH = 100
 VERDICT_STYLES = {"reproduced": "green", "differs": "yellow", "not applicable": "dim"}
@@ -114,6 +120,75 @@ def print_reproduction(reproduction: Reproduction) -> None:
         f"{counts.total()} claims: {counts['reproduced']} reproduced, {counts['differs']} differ, "
         f"{counts['not applicable']} not applicable"
     )
+
+
+def print_plan(plan: PlanDocument) -> None:
+    """A row per point: what is stored, what is missing."""
+    out = console()
+    table = _table("point", *map(_in_lines, plan["points"][0]["at"]), "stored", "missing", "most", "key")
+    for point in plan["points"]:
+        counts = (str(point["stored"]), str(point["missing"]), str(point["most"]))
+        table.add_row(str(point["point"]), *map(str, point["at"].values()), *counts, point["key"][:12])
+    out.print(table)
+    cost = plan["cpu_seconds"]
+    time = "CPU time not known yet" if cost is None else f"about {duration(cost)} of CPU time"
+    out.print(
+        f"{plan['name']}: {len(plan['points'])} points, {plan['stored']} runs stored in {plan['store']}, "
+        f"{plan['missing']} missing ({time})"
+    )
+    if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
+        out.print("the rule of \\[stop] may want more, up to `most` at every point")
+
+
+SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
+
+
+def print_sweep(result: SweepResult, folder: Path) -> None:
+    """A row per point: replications, the metrics of the rule and the usual ones."""
+    document = result.document()
+    targets = list(result.plan.stop.targets)
+    known = dict.fromkeys(metric for point in document["points"] for metric in point["metrics"])
+    shown = targets + [name for name in known if name.split(".")[0] in SWEEP_METRICS and name not in targets]
+    out = console()
+    table = _table("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown))
+    for point in document["points"]:
+        n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
+        means = (_mean(point["metrics"].get(metric)) for metric in shown)
+        table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *means)
+    out.print(table)
+    out.print(
+        f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
+        f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
+    )
+    wide = sum(point["narrow_enough"] is False for point in document["points"])
+    if wide:
+        out.print(f"{wide} points have max_replications and intervals wider than \\[stop] asks for")
+
+
+def print_store(entries: Sequence[Entry]) -> None:
+    """A row per point of the store."""
+    table = _table("key", "queue", "groups", "seed", "runs", "CPU (s)", "size (kB)", "state")
+    for entry in entries:
+        row = entry.to_dict()
+        state = f"damaged: {entry.damage}" if entry.damage else "" if entry.is_current else f"engine {row['engine']}"
+        table.add_row(
+            entry.key[:12],
+            row["queue"] or "",
+            ", ".join(row["groups"]),
+            "" if row["seed"] is None else str(row["seed"]),
+            str(row["replications"]),
+            f"{row['cpu_seconds']:.2f}",
+            f"{row['bytes'] / 1e3:.0f}",
+            Text(state),
+        )
+    out = console()
+    out.print(table)
+    out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
+
+
+def _in_lines(key: str) -> str:
+    """A long key as the head of a column."""
+    return key.replace(".", ".\n").replace("[", "\\[")
 
 
 def _headline(scenario: dict[str, Any], replications: int) -> str:
@@ -217,7 +292,7 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
     return table
 
 
-def _mean(estimate: dict[str, Any] | None, factor: float = 1.0) -> str:
+def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
     if estimate is None:
         return ""
     half_width = estimate["half_width"]

@@ -88,7 +88,11 @@ def test_schemes_topologies_and_schemas(cli: Cli) -> None:
         assert json.loads(cli("schema", of).stdout)["$schema"].startswith("https://json-schema.org/")
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["reproduce"], ["schemes"], ["topologies"], ["schema"]])
+@pytest.mark.parametrize(
+    "command",
+    [[], ["run"], ["compare"], ["reproduce"], ["sweep"], ["schemes"], ["topologies"], ["schema"], ["store"]]
+    + [["store", verb] for verb in ("ls", "verify", "gc", "export")],
+)
 def test_help_is_there(cli: Cli, command: list[str]) -> None:
     done = cli(*command, "--help")
     assert done.returncode == 0

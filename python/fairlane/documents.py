@@ -1,0 +1,238 @@
+"""The documents that commands print with `--json`, declared once: their types, and JSON Schemas made from them.
+
+The result document of a scenario is declared in the simulator; here is what the Python front adds.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from fairlane import _fairlane
+from fairlane.sweeps.keys import file_schema
+
+Json = dict[str, Any]
+
+
+class ResultDocument(TypedDict):
+    """As `fairlane schema result`."""
+
+
+class ComparisonDocument(TypedDict):
+    """Results of one scenario under several queues, printed by `fairlane compare --json`."""
+
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+    results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
+
+
+class ClaimVerdict(TypedDict):
+    """How a claim of a paper fared."""
+
+    claim: Annotated[str, "Its id."]
+    statement: Annotated[str, "Its words."]
+    where: Annotated[str, "Place in the paper."]
+    verdict: Annotated[Literal["reproduced", "differs", "not applicable"], "Outcome."]
+    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
+    measured: Annotated[str, "What was measured."]
+    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
+    passed: Annotated[int, "Number of checks that passed."]
+    checks: Annotated[int, "Number of checks."]
+
+
+class MeasuredPoint(TypedDict):
+    """A metric at a point of an experiment; every variable of its sweep is a further field."""
+
+    scheme: Annotated[str, "Scheme of the queue."]
+    metric: Annotated[str, "Name of the metric."]
+    mean: Annotated[float | None, "Mean over the replications; null if it is infinite."]
+    half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
+    n: Annotated[int, "Replications that have the metric."]
+
+
+class ReproducedExperiment(TypedDict):
+    """A figure, table or result in words."""
+
+    id: Annotated[str, "Such as abc2018.fig4a."]
+    title: Annotated[str, "In words."]
+    where: Annotated[str, "Place in the paper."]
+    replications: Annotated[int, "Runs of every point."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    points: Annotated[list[MeasuredPoint], "What was measured."]
+    claims: Annotated[list[ClaimVerdict], "What became of the paper's claims."]
+
+
+class ReproductionDocument(TypedDict):
+    """Experiments of a paper, printed by `fairlane reproduce NAME --json` and written as claims.json."""
+
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+    paper: Annotated[str, "Short name of the paper."]
+    settings: Annotated[Json, "Keys of the scenario that differ from the paper's."]
+    experiments: Annotated[list[ReproducedExperiment], "The experiments that were asked for."]
+
+
+class PointEstimate(TypedDict):
+    """A mean over replications."""
+
+    mean: Annotated[float, "Mean of the replications that have the metric."]
+    half_width: Annotated[float | None, "Half the width of the 95 % interval; null for fewer than two."]
+    n: Annotated[int, "Replications that have the metric."]
+
+
+class SweepPoint(TypedDict):
+    """A point of a sweep."""
+
+    point: Annotated[int, "Number, from 0."]
+    at: Annotated[Json, "Value of every key that varies."]
+    key: Annotated[str, "Key in the store."]
+    replications: Annotated[int, "Runs."]
+    narrow_enough: Annotated[bool | None, "Whether the rule of [stop] is met; null without one."]
+    metrics: Annotated[dict[str, PointEstimate], "Mean by metric; the unit is the end of its name."]
+
+
+class SweepDocument(TypedDict):
+    """What a sweep gave, printed by `fairlane sweep --json` and written as sweep.json."""
+
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+    engine: Annotated[str, "Version of what can change a result."]
+    name: Annotated[str, "Name of the sweep."]
+    store: Annotated[str, "Folder of the store."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    runs: Annotated[int, "Runs of all points; those of equal points count once."]
+    cpu_seconds: Annotated[float, "What they cost, whenever they ran."]
+    points: Annotated[list[SweepPoint], "The points, in order."]
+
+
+class PlannedPoint(TypedDict):
+    """A point of a sweep that has not been run."""
+
+    point: Annotated[int, "Number, from 0."]
+    at: Annotated[Json, "Value of every key that varies."]
+    key: Annotated[str, "Key in the store."]
+    stored: Annotated[int, "Runs of this point that are stored and would be used."]
+    missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
+    most: Annotated[int, "Runs that the point has at most."]
+
+
+class PlanDocument(TypedDict):
+    """What a sweep would run, printed by `fairlane sweep --dry-run --json`."""
+
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+    engine: Annotated[str, "Version of what can change a result."]
+    name: Annotated[str, "Name of the sweep."]
+    store: Annotated[str, "Folder of the store."]
+    stored: Annotated[int, "Runs that are stored and would be used; those of equal points count once."]
+    missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
+    cpu_seconds: Annotated[float | None, "What the missing runs are expected to cost; null if nothing is known."]
+    points: Annotated[list[PlannedPoint], "The points, in order."]
+
+
+class StoreEntry(TypedDict):
+    """A point of the store."""
+
+    key: Annotated[str, "Hash of scenario and engine."]
+    engine: Annotated[str | None, "Version of what can change a result; null if damaged."]
+    current: Annotated[bool, "Whether this engine would use it."]
+    damage: Annotated[str | None, "What is wrong with it; null if nothing is."]
+    queue: Annotated[str | None, "Scheme of the queue; null if damaged."]
+    groups: Annotated[list[str], "Names of the user groups."]
+    seed: Annotated[int | None, "Seed; null if damaged."]
+    replications: Annotated[int, "Runs."]
+    cpu_seconds: Annotated[float, "What they cost, where that is known."]
+    bytes: Annotated[int, "Size of its files."]
+    differing: NotRequired[
+        Annotated[list[int], "Replications whose bytes differ when simulated again; only of `verify --simulate`."]
+    ]
+
+
+class StoreDocument(TypedDict):
+    """The points of a store, printed by `fairlane store ls --json` and `fairlane store verify --json`."""
+
+    schema: Annotated[int, "Version of this format."]
+    engine: Annotated[str, "The engine that asks."]
+    store: Annotated[str, "Folder of the store."]
+    points: Annotated[list[StoreEntry], "By key."]
+
+
+_OPEN = {MeasuredPoint, ResultDocument}
+"""Tables that may have further fields."""
+
+_SIMPLE: dict[Any, Json] = {
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    types.NoneType: {"type": "null"},
+    Any: {},
+}
+
+
+def schema_of(document: type) -> Json:
+    """The JSON Schema of a document."""
+    definitions: dict[str, Json] = {}
+    _of(document, definitions)
+    top = definitions.pop(document.__name__)
+    if ResultDocument.__name__ in definitions:
+        result: Json = json.loads(_fairlane.result_schema())
+        definitions |= result.pop("$defs")
+        del result["$schema"]
+        definitions[ResultDocument.__name__] = result
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": document.__name__,
+        **top,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+SCHEMAS: dict[str, Callable[[], Json]] = {
+    "scenario": lambda: dict(json.loads(_fairlane.scenario_schema())),
+    "result": lambda: dict(json.loads(_fairlane.result_schema())),
+    "comparison": lambda: schema_of(ComparisonDocument),
+    "reproduction": lambda: schema_of(ReproductionDocument),
+    "sweep": file_schema,
+    "sweep-plan": lambda: schema_of(PlanDocument),
+    "sweep-result": lambda: schema_of(SweepDocument),
+    "store": lambda: schema_of(StoreDocument),
+}
+"""Schemas by name: of the scenario file, of the sweep file, and of all that `--json` prints."""
+
+
+def _of(kind: Any, definitions: dict[str, Json]) -> Json:
+    """The schema of a type; tables go to `definitions`."""
+    if kind in _SIMPLE:
+        return dict(_SIMPLE[kind])
+    if typing.is_typeddict(kind):
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}
+            definitions[kind.__name__] = _table(kind, definitions)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return {**_of(arguments[0], definitions), "description": arguments[1]}
+    if origin is NotRequired:
+        return _of(arguments[0], definitions)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is list:
+        return {"type": "array", "items": _of(arguments[0], definitions)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _of(arguments[1], definitions)}
+    if origin is types.UnionType:
+        return {"type": [_of(one, definitions)["type"] for one in arguments]}
+    raise TypeError(f"{kind}: no schema for this type")
+
+
+def _table(kind: Any, definitions: dict[str, Json]) -> Json:
+    fields = typing.get_type_hints(kind, include_extras=True)
+    return {
+        "description": " ".join(kind.__doc__.split()),
+        "type": "object",
+        "properties": {name: _of(field, definitions) for name, field in fields.items()},
+        "required": sorted(kind.__required_keys__),
+        "additionalProperties": kind in _OPEN,
+    }

@@ -1,0 +1,115 @@
+"""Where runs are carried out: threads of this process here, a Ray cluster in `cluster.py`."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlane import _fairlane
+
+POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run to do."""
+
+    work: int
+    replication: int
+    scenario: str
+
+
+Done = tuple[Job, str]
+"""A job and its run record."""
+
+
+class Executor(Protocol):
+    """Carries out batches of jobs.
+
+    Attributes:
+        batch_s: How long a batch should last.
+    """
+
+    batch_s: float
+
+    @property
+    def slots(self) -> int:
+        """Batches that run at the same time."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another batch would start soon."""
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Hands in a batch."""
+
+    def wait(self, timeout_s: float) -> list[Done]:
+        """What has finished, at the latest after `timeout_s`."""
+
+    def close(self) -> None:
+        """Stops everything that still runs."""
+
+
+class Threads:
+    """Threads of this process; each runs one batch at a time, the lock of the interpreter released."""
+
+    batch_s = 0.2
+
+    def __init__(self, threads: int) -> None:
+        self.slots = threads
+        self._batches: queue.SimpleQueue[Sequence[Job] | None] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def has_room(self) -> bool:
+        """Every thread has its next batch ready."""
+        return self._batches.qsize() < self.slots
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Hands in a batch."""
+        self._batches.put(jobs)
+
+    def wait(self, timeout_s: float) -> list[Done]:
+        """The next run that finishes, and those that have finished besides."""
+        finished = []
+        try:
+            one = self._finished.get(timeout=timeout_s)
+            while True:
+                if isinstance(one, BaseException):
+                    raise one
+                finished.append(one)
+                one = self._finished.get_nowait()
+        except queue.Empty:
+            return finished
+
+    def close(self) -> None:
+        """Stops everything that still runs, within milliseconds."""
+        self._closed.set()
+        for _ in self._threads:
+            self._batches.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while not self._closed.is_set() and (jobs := self._batches.get()) is not None:
+            try:
+                self._run(jobs)
+            except BaseException as error:  # a defect belongs to whoever waits
+                self._finished.put(error)
+                return
+
+    def _run(self, jobs: Sequence[Job]) -> None:
+        batch = _fairlane.Batch([(job.scenario, job.replication) for job in jobs], 1)
+        try:
+            while batch.remaining and not self._closed.is_set():
+                if (done := batch.next(POLL_S)) is not None:
+                    self._finished.put((jobs[done[0]], done[1]))
+        finally:
+            batch.cancel()

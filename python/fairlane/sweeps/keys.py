@@ -1,0 +1,156 @@
+"""The keys of a sweep file, declared once: the parser's checks, the JSON Schema and the table of the documentation."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fairlane.errors import UserError
+
+Kind = Literal["text", "count", "settings", "axes", "list of axes", "targets", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the file.
+
+    Attributes:
+        name: With the table that it is in.
+        kind: What its value is.
+        default: What is taken without it, a number or words; "required" if it must be there.
+        doc: What it means.
+        least: Least number,
+        most: and greatest.
+    """
+
+    name: str
+    kind: Kind
+    default: str | int
+    doc: str
+    least: float | None = None
+    most: float | None = None
+
+
+KEYS = (
+    Key(
+        "name",
+        "text",
+        "name of the file",
+        "Name of the sweep and of its folder in `results`; letters, digits, `.`, `_` and `-`.",
+    ),
+    Key("scenario", "text", "required", "Path of the scenario file, seen from the sweep file."),
+    Key(
+        "replications",
+        "count",
+        "that of the scenario",
+        "Runs of every point, in place of `run.replications`; not together with `[stop]`.",
+        1,
+        100_000,
+    ),
+    Key("set", "settings", "none", "Keys of the scenario that differ from the file at every point."),
+    Key("grid", "axes", "none", "Keys of the scenario with an array of values each; every combination is a point."),
+    Key(
+        "zip",
+        "list of axes",
+        "none",
+        "As `grid`, but the keys of one table change together: the first values, the second values, and so on.",
+    ),
+    Key("stop", "table", "none", "Runs of a point end when its intervals are narrow enough."),
+    Key(
+        "stop.relative_half_width",
+        "targets",
+        "required",
+        "By metric, the half width of the 95 % interval over the mean that must be reached; all of them.",
+        0.0001,
+        1.0,
+    ),
+    Key("stop.min_replications", "count", 5, "Runs before the rule is looked at first.", 2, 100_000),
+    Key("stop.max_replications", "count", 100, "Runs after which a point ends anyway.", 2, 100_000),
+)
+
+_JSON_KINDS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string", "minLength": 1},
+    "count": {"type": "integer"},
+    "settings": {"type": "object"},
+    "axes": {"type": "object", "additionalProperties": {"type": ["array", "object"], "minItems": 1}},
+    "list of axes": {
+        "type": "array",
+        "items": {"type": "object", "additionalProperties": {"type": ["array", "object"], "minItems": 1}},
+    },
+    "targets": {"type": "object", "minProperties": 1, "additionalProperties": {"type": ["number", "object"]}},
+    "table": {"type": "object", "additionalProperties": False},
+}
+
+
+def named(name: str) -> Key:
+    """The key of that name."""
+    return next(key for key in KEYS if key.name == name)
+
+
+def check_names(table: Mapping[str, Any], prefix: str = "") -> None:
+    """Raises a UserError for a key that there is not."""
+    known = [
+        key.name.removeprefix(prefix)
+        for key in KEYS
+        if key.name.startswith(prefix) and "." not in key.name.removeprefix(prefix)
+    ]
+    for name in table:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {prefix}{close[0]}?" if close else f"there are {', '.join(known)}"
+            raise UserError(f"{prefix}{name}: unknown key; {hint}")
+
+
+def count(table: Mapping[str, Any], prefix: str, name: str) -> int:
+    """The value of a key that is a count, or its default; a UserError with the range if it is none."""
+    return check_count(f"{prefix}{name}", table.get(name, named(f"{prefix}{name}").default))
+
+
+def check_count(name: str, value: Any) -> int:
+    """A count; a UserError with the range if it is none."""
+    key = named(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not _within(key, value):
+        raise UserError(f"{name}: {value!r} is not a whole number from {key.least} to {key.most}")
+    return value
+
+
+def check_target(metric: str, value: Any) -> float:
+    """A target of `[stop]`; a UserError with the range if it is none."""
+    key = named("stop.relative_half_width")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _within(key, value):
+        raise UserError(f"{key.name}.{metric}: {value!r} is not a number from {key.least} to {key.most}")
+    return float(value)
+
+
+def file_schema() -> dict[str, Any]:
+    """The JSON Schema of a sweep file."""
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Sweep",
+        "description": "One scenario at many points, each with replications.",
+        "type": "object",
+        "properties": {},
+        "required": [],
+        "additionalProperties": False,
+    }
+    for key in KEYS:
+        table = schema
+        *tables, name = key.name.split(".")
+        for part in tables:
+            table = table["properties"][part]
+        value = {"description": key.doc, **_JSON_KINDS[key.kind]}
+        if key.kind == "count":
+            value |= {"minimum": key.least, "maximum": key.most}
+        if isinstance(key.default, int):
+            value["default"] = key.default
+        if key.default == "required":
+            table.setdefault("required", []).append(name)
+        table.setdefault("properties", {})[name] = value
+    return schema
+
+
+def _within(key: Key, value: float) -> bool:
+    # A NaN is within nothing.
+    return key.least is not None and key.most is not None and key.least <= value <= key.most

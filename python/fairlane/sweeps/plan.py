@@ -1,0 +1,222 @@
+"""From a sweep file to the scenarios of its points, everything checked before anything runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane.catalogue import schemes
+from fairlane.errors import ScenarioError, UserError
+from fairlane.scenario import Scenario
+from fairlane.store.point import Identity
+from fairlane.sweeps import keys
+from fairlane.sweeps.stop import Stop
+from fairlane.sweeps.targets import check_metrics
+
+MOST_POINTS = 100_000
+
+Settings = Mapping[str, Any]
+"""Values by key of the scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a sweep.
+
+    Attributes:
+        index: Its number, from 0.
+        at: Value of every key that varies.
+        scenario: Canonical scenario.
+        identity: Where its runs are in the store.
+    """
+
+    index: int
+    at: Settings
+    scenario: str
+    identity: Identity
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is to run.
+
+    Attributes:
+        name: Of the sweep.
+        points: In order, the last axis running fastest.
+        axes: The keys that vary.
+        stop: When a point has enough replications.
+    """
+
+    name: str
+    points: Sequence[Point]
+    axes: Sequence[str]
+    stop: Stop
+
+    @classmethod
+    def read(cls, file: str | Path, *, replications: int | None = None, settings: Settings | None = None) -> Plan:
+        """Reads a sweep file.
+
+        Args:
+            file: Its path.
+            replications: In place of what the file says.
+            settings: Keys of the scenario that differ at every point, in place of those in the file.
+
+        Raises:
+            UserError: A file cannot be read; a key or value is wrong. The message names file, key, value and range.
+        """
+        path = Path(file)
+        table = _toml(path)
+        try:
+            return _plan(path, table, replications, settings or {})
+        except (UserError, ScenarioError) as error:
+            raise UserError(f"{file}: {error}") from error
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    return Scenario.from_toml(path).to_dict()  # any TOML file: what it means is not looked at
+
+
+def _plan(path: Path, table: dict[str, Any], replications: int | None, settings: Settings) -> Plan:
+    keys.check_names(table)
+    base = Scenario.from_toml(path.parent / _text(table, "scenario"))
+    name = _text(table, "name", path.stem)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
+        raise UserError(f'name: "{name}" must be of letters, digits, ".", "_" and "-", not beginning with "." or "-"')
+    fixed = {**_flat(_table(table, "set"), "set"), **settings}
+    axes = list(_axes(table))
+    varying = [key for axis in axes for key in axis]
+    _check_keys(varying, fixed)
+    lengths = [len(next(iter(axis.values()))) for axis in axes]
+    if math.prod(lengths) > MOST_POINTS:
+        raise UserError(f"grid: {math.prod(lengths)} points are out of range, there may be 1 to {MOST_POINTS}")
+    stop = _stop(table, base, replications)
+    points = []
+    for index, places in enumerate(itertools.product(*map(range, lengths))):
+        at = {key: axis[key][place] for axis, place in zip(axes, places, strict=True) for key in axis}
+        scenario = _scenario(base, {**fixed, **at, "run.replications": stop.most}, at)
+        points.append(Point(index, at, scenario, Identity.of(scenario)))
+    check_metrics(stop.targets, points[0].scenario)
+    return Plan(name, points, varying, stop)
+
+
+def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
+    """Keys that change together, with their values."""
+    for key, values in _flat(_table(table, "grid"), "grid").items():
+        yield {key: _values(f"grid.{key}", values)}
+    tables = table.get("zip", [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise UserError(f"zip: {tables!r} is not an array of tables such as [[zip]]")
+    for index, one in enumerate(tables):
+        place = f"zip[{index}]"
+        axis = {key: _values(f"{place}.{key}", values) for key, values in _flat(one, place).items()}
+        if not axis:
+            raise UserError(f"{place}: has no key, must have at least one")
+        first, *others = axis
+        for key in others:
+            if len(axis[key]) != len(axis[first]):
+                raise UserError(
+                    f"{place}.{key}: has {len(axis[key])} values, must have {len(axis[first])} as {first} has"
+                )
+        yield axis
+
+
+def _values(place: str, values: Any) -> Sequence[Any]:
+    if not isinstance(values, list) or not values:
+        raise UserError(f"{place}: {values!r} is not an array of at least one value")
+    return values
+
+
+def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
+    for index, key in enumerate(varying):
+        if key in varying[:index]:
+            raise UserError(f"{key}: varies in two places, must vary in one of grid and zip")
+        if key in fixed:
+            raise UserError(f"{key}: is set and varies too, must do one of them")
+    for key in (*varying, *fixed):
+        if key == "run.replications":
+            raise UserError(
+                f"{key}: the number of runs is that of `replications` or `[stop]`, it cannot vary or be set"
+            )
+
+
+def _stop(table: dict[str, Any], base: Scenario, replications: int | None) -> Stop:
+    if "stop" not in table:
+        if replications is None and "replications" not in table:
+            return Stop.after(json.loads(base.canonical())["run"]["replications"])
+        given = table["replications"] if replications is None else replications
+        return Stop.after(keys.check_count("replications", given))
+    if replications is not None or "replications" in table:
+        given = table["replications"] if replications is None else replications
+        raise UserError(
+            f"replications: {given} cannot be given with [stop], which has min_replications and max_replications"
+        )
+    rule = _table(table, "stop")
+    keys.check_names(rule, "stop.")
+    targets = _flat(rule.get("relative_half_width", {}), "stop.relative_half_width")
+    if not targets:
+        raise UserError("stop.relative_half_width: missing, must be a table such as { throughput_ratio = 0.05 }")
+    least = keys.count(rule, "stop.", "min_replications")
+    most = keys.count(rule, "stop.", "max_replications")
+    if most < least:
+        raise UserError(f"stop.max_replications: {most} is out of range, it must be from min_replications, {least}, up")
+    return Stop({metric: keys.check_target(metric, value) for metric, value in targets.items()}, least, most)
+
+
+def _scenario(base: Scenario, settings: Settings, at: Settings) -> str:
+    try:
+        return _changed(base, settings).canonical()
+    except ScenarioError as error:
+        where = ", ".join(f"{key} = {value!r}" for key, value in at.items())
+        raise ScenarioError(f"{error} (at {where})" if at else str(error)) from error
+
+
+def _changed(base: Scenario, settings: Settings) -> Scenario:
+    """The scenario with other settings; another scheme has its own defaults on the same buffer, as in `compare`."""
+    scenario = base
+    scheme = settings.get("queue.scheme")
+    queue = base.to_dict().get("queue")
+    if scheme is not None and isinstance(queue, dict) and queue.get("scheme") != scheme:
+        table = base.to_dict()
+        shared = {parameter["name"] for parameter in schemes()[0]["params"] if parameter["shared"]}
+        table["queue"] = {key: value for key, value in queue.items() if key in shared}
+        table.pop("marker", None)
+        scenario = Scenario.from_dict(table)
+    for key, value in settings.items():
+        scenario = scenario.replace(key, value)
+    return scenario
+
+
+def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:
+    """Values by dotted key, since `a.b = 1` and `"a.b" = 1` mean the same here."""
+    if not isinstance(table, dict):
+        raise UserError(f"{place}: {table!r} is not a table")
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        inner = _flat(value, place, f"{key}.") if isinstance(value, dict) else {key: value}
+        for one in inner.keys() & flat.keys():
+            raise UserError(f"{place}.{one}: is there twice")
+        flat |= inner
+    return flat
+
+
+def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise UserError(f"{key}: {value!r} is not a table")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    value = table.get(key, default)
+    if value is None:
+        raise UserError(f"{key}: missing, must be a text")
+    if not isinstance(value, str) or not value:
+        raise UserError(f"{key}: {value!r} is not a text")
+    return value

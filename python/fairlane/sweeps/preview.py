@@ -1,0 +1,50 @@
+"""What a sweep would run: `fairlane sweep --dry-run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlane import _fairlane
+from fairlane.store import Store
+from fairlane.sweeps.estimate import Estimate
+from fairlane.sweeps.plan import Plan
+from fairlane.sweeps.work import Work
+
+if TYPE_CHECKING:
+    from fairlane.documents import PlanDocument, PlannedPoint
+
+SCHEMA = 1
+
+
+def preview(plan: Plan, folder: str | Path | None = None) -> PlanDocument:
+    """The points of a plan, with what is stored and what is missing of each."""
+    store = Store(folder)
+    work = Work(plan, store)
+    points: list[PlannedPoint] = []
+    for point in plan.points:
+        of_point = work.at(point.identity)
+        points.append(
+            {
+                "point": point.index,
+                "at": dict(point.at),
+                "key": point.identity.key,
+                "stored": of_point.finished,
+                "missing": len(of_point.missing),
+                "most": of_point.stop.most,
+            }
+        )
+    estimate = Estimate(work.points)
+    costs = [(len(point.missing), estimate.run_seconds(point)) for point in work.points]
+    known = all(cost is not None for runs, cost in costs if runs)
+    return {
+        "schema": SCHEMA,
+        "version": _fairlane.version(),
+        "engine": _fairlane.engine_version(),
+        "name": plan.name,
+        "store": str(store.folder),
+        "stored": work.finished,
+        "missing": work.total - work.finished,
+        "cpu_seconds": sum(runs * (cost or 0.0) for runs, cost in costs) if known else None,
+        "points": points,
+    }

@@ -1,0 +1,71 @@
+"""When a point has enough replications.
+
+The rule is looked at after rounds of replications whose sizes follow from the records alone. So neither the number of
+threads nor the order in which runs finish nor what is in the store already decides how many runs a point gets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairlane.intervals import interval
+
+Samples = Mapping[str, Sequence[float | None]]
+"""Values by metric, one per replication; None where a run has no such number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A fixed number of replications, or a rule on the widths of confidence intervals.
+
+    Attributes:
+        targets: Half width of the 95 % interval over the mean that must be reached, by metric; none: no rule.
+        least: Replications of the first round.
+        most: Replications after which a point ends anyway.
+    """
+
+    targets: Mapping[str, float] = field(default_factory=dict)
+    least: int = 1
+    most: int = 1
+
+    @classmethod
+    def after(cls, replications: int) -> Stop:
+        """Without a rule."""
+        return cls({}, replications, replications)
+
+    def met(self, samples: Samples) -> bool:
+        """Whether every interval is narrow enough."""
+        return all(_excess(samples[metric], target) <= 1 for metric, target in self.targets.items())
+
+    def next_round(self, samples: Samples, replications: int) -> int:
+        """How many replications the point has after its next round; as many as now if it has enough.
+
+        The half width falls with the square root of the number of runs: from n runs whose interval is k times too
+        wide, n k^2 are expected to do. A round at most doubles the number, since the estimate from few runs is rough.
+        """
+        if replications >= self.most or self.met(samples):
+            return replications
+        return min(self.expected(samples, replications), 2 * replications, self.most)
+
+    def expected(self, samples: Samples, replications: int) -> int:
+        """How many replications the point is expected to need in the end."""
+        excess = max((_excess(samples[metric], target) for metric, target in self.targets.items()), default=0.0)
+        if excess <= 1:
+            return replications
+        needed = math.ceil(replications * excess**2) if excess < math.inf else self.most
+        return min(max(needed, replications + 1), self.most)
+
+
+def _excess(values: Sequence[float | None], target: float) -> float:
+    """How many times too wide the interval is; infinite where a value is missing or there is no interval."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or not known:
+        return math.inf
+    mean = interval(known)
+    if mean.half_width is None:
+        return math.inf
+    if mean.half_width == 0:
+        return 0.0
+    return math.inf if mean.mean == 0 else mean.half_width / abs(mean.mean) / target

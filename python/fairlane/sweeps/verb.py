@@ -1,0 +1,65 @@
+"""The verb `sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlane.errors import Interrupted, UserError
+from fairlane.progress import reporting
+from fairlane.runner import check_threads, cores
+from fairlane.store import Store
+from fairlane.sweeps.executors import Executor, Threads
+from fairlane.sweeps.outcome import SweepResult
+from fairlane.sweeps.plan import Plan, Settings
+from fairlane.sweeps.work import Work
+
+
+def sweep(
+    plan: Plan | str | Path,
+    *,
+    replications: int | None = None,
+    settings: Settings | None = None,
+    threads: int | None = None,
+    ray: str | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> SweepResult:
+    """Runs what the store lacks of a sweep.
+
+    Args:
+        plan: A plan, or the path of a sweep file; the next two are for a file.
+        replications: In place of what the file says.
+        settings: Keys of the scenario that differ at every point.
+        threads: Simulator threads; all cores if None. Results do not depend on it.
+        ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
+        store: Folder of finished runs.
+        progress: Whether to report on stderr.
+
+    Raises:
+        UserError: The file is wrong; the store cannot be written; there is no such cluster.
+        Interrupted: Ctrl-C; what is finished is in the store.
+    """
+    if not isinstance(plan, Plan):
+        plan = Plan.read(plan, replications=replications, settings=settings)
+    check_threads(threads)
+    if ray is not None and threads is not None:
+        raise UserError(f"threads: {threads} cannot be given with ray, which uses the CPUs of the cluster")
+    where = Store(store)
+    where.check()
+    work = Work(plan, where)
+
+    def connect() -> Executor:
+        if ray is None:
+            return Threads(cores() if threads is None else threads)
+        from fairlane.sweeps.cluster import Cluster
+
+        return Cluster(ray)
+
+    try:
+        with where.writer() as writer, reporting(plan.name, work.total, show=progress) as report:
+            work.execute(connect, writer, report)
+    except KeyboardInterrupt:
+        at_least = "at least " if plan.stop.targets else ""
+        kept = f"finished and kept in {where.folder}; the same command continues from there"
+        raise Interrupted(work.finished, work.total, kept, at_least) from None
+    return SweepResult(plan, where, work)

@@ -1,0 +1,170 @@
+"""Carries out a sweep: hands out what the store lacks, keeps what finishes, asks for more where the rule wants it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from fairlane.measures import metrics
+from fairlane.progress import Report
+from fairlane.store import Store, Writer
+from fairlane.store.point import Identity, Kept
+from fairlane.sweeps.estimate import Estimate
+from fairlane.sweeps.executors import Executor, Job
+from fairlane.sweeps.plan import Plan
+from fairlane.sweeps.stop import Stop
+
+WAIT_S = 0.1
+REPORT_EVERY_S = 0.2
+
+
+class PointWork:
+    """What is done and what is missing at a point.
+
+    Attributes:
+        scenario: Canonical scenario.
+        identity: Where its runs are in the store.
+        stop: When it has enough.
+        wanted: Replications up to the end of this round; all that it gets once `missing` is empty.
+        expected: Replications that it is expected to need in the end.
+        missing: Replications of this round that are not there.
+        costs: Number and CPU seconds of the runs whose cost is known.
+    """
+
+    def __init__(self, scenario: str, identity: Identity, stop: Stop, kept: Mapping[int, Kept]) -> None:
+        """A point with the runs of it that are stored; rounds that are complete lie behind it."""
+        self.scenario = scenario
+        self.identity = identity
+        self.stop = stop
+        self.wanted = self.expected = stop.least
+        self.costs = (0, 0.0)
+        self._done: set[int] = set()
+        self._samples: dict[str, dict[int, float | None]] = {metric: {} for metric in stop.targets}
+        for replication, one in kept.items():
+            self._note(replication, one.run, one.cost.cpu_seconds if one.cost else None)
+        self.missing = self._missing()
+        self.advance()
+
+    @property
+    def finished(self) -> int:
+        """Runs that are there of those wanted."""
+        return self.wanted - len(self.missing)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the rule is met, or there is none."""
+        return self.stop.met(self._round())
+
+    def finish(self, replication: int, run: str, cpu_seconds: float) -> None:
+        """A run has finished."""
+        self._note(replication, run, cpu_seconds)
+        self.missing.discard(replication)
+
+    def advance(self) -> Sequence[int]:
+        """Goes to the first round that is not complete, if there is one; gives what that lacks."""
+        while not self.missing:
+            samples = self._round()
+            following = self.stop.next_round(samples, self.wanted)
+            if following == self.wanted:
+                self.expected = self.wanted
+                break
+            self.expected = self.stop.expected(samples, self.wanted)
+            self.wanted = following
+            self.missing = self._missing()
+        return sorted(self.missing)
+
+    def _missing(self) -> set[int]:
+        return set(range(self.wanted)) - self._done
+
+    def _round(self) -> dict[str, list[float | None]]:
+        """The samples of all replications up to the end of this round."""
+        return {metric: [of[number] for number in range(self.wanted)] for metric, of in self._samples.items()}
+
+    def _note(self, replication: int, run: str, cpu_seconds: float | None) -> None:
+        self._done.add(replication)
+        if cpu_seconds is not None:
+            self.costs = (self.costs[0] + 1, self.costs[1] + cpu_seconds)
+        if self.stop.targets:
+            measured = metrics(json.loads(run))
+            for metric, of_metric in self._samples.items():
+                of_metric[replication] = measured.get(metric)
+
+
+class Work:
+    """All points of a sweep; points with the same scenario are one."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self.points: list[PointWork] = []
+        self._of_identity: dict[Identity, int] = {}
+        for point in plan.points:
+            if point.identity not in self._of_identity:
+                self._of_identity[point.identity] = len(self.points)
+                kept = store.kept(point.identity)
+                self.points.append(PointWork(point.scenario, point.identity, plan.stop, kept))
+
+    def at(self, identity: Identity) -> PointWork:
+        """The work of a point."""
+        return self.points[self._of_identity[identity]]
+
+    @property
+    def finished(self) -> int:
+        """Runs that are there of those wanted now."""
+        return sum(point.finished for point in self.points)
+
+    @property
+    def total(self) -> int:
+        """Runs wanted now; rules may want more."""
+        return sum(point.wanted for point in self.points)
+
+    def execute(self, connect: Callable[[], Executor], writer: Writer, report: Report) -> None:
+        """Runs everything that is missing.
+
+        Args:
+            connect: Gives the executor; not called if nothing is missing.
+            writer: Keeps runs as they finish.
+            report: Is told of the progress.
+        """
+        pending = deque((index, number) for index, point in enumerate(self.points) for number in sorted(point.missing))
+        if not pending:
+            return
+        executor = connect()
+        estimate = Estimate(self.points)
+        running = 0
+        reported_at = -math.inf
+        try:
+            while pending or running:
+                while pending and executor.has_room:
+                    jobs = self._batch(pending, executor, estimate)
+                    executor.submit(jobs)
+                    running += len(jobs)
+                for job, run in executor.wait(WAIT_S):
+                    running -= 1
+                    pending.extend(self._finish(job, run, writer, estimate))
+                if time.monotonic() - reported_at >= REPORT_EVERY_S:
+                    report(*estimate.words(executor.slots))
+                    reported_at = time.monotonic()
+        finally:
+            executor.close()
+
+    def _batch(self, pending: deque[tuple[int, int]], executor: Executor, estimate: Estimate) -> list[Job]:
+        """Jobs for about the time that a batch should last, but not so many that others have none at the end."""
+        share = math.ceil(len(pending) / (2 * executor.slots))
+        jobs: list[Job] = []
+        seconds = 0.0
+        while pending and len(jobs) < share and seconds < executor.batch_s:
+            index, number = pending.popleft()
+            jobs.append(Job(index, number, self.points[index].scenario))
+            cost = estimate.run_seconds(self.points[index])
+            # Nothing has finished so far: one run tells most.
+            seconds += executor.batch_s if cost is None else cost
+        return jobs
+
+    def _finish(self, job: Job, run: str, writer: Writer, estimate: Estimate) -> list[tuple[int, int]]:
+        point = self.points[job.work]
+        cpu_seconds = writer.keep(point.identity, job.replication, run)
+        point.finish(job.replication, run, cpu_seconds)
+        estimate.finished(cpu_seconds)
+        return [] if point.missing else [(job.work, number) for number in point.advance()]

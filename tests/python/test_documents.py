@@ -1,0 +1,90 @@
+"""What commands print with --json follows the schemas that `fairlane schema` prints."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import fairlane
+from conftest import Cli
+from fairlane.documents import SCHEMAS
+from fairlane.papers.claims import Verdict
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_one(cli: Cli, name: str) -> None:
+    schema = json.loads(cli("schema", name).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema == fairlane.schema(name)
+    assert schema["title"]
+
+
+def test_an_unknown_schema_is_named() -> None:
+    with pytest.raises(fairlane.UserError, match="foo: no such schema; there are scenario, result, comparison"):
+        fairlane.schema("foo")
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    from conftest import SHORT
+
+    path = tmp_path_factory.mktemp("comparison") / "short.toml"
+    path.write_text(SHORT)
+    return dict(json.loads(fairlane.compare(path, ["droptail", "abc"], replications=1).json()))
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    settings = {"run.warmup": "14.9 s", "run.measure": "0.1 s"}
+    store = tmp_path_factory.mktemp("reproduction")
+    return fairlane.reproduce("abc2018.default", settings=settings, replications=1, store=store).document()
+
+
+def test_compare_prints_a_comparison(cli: Cli) -> None:
+    done = cli("compare", "short.toml", "--queues", "droptail,abc", "--replications", "1", "--json")
+    jsonschema.validate(json.loads(done.stdout), fairlane.schema("comparison"))
+
+
+def test_reproduce_prints_a_reproduction(cli: Cli, workdir: Path) -> None:
+    quick = ["--replications", "1", "--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s"]
+    done = cli("reproduce", "abc2018.default", "abc2018.fig5a", "--json", *quick)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, fairlane.schema("reproduction"))
+    jsonschema.validate(
+        json.loads((workdir / "results" / "abc2018" / "claims.json").read_text()), fairlane.schema("reproduction")
+    )
+
+
+def test_the_comparison_schema_refuses_what_is_none(comparison: dict[str, Any]) -> None:
+    schema = fairlane.schema("comparison")
+    jsonschema.validate(comparison, schema)
+    for wrong in (
+        {**comparison, "more": 1},
+        {key: value for key, value in comparison.items() if key != "version"},
+        {**comparison, "results": {"abc": {}}},
+        {**comparison, "results": {"abc": {**comparison["results"]["abc"], "runs": [{}]}}},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_the_reproduction_schema_refuses_what_is_none(reproduction: dict[str, Any]) -> None:
+    schema = fairlane.schema("reproduction")
+    jsonschema.validate(reproduction, schema)
+    (experiment,) = reproduction["experiments"]
+    (first, *_) = experiment["claims"]
+    for wrong in (
+        {**reproduction, "more": 1},
+        {**reproduction, "experiments": [{**experiment, "claims": [{**first, "verdict": "maybe"}]}]},
+        {**reproduction, "experiments": [{**experiment, "points": [{"mean": "1"}]}]},
+        {**reproduction, "experiments": [{**experiment, "replications": 0.5}]},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_the_verdict_of_the_schema_is_that_of_the_code() -> None:
+    properties = fairlane.schema("reproduction")["$defs"]["ClaimVerdict"]["properties"]
+    assert list(properties) == list(Verdict.__dataclass_fields__)

@@ -1,0 +1,240 @@
+"""`fairlane store ls|verify|gc|export` as a user would call them."""
+
+import gzip
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+
+import fairlane
+from conftest import Cli, files
+from fairlane.store import Store, point, upkeep
+
+SWEEP = """
+scenario = "short.toml"
+replications = 2
+
+[set]
+probes.series_interval = "0.25 s"
+
+[grid]
+queue.scheme = ["droptail", "abc"]
+"""
+
+
+@pytest.fixture
+def filled(cli: Cli, workdir: Path) -> Path:
+    """A store with two points of two runs each."""
+    (workdir / "sweep.toml").write_text(SWEEP)
+    done = cli("sweep", "sweep.toml")
+    assert done.returncode == 0, done.stderr
+    return workdir / "results" / "store"
+
+
+def points(cli: Cli) -> list[dict[str, object]]:
+    document = json.loads(cli("store", "ls", "--json").stdout)
+    jsonschema.validate(document, fairlane.schema("store"))
+    return list(document["points"])
+
+
+def test_ls_lists_the_points(cli: Cli, filled: Path) -> None:
+    found = points(cli)
+    assert sorted(str(point["queue"]) for point in found) == ["abc", "droptail"]
+    assert [point["replications"] for point in found] == [2, 2]
+    assert all(point["current"] and point["groups"] == ["heavy", "light"] for point in found)
+    table = cli("store", "ls").stdout
+    assert str(found[0]["key"])[:12] in table
+    assert "2 points, 4 runs" in table
+
+
+def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
+    done = cli("store", "verify", "--simulate", "1")
+    assert (done.returncode, done.stdout) == (0, "2 points with 4 runs: 0 damaged, 0 differ\n")
+    file = sorted((filled / "runs").iterdir())[0]
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    done = cli("store", "verify")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"{file.stem}: ")
+    assert "1 damaged" in done.stdout
+    done = cli("store", "verify", "--json")
+    assert done.returncode == 1
+    jsonschema.validate(json.loads(done.stdout), fairlane.schema("store"))
+
+
+def test_a_flipped_bit_is_found_or_changes_no_value(cli: Cli, filled: Path) -> None:
+    file = sorted((filled / "runs").iterdir())[0]
+    content = file.read_bytes()
+    before = (pl.read_parquet(file), upkeep.entries(Store(filled), [file.stem])[0].runs)
+    found = 0
+    for place in range(0, len(content), 61):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 8
+        file.write_bytes(changed)
+        (entry,) = upkeep.entries(Store(filled), [file.stem])
+        found += bool(entry.damage)
+        if not entry.damage:
+            after = pl.read_parquet(file)
+            assert before[0].equals(after, null_equal=True), place
+            assert before[1] == entry.runs, place
+    # The rest are statistics and descriptions of columns, which nothing reads.
+    assert found > 0.5 * len(range(0, len(content), 61))
+
+
+def test_verify_finds_a_run_that_no_longer_comes_out(cli: Cli, filled: Path) -> None:
+    file = sorted((filled / "runs").iterdir())[0]
+    identity, kept = point.read(filled, file.stem)
+    forged = {**kept, 1: point.Kept(kept[1].run.replace('"jain_index":0.', '"jain_index":0.0'), kept[1].cost)}
+    point.write(filled, identity, forged)
+    assert cli("store", "verify").returncode == 0  # it is what was written
+    done = cli("store", "verify", "--simulate", "2")
+    assert done.returncode == 1
+    assert f"{file.stem}: simulated again, replications 1 differ" in done.stdout
+    document = json.loads(cli("store", "verify", "--simulate", "2", "--json").stdout)
+    jsonschema.validate(document, fairlane.schema("store"))
+    assert [entry["differing"] for entry in document["points"]] == [[1], []]
+
+
+def test_gc_removes_other_engines_and_damage_and_nothing_else(cli: Cli, filled: Path) -> None:
+    good, bad = sorted((filled / "runs").iterdir())
+    bad.write_bytes(b"PAR1")
+    identity, kept = point.read(filled, good.stem)
+    old = point.Identity("1-00000000000000000000000000000000", identity.scenario)
+    point.write(filled, old, kept)
+    before = files(filled)
+    done = cli("store", "gc", "--dry-run")
+    assert done.returncode == 0
+    assert "of engine 1-0000" in done.stdout
+    assert "damaged" in done.stdout
+    assert files(filled) == before
+    removed = json.loads(cli("store", "gc", "--json").stdout)
+    assert len(removed["files"]) == 4
+    assert [file for file in files(filled) if file.endswith(".parquet")] == [
+        f"costs/{good.name}",
+        f"runs/{good.name}",
+    ]
+    assert cli("store", "gc").stdout == "0 files, 0 bytes removed\n"
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_export_writes_tables(cli: Cli, filled: Path, workdir: Path, form: str) -> None:
+    assert cli("store", "export", "--out", "out", "--format", form).returncode == 0
+    assert files(workdir / "out") == [f"{name}.{form}" for name in ("links", "runs", "series", "users")]
+    read = pl.read_parquet if form == "parquet" else pl.read_csv
+    runs = read(workdir / "out" / f"runs.{form}")
+    assert runs.height == 4
+    assert set(runs["queue"]) == {"abc", "droptail"}
+
+
+def test_export_of_one_point(cli: Cli, filled: Path, workdir: Path) -> None:
+    key = str(points(cli)[0]["key"])
+    assert cli("store", "export", key[:8], "--out", "out", "--format", "csv").returncode == 0
+    assert set(pl.read_csv(workdir / "out" / "runs.csv")["scenario"].cast(pl.String)) == {key[:12]}
+
+
+@pytest.fixture
+def flent_file(cli: Cli, filled: Path, workdir: Path) -> Path:
+    assert cli("store", "export", "--out", "flent", "--format", "flent").returncode == 0
+    found = sorted((workdir / "flent").iterdir())
+    assert len(found) == 4
+    return found[0]
+
+
+def test_flent_files_are_as_its_documentation_says(flent_file: Path, filled: Path, cli: Cli) -> None:
+    with gzip.open(flent_file, "rt", encoding="utf-8") as text:
+        document = json.load(text)
+    assert document["version"] == 4
+    assert document.keys() == {"version", "metadata", "x_values", "results", "raw_values"}
+    # 2 s in bins of 0.25 s.
+    assert document["x_values"] == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]
+    assert {"TCP upload::heavy", "UDP upload::light", "TCP upload sum", "Queue (packets)"} <= document["results"].keys()
+    assert all(len(values) == 8 for values in document["results"].values())
+    assert document["metadata"]["STEP_SIZE"] == 0.25
+    assert document["metadata"]["TOTAL_LENGTH"] == 2.0
+    # The bottleneck has 10 Mbit/s: with the Poisson users it is nearly full in the last second.
+    rates = [document["results"][name][-1] for name in ("TCP upload::heavy", "UDP upload::light")]
+    assert 7 < sum(rates) < 10.5
+    again = flent_file.read_bytes()
+    cli("store", "export", "--out", "again", "--format", "flent")
+    assert (flent_file.parents[1] / "again" / flent_file.name).read_bytes() == again
+
+
+needs_flent = pytest.mark.skipif(
+    importlib.util.find_spec("flent") is None, reason="flent is not installed (pip install flent)"
+)
+
+
+@needs_flent
+def test_flent_reads_what_we_wrote(flent_file: Path) -> None:
+    with gzip.open(flent_file, "rt", encoding="utf-8") as text:
+        document = json.load(text)
+    code = (
+        "import json, sys\n"
+        "from flent import resultset\n"
+        "loaded = resultset.load(sys.argv[1])\n"
+        "series = {name: loaded.series(name) for name in loaded.series_names}\n"
+        "raw = list(loaded.raw_series('Queue (packets)'))\n"
+        "print(json.dumps([loaded.x_values, series, raw, loaded.meta('NAME'), loaded.title]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, flent_file], capture_output=True, text=True, timeout=60, check=True
+    )
+    x_values, series, raw, name, title = json.loads(done.stdout)
+    assert x_values == document["x_values"]
+    assert series == document["results"]
+    assert [tuple(pair) for pair in raw] == list(zip(x_values, document["results"]["Queue (packets)"], strict=True))
+    assert name == "tcp_nup"
+    assert title.startswith("tcp_nup - ")
+
+
+@needs_flent
+def test_the_command_of_flent_prints_our_rates(flent_file: Path) -> None:
+    flent = Path(sys.executable).with_name("flent")
+    table = flent_file.with_name("rates.csv")
+    command = [flent, "-i", flent_file, "-f", "csv", "-o", table]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    head, *rows = table.read_text().strip().splitlines()
+    assert "TCP upload::heavy" in head
+    assert len(rows) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        pytest.param(["ls"], ["--store", "results/store", "no such folder"], id="no store"),
+        pytest.param(["verify", "--simulate", "-1"], ["--simulate", "-1", "0"], id="less than nothing"),
+        pytest.param(["export"], ["--out"], id="where to"),
+        pytest.param(["export", "--out", "short.toml"], ["--out", "short.toml"], id="output is a file"),
+        pytest.param(["export", "--out", "x", "--format", "xlsx"], ["xlsx", "flent"], id="unknown format"),
+        pytest.param(["prune"], ["prune"], id="unknown command"),
+    ],
+)
+def test_a_wrong_command_is_named(cli: Cli, workdir: Path, arguments: list[str], mentions: list[str]) -> None:
+    done = cli("store", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert all(mention in line for mention in mentions)
+    assert files(workdir) == ["short.toml"]
+
+
+def test_an_unknown_key_is_named(cli: Cli, filled: Path) -> None:
+    done = cli("store", "ls", "xyz")
+    assert done.returncode == 2
+    assert done.stderr == f"error: xyz: no such key in {Path('results/store')}; `fairlane store ls` lists them\n"
+
+
+def test_export_without_series_says_what_is_missing(cli: Cli, workdir: Path) -> None:
+    (workdir / "sweep.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
+    assert cli("sweep", "sweep.toml").returncode == 0
+    done = cli("store", "export", "--out", "out", "--format", "flent")
+    assert done.returncode == 2
+    assert "probes.series_interval" in done.stderr
+    assert not (workdir / "out").exists()

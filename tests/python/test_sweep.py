@@ -1,0 +1,425 @@
+"""`fairlane sweep` as a user would call it."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+
+import fairlane
+from conftest import EXAMPLES, FAIRLANE, Cli, files
+from fairlane import Scenario, _fairlane
+from fairlane.store import Store, key
+from fairlane.sweeps import Plan
+from fairlane.sweeps.estimate import Estimate
+from fairlane.sweeps.keys import KEYS
+from fairlane.sweeps.stop import Stop
+from fairlane.sweeps.work import PointWork
+
+GRID = """
+scenario = "short.toml"
+replications = 2
+
+[grid]
+queue.scheme = ["droptail", "abc"]
+topology.bottleneck_delay = ["5 ms", "50 ms"]
+
+[[zip]]
+"groups[0].sources[0].flows" = [2, 5, 8]
+"groups[1].users" = [8, 5, 2]
+"""
+
+RULE = """
+scenario = "short.toml"
+
+[set]
+run.measure = "0.5 s"
+
+[grid]
+queue.scheme = ["droptail", "abc"]
+"groups[0].sources[0].flows" = [1, 5]
+
+[stop]
+min_replications = 3
+max_replications = 40
+relative_half_width = { utilisation.bottleneck = 0.02, "throughput_bps.light" = 0.03 }
+"""
+
+
+@pytest.fixture
+def grid(workdir: Path) -> Path:
+    (workdir / "grid.toml").write_text(GRID)
+    return workdir / "grid.toml"
+
+
+@pytest.fixture
+def rule(workdir: Path) -> Path:
+    (workdir / "rule.toml").write_text(RULE)
+    return workdir / "rule.toml"
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    """The files that are the same on every machine."""
+    return {file.name: file.read_bytes() for file in (store / "runs").iterdir()}
+
+
+def test_product_and_zip_give_the_points_in_order(grid: Path) -> None:
+    plan = Plan.read(grid)
+    assert len(plan.points) == 2 * 2 * 3
+    assert [tuple(point.at.values()) for point in plan.points[:4]] == [
+        ("droptail", "5 ms", 2, 8),
+        ("droptail", "5 ms", 5, 5),
+        ("droptail", "5 ms", 8, 2),
+        ("droptail", "50 ms", 2, 8),
+    ]
+
+
+def test_another_scheme_is_that_of_compare(grid: Path, workdir: Path) -> None:
+    base = Scenario.from_toml(workdir / "short.toml").replace("queue.q_min", "11 packets")
+    (workdir / "short.toml").write_text(base.to_toml())
+    plan = Plan.read(grid, settings={})
+    for point in plan.points:
+        scenario = base.replace("topology.bottleneck_delay", point.at["topology.bottleneck_delay"])
+        scenario = scenario.replace("groups[0].sources[0].flows", point.at["groups[0].sources[0].flows"])
+        scenario = scenario.replace("groups[1].users", point.at["groups[1].users"])
+        assert key(_fairlane.with_queue(scenario.canonical(), point.at["queue.scheme"])) == point.identity.key
+
+
+def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path, workdir: Path) -> None:
+    done = cli("sweep", "grid.toml")
+    assert done.returncode == 0, done.stderr
+    assert "12 points, 24 runs" in done.stdout
+    out = workdir / "results" / "grid"
+    assert files(out) == ["points.csv", "points.parquet", "runs.csv", "runs.parquet", "sweep.json"]
+    runs = pl.read_parquet(out / "runs.parquet")
+    assert runs.height == 24
+    assert runs["point"].to_list() == [index for index in range(12) for _ in range(2)]
+    assert set(runs["version"]) == {fairlane.__version__}
+    assert set(runs["engine"]) == {_fairlane.engine_version()}
+    assert set(runs["seed"]) == {1}
+    assert runs["cpu_seconds"].min() > 0  # type: ignore[operator]
+    assert (runs["window_end_s"] - runs["window_start_s"]).unique().to_list() == [1.0]
+    assert set(runs["point.queue.scheme"]) == set(runs["queue"]) == {"droptail", "abc"}
+    assert runs["point.groups[1].users"].to_list() == runs["scenario.groups.1.users"].to_list()
+    points = pl.read_parquet(out / "points.parquet")
+    row = points.row(by_predicate=(pl.col("point") == 7) & (pl.col("metric") == "utilisation.bottleneck"), named=True)
+    samples = runs.filter(pl.col("point") == 7)["utilisation.bottleneck"]
+    assert row["mean"] == pytest.approx(samples.mean())
+    # Two runs: t(0.975; 1) = 12.706 of any t table, times s / sqrt(2).
+    assert row["half_width"] == pytest.approx(12.706 * samples.std() / 2**0.5, rel=1e-4)  # type: ignore[operator]
+    assert (row["n"], row["unit"]) == (2, "1")
+    assert (
+        json.loads(pl.read_parquet_metadata(out / "runs.parquet")["fairlane.units"])["throughput_bps.heavy"] == "bit/s"
+    )
+    assert pl.read_csv(out / "points.csv").height == points.height
+    assert pl.read_csv(out / "runs.csv").columns == runs.columns
+
+
+def test_the_same_numbers_as_run(cli: Cli, grid: Path, workdir: Path) -> None:
+    document = json.loads(cli("sweep", "grid.toml", "--json").stdout)
+    jsonschema.validate(document, fairlane.schema("sweep-result"))
+    scenario = Scenario.from_toml(workdir / "short.toml").replace("topology.bottleneck_delay", "50 ms")
+    scenario = scenario.replace("groups[0].sources[0].flows", 8).replace("groups[1].users", 2)
+    summary = fairlane.run(scenario, replications=2, store=workdir / "other").summary
+    (point,) = (point for point in document["points"] if list(point["at"].values()) == ["abc", "50 ms", 8, 2])
+    assert point["metrics"]["throughput_ratio"]["mean"] == pytest.approx(summary["throughput_ratio"]["mean"])
+    assert point["metrics"]["throughput_ratio"]["half_width"] == pytest.approx(
+        summary["throughput_ratio"]["half_width"]
+    )
+
+
+def test_a_second_call_simulates_nothing_and_says_the_same(
+    cli: Cli, grid: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cli("sweep", "grid.toml", "--json").stdout
+    before = contents(workdir / "results" / "store")
+    monkeypatch.chdir(workdir)
+    monkeypatch.setattr("fairlane._fairlane.Batch", None)
+    again, expected = dict(fairlane.sweep("grid.toml").document()), json.loads(first)
+    assert again.pop("cpu_seconds") == pytest.approx(expected.pop("cpu_seconds"))
+    assert again == expected
+    assert contents(workdir / "results" / "store") == before
+
+
+def test_equal_points_run_once(workdir: Path) -> None:
+    text = 'scenario = "short.toml"\nreplications = 2\n[grid]\ntopology.bottleneck_delay = ["5 ms", "0.005 s"]\n'
+    (workdir / "equal.toml").write_text(text)
+    result = fairlane.sweep(workdir / "equal.toml", store=workdir / "store")
+    assert result.document()["runs"] == 2
+    assert result.runs_frame().height == 4
+
+
+def test_values_of_several_kinds_are_cells_of_text(workdir: Path) -> None:
+    text = """
+        scenario = "short.toml"
+        replications = 1
+        [grid]
+        topology.bottleneck_schedule = [[], [{ at = "1 s", rate = "5 Mbit/s" }]]
+        tcp.sack = [false, true]
+    """
+    (workdir / "kinds.toml").write_text(text)
+    frame = fairlane.sweep(workdir / "kinds.toml", store=workdir / "store").runs_frame()
+    assert frame["point.tcp.sack"].to_list() == [False, True, False, True]
+    assert frame["point.topology.bottleneck_schedule"].to_list()[2] == '[{"at": "1 s", "rate": "5 Mbit/s"}]'
+
+
+def test_dry_run_lists_what_is_stored_and_what_is_missing(cli: Cli, grid: Path, workdir: Path) -> None:
+    done = cli("sweep", "grid.toml", "--dry-run")
+    assert "12 points, 0 runs stored in results/store, 24 missing (CPU time not known yet)" in done.stdout
+    assert files(workdir) == ["grid.toml", "short.toml"]
+    cli("sweep", "grid.toml", "--replications", "1")
+    document = json.loads(cli("sweep", "grid.toml", "--dry-run", "--json").stdout)
+    jsonschema.validate(document, fairlane.schema("sweep-plan"))
+    assert (document["stored"], document["missing"]) == (12, 12)
+    assert document["cpu_seconds"] > 0
+    assert [(point["stored"], point["missing"], point["most"]) for point in document["points"]] == [(1, 1, 2)] * 12
+
+
+# Stop rules.
+
+
+def test_a_point_stops_when_its_intervals_are_narrow(cli: Cli, rule: Path) -> None:
+    document = json.loads(cli("sweep", "rule.toml", "--json").stdout)
+    counts = [point["replications"] for point in document["points"]]
+    assert min(counts) >= 3
+    assert max(counts) <= 40
+    assert len(set(counts)) > 1
+    for point in document["points"]:
+        metrics = point["metrics"]
+        narrow = all(
+            metrics[name]["half_width"] <= target * abs(metrics[name]["mean"])
+            for name, target in (("utilisation.bottleneck", 0.02), ("throughput_bps.light", 0.03))
+        )
+        assert point["narrow_enough"] == narrow
+        assert narrow or point["replications"] == 40
+
+
+def test_neither_threads_nor_stored_runs_decide_how_many_runs_a_point_gets(cli: Cli, rule: Path, workdir: Path) -> None:
+    def counts(*arguments: str) -> list[int]:
+        document = json.loads(cli("sweep", "rule.toml", "--json", *arguments).stdout)
+        return [point["replications"] for point in document["points"]]
+
+    reference = counts("--store", "a", "--threads", "1")
+    assert counts("--store", "b", "--threads", "4") == reference
+    assert contents(workdir / "a") == contents(workdir / "b")
+    # A store that has more than the rule wants.
+    plan = Plan.read(rule)
+    longer = Scenario.from_dict(json.loads(plan.points[0].scenario)).replace("run.replications", 50)
+    store = Store(workdir / "c")
+    (workdir / "long.toml").write_text(longer.to_toml())
+    (workdir / "more.toml").write_text('scenario = "long.toml"\nreplications = 50\n')
+    assert cli("sweep", "more.toml", "--store", "c").returncode == 0
+    assert len(store.load(plan.points[0].scenario)) == 50
+    assert counts("--store", "c") == reference
+
+
+def test_the_size_of_a_round_follows_from_the_width() -> None:
+    stop = Stop({"x": 0.1}, 4, 100)
+    # Mean 10, s = 2: t(0.975; 3) = 3.182, half width 3.182 * 2 / 2 = 3.182, 3.182 times the 1 that is wanted.
+    samples = {"x": [10 - 3**0.5, 10 - 3**0.5, 10 + 3**0.5, 10 + 3**0.5]}
+    assert stop.expected(samples, 4) == 41  # 4 * 3.182^2 = 40.5
+    assert stop.next_round(samples, 4) == 8  # not more than double
+    assert Stop({"x": 0.1}, 4, 6).next_round(samples, 4) == 6
+    assert Stop({"x": 0.32}, 4, 100).next_round(samples, 4) == 4
+    assert Stop({"x": 0.3}, 4, 100).next_round(samples, 4) == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "met"),
+    [
+        pytest.param([0.0, 0.0, 0.0], True, id="always zero"),
+        pytest.param([1.0, -1.0, 0.0], False, id="zero on the mean"),
+        pytest.param([1.0, None, 1.0], False, id="a run without the number"),
+        pytest.param([1.0, float("inf"), 1.0], False, id="infinite"),
+        pytest.param([1.0, 1.0, 1.0], True, id="always the same"),
+    ],
+)
+def test_the_rule_at_its_edges(values: list[float | None], met: bool) -> None:
+    assert Stop({"x": 0.5}, 3, 100).met({"x": values}) == met
+
+
+# Progress.
+
+
+def test_time_left_is_from_the_costs_of_the_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    identity = Plan.read(EXAMPLES / "sweeps" / "every-key.toml").points[0].identity
+    cheap, dear = (PointWork("{}", identity, Stop.after(10), {}) for _ in range(2))
+    estimate = Estimate([cheap, dear])
+    assert estimate.words(2) == (0, 20, "time left not known yet")
+    for point, cost in ((cheap, 1.0), (dear, 9.0)):
+        point.finish(0, "", cost)
+        estimate.finished(cost)
+    now = 105.0  # 10 s of CPU time in 5 s: two threads
+    # Left are 9 runs of 1 s and 9 of 9 s on two threads.
+    assert estimate.words(2) == (2, 20, "about 45 s left")
+
+
+def test_time_left_says_what_a_rule_may_want(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    identity = Plan.read(EXAMPLES / "sweeps" / "every-key.toml").points[0].identity
+    point = PointWork("{}", identity, Stop({}, 4, 40), {})
+    estimate = Estimate([point])
+    for number in range(2):
+        point.finish(number, "", 2.0)
+        estimate.finished(2.0)
+    now = 4.0
+    assert estimate.words(1) == (2, 4, "about 4 s left, at most 76 s")
+
+
+def test_progress_is_told_on_stderr(cli: Cli, workdir: Path) -> None:
+    text = 'scenario = "short.toml"\nreplications = 100000\n[set]\nrun.measure = "20 s"\n'
+    (workdir / "long.toml").write_text(text)
+    process = subprocess.Popen([FAIRLANE, "sweep", "long.toml"], cwd=workdir, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    line = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=30)
+    assert re.fullmatch(r"long: \d+ of 100000 runs, about .* left\n", line)
+    assert process.returncode == 130
+    last = rest.splitlines()[-1]
+    told = re.fullmatch(
+        r"interrupted: (\d+) of 100000 runs finished and kept in results/store; "
+        r"the same command continues from there",
+        last,
+    )
+    assert told
+    planned = json.loads(cli("sweep", "long.toml", "--dry-run", "--json").stdout)
+    assert planned["stored"] == int(told[1]) > 0
+    assert not (workdir / "results" / "long").exists()
+
+
+# The file.
+
+
+def test_the_example_shows_every_key_and_follows_the_schema() -> None:
+    text = (EXAMPLES / "sweeps" / "every-key.toml").read_text()
+    schema = fairlane.schema("sweep")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(tomllib.loads(text), schema)
+    table = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
+    assert {*table, *(f"stop.{name}" for name in table["stop"])} == {one.name for one in KEYS}
+
+
+def test_the_example_runs(cli: Cli, workdir: Path) -> None:
+    quick = ["--set", "run.warmup=15 s", "--set", "run.measure=0.1 s", "--store", "store", "--out", "out"]
+    done = cli("sweep", EXAMPLES / "sweeps" / "every-key.toml", *quick)
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(workdir / "out" / "points.parquet")["point"].n_unique() == 8
+
+
+BASE = 'scenario = "short.toml"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        pytest.param("", ["scenario", "missing"], id="no scenario"),
+        pytest.param('scenario = "none.toml"', ["none.toml", "No such file"], id="missing scenario"),
+        pytest.param("scenario = 3", ["scenario", "3", "text"], id="scenario no text"),
+        pytest.param(BASE + "gird = 1", ["gird", "grid"], id="unknown key"),
+        pytest.param(BASE + 'name = "a/b"', ["name", "a/b"], id="name with a slash"),
+        pytest.param(BASE + "replications = 0", ["replications", "0", "1", "100000"], id="no replications"),
+        pytest.param(BASE + "replications = 2.5", ["replications", "2.5"], id="half a replication"),
+        pytest.param(BASE + "grid = 3", ["grid", "3", "table"], id="grid no table"),
+        pytest.param(BASE + '[grid]\nqueue.scheme = "abc"', ["grid.queue.scheme", "abc", "array"], id="no array"),
+        pytest.param(BASE + "[grid]\nqueue.scheme = []", ["grid.queue.scheme", "[]"], id="no values"),
+        pytest.param(BASE + '[grid]\nqueue.scheme = ["x"]', ["queue.scheme", "x", "droptail"], id="unknown scheme"),
+        pytest.param(
+            BASE + '[grid]\ntopology.bottleneck_delay = ["5 ms", "2 h"]',
+            ["topology.bottleneck_delay", "2 h", "1 h"],
+            id="value out of range",
+        ),
+        pytest.param(BASE + "[grid]\ntcp.foo = [1]", ["tcp.foo"], id="unknown key of the scenario"),
+        pytest.param(BASE + '[grid]\n"groups[7].users" = [1]', ["groups[7].users"], id="no such group"),
+        pytest.param(BASE + "[grid]\nrun.replications = [1]", ["run.replications", "replications"], id="counts vary"),
+        pytest.param(BASE + "[set]\nrun.seed = 1\n[grid]\nrun.seed = [1, 2]", ["run.seed"], id="set and varied"),
+        pytest.param(BASE + "[grid]\nrun.seed = [1]\n[[zip]]\nrun.seed = [2]", ["run.seed", "two"], id="varied twice"),
+        pytest.param(
+            BASE + "[[zip]]\nrun.seed = [1, 2]\ntcp.delayed_ack = [1]",
+            ["zip[0].tcp.delayed_ack", "1", "2", "run.seed"],
+            id="zip of two lengths",
+        ),
+        pytest.param(BASE + "[zip]\nrun.seed = [1]", ["zip", "array of tables"], id="zip no array"),
+        pytest.param(BASE + "[[zip]]", ["zip[0]"], id="empty zip"),
+        pytest.param(
+            BASE + f"[grid]\nrun.seed = {list(range(400))}\ntcp.min_rto = {['1 s'] * 400}",
+            ["160000", "100000"],
+            id="too many points",
+        ),
+        pytest.param(BASE + "[stop]", ["stop.relative_half_width", "missing"], id="rule without target"),
+        pytest.param(
+            BASE + "[stop]\nrelative_half_width = { jain_index = 0 }",
+            ["stop.relative_half_width.jain_index", "0", "0.0001", "1.0"],
+            id="target zero",
+        ),
+        pytest.param(
+            BASE + "[stop]\nrelative_half_width = { jain_index = nan }",
+            ["stop.relative_half_width.jain_index", "nan"],
+            id="target not a number",
+        ),
+        pytest.param(
+            BASE + "[stop]\nrelative_half_width = { jain = 0.1 }",
+            ["stop.relative_half_width.jain", "jain_index", "throughput_bps.heavy", "delay_mean_s.BE.bottleneck"],
+            id="unknown metric",
+        ),
+        pytest.param(
+            BASE + "[stop]\nmin_replications = 1\nrelative_half_width = { jain_index = 0.1 }",
+            ["stop.min_replications", "1", "2"],
+            id="no interval of one run",
+        ),
+        pytest.param(
+            BASE + "[stop]\nmin_replications = 9\nmax_replications = 8\nrelative_half_width = { jain_index = 0.1 }",
+            ["stop.max_replications", "8", "9"],
+            id="most below least",
+        ),
+        pytest.param(
+            BASE + "replications = 3\n[stop]\nrelative_half_width = { jain_index = 0.1 }",
+            ["replications", "3", "stop"],
+            id="rule and number",
+        ),
+        pytest.param(BASE + "[stop]\nmetric = 1", ["stop.metric", "min_replications"], id="unknown key of the rule"),
+        pytest.param("a = = 1", ["line 1"], id="not TOML"),
+    ],
+)
+def test_a_wrong_file_is_named(cli: Cli, workdir: Path, text: str, mentions: list[str]) -> None:
+    (workdir / "wrong.toml").write_text(text)
+    done = cli("sweep", "wrong.toml")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: wrong.toml: ")
+    assert all(mention in line for mention in mentions), line
+    assert files(workdir) == ["short.toml", "wrong.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        pytest.param(["none.toml"], ["none.toml"], id="no file"),
+        pytest.param([], ["SWEEP.toml"], id="no argument"),
+        pytest.param(["grid.toml", "--replications", "0"], ["--replications", "0"], id="no replications"),
+        pytest.param(["grid.toml", "--threads", "0"], ["--threads", "0"], id="no threads"),
+        pytest.param(["grid.toml", "--threads", "2", "--ray"], ["--threads", "2", "--ray"], id="threads and cluster"),
+        pytest.param(["grid.toml", "--store", "short.toml"], ["--store", "short.toml"], id="store is a file"),
+        pytest.param(["grid.toml", "--out", "short.toml"], ["--out", "short.toml"], id="output is a file"),
+        pytest.param(["grid.toml", "--set", "tcp.foo=1"], ["tcp.foo"], id="setting"),
+        pytest.param(["grid.toml", "--set", "queue.scheme=abc"], ["queue.scheme"], id="set what varies"),
+    ],
+)
+def test_a_wrong_command_is_named(
+    cli: Cli, workdir: Path, grid: Path, arguments: list[str], mentions: list[str]
+) -> None:
+    done = cli("sweep", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert all(mention in line for mention in mentions), line
+    assert files(workdir) == ["grid.toml", "short.toml"]

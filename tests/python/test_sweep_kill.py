@@ -1,0 +1,98 @@
+"""A sweep that is killed again and again ends with the same bytes in its store as one that never was."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from conftest import FAIRLANE, files
+from fairlane.store import point
+from fairlane.store.journal import _read
+from fairlane.store.point import Identity
+
+KILLS = 20
+
+SWEEP = """
+scenario = "short.toml"
+
+[set]
+run.measure = "4 s"
+
+[grid]
+queue.scheme = ["droptail", "abc"]
+topology.bottleneck_delay = ["5 ms", "50 ms"]
+
+[stop]
+min_replications = 20
+max_replications = 60
+relative_half_width = { utilisation.bottleneck = 0.001 }
+"""
+
+OFTEN = [
+    sys.executable,
+    "-c",
+    "import fairlane.store.folder as folder, fairlane.cli as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
+]
+"""The command with a journal that moves into the files many times a second, so that kills hit that too."""
+
+
+def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.Popen[bytes]":
+    arguments = ["sweep", "kill.toml", "--store", store, "--out", f"{store}-out"]
+    return subprocess.Popen([*command, *arguments], cwd=workdir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    return {name: (store / "runs" / name).read_bytes() for name in files(store / "runs")}
+
+
+def finished(store: Path) -> set[tuple[str, int]]:
+    """Every run in files, which must all be whole, and in journals."""
+    in_files = {
+        (file.stem, number) for file in store.glob("runs/[!.]*.parquet") for number in point.read(store, file.stem)[1]
+    }
+    in_journals: dict[Identity, dict[int, point.Kept]] = {}
+    for journal in store.glob("journal/*.jsonl"):
+        _read(journal, in_journals)
+    return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}
+
+
+def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(workdir: Path) -> None:
+    (workdir / "kill.toml").write_text(SWEEP)
+    begin = time.monotonic()
+    assert start([FAIRLANE], workdir, "reference").wait(120) == 0
+    whole_s = time.monotonic() - begin
+    reference = contents(workdir / "reference")
+    assert len(reference) == 4
+    moments = random.Random(20)
+    kills = trial = 0
+    lost: set[tuple[str, int]] = set()
+    killed_with_runs = 0
+    while kills < KILLS:
+        trial += 1
+        store = workdir / f"store-{trial}"
+        before: set[tuple[str, int]] = set()
+        while True:
+            command: list[str | Path] = [FAIRLANE] if kills % 2 else list(OFTEN)
+            process = start(command, workdir, store.name)
+            if kills < KILLS:
+                time.sleep(moments.uniform(0, whole_s))
+            else:
+                process.wait(120)
+            process.kill()
+            code = process.wait()
+            if code == 0:
+                break
+            assert code == -signal.SIGKILL
+            kills += 1
+            after = finished(store)
+            lost |= before - after
+            killed_with_runs += bool(after)
+            before = after
+        assert contents(store) == reference
+        assert files(store / "journal") == []
+        assert files(store / "costs") == list(reference)
+    assert lost == set()
+    # Moments before the first run prove little; most must come after it.
+    assert killed_with_runs >= KILLS / 3

@@ -1,0 +1,109 @@
+"""A sweep on a Ray cluster of two nodes, one of which dies in the middle, gives the bytes of a local one."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import FAIRLANE, Cli, files
+
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install 'fairlane[ray]')"
+)
+
+SWEEP = """
+scenario = "short.toml"
+
+[set]
+run.measure = "200 s"
+probes.series_interval = "0.1 s"
+
+[grid]
+queue.scheme = ["droptail", "abc"]
+topology.bottleneck_delay = ["5 ms", "50 ms"]
+
+[stop]
+min_replications = 12
+max_replications = 24
+relative_half_width = { utilisation.bottleneck = 0.0005 }
+"""
+
+CLUSTER = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from ray.cluster_utils import Cluster
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+second = cluster.add_node(num_cpus=1)
+cluster.wait_for_nodes()
+command = [sys.argv[1], "sweep", "ray.toml", "--ray", cluster.address, "--store", "ray", "--out", "ray-out", "--json"]
+sweep = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+while sweep.poll() is None and not any(file.stat().st_size for file in Path("ray/journal").glob("*")):
+    time.sleep(0.02)
+runs = sum(file.read_bytes().count(b'"replication":') for file in Path("ray/journal").glob("*"))
+running = sweep.poll() is None
+cluster.remove_node(second, allow_graceful=False)
+stdout, stderr = sweep.communicate(timeout=120)
+print(json.dumps({"code": sweep.returncode, "stderr": stderr, "running": running, "runs": runs, "sweep": stdout}))
+cluster.shutdown()
+"""
+
+
+@needs_ray
+def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
+    (workdir / "ray.toml").write_text(SWEEP)
+    local = cli("sweep", "ray.toml", "--store", "local", "--out", "local-out", "--json", timeout_s=120)
+    assert local.returncode == 0, local.stderr
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CLUSTER, FAIRLANE],
+        cwd=workdir,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["code"] == 0, outcome["stderr"]
+    document, expected = json.loads(outcome["sweep"]), json.loads(local.stdout)
+    # The node died in the middle: something had finished, and not everything.
+    assert outcome["running"]
+    assert outcome["runs"] < expected["runs"]
+    assert [point["replications"] for point in document["points"]] == [
+        point["replications"] for point in expected["points"]
+    ]
+    names = files(workdir / "local" / "runs")
+    assert files(workdir / "ray" / "runs") == names
+    for name in names:
+        assert (workdir / "ray" / "runs" / name).read_bytes() == (workdir / "local" / "runs" / name).read_bytes()
+    assert files(workdir / "ray" / "journal") == []
+
+
+@needs_ray
+def test_no_cluster_is_one_line(cli: Cli, workdir: Path) -> None:
+    (workdir / "ray.toml").write_text('scenario = "short.toml"\n')
+    done = cli("sweep", "ray.toml", "--ray", "nonsense")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: --ray: nonsense: no cluster there")
+
+
+def test_without_ray_it_says_what_to_install(workdir: Path) -> None:
+    (workdir / "ray.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
+    code = "import sys; sys.modules['ray'] = None; from fairlane.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "sweep", "ray.toml", "--ray"],
+        cwd=workdir,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: --ray: Ray is not installed; pip install 'fairlane[ray]'\n"
