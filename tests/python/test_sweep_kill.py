@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conftest import FAIRLANE, files
 from fairlane.store import point
-from fairlane.store.journal import _read
+from fairlane.store.journal import read
 from fairlane.store.point import Identity
 
 KILLS = 20
@@ -54,7 +54,7 @@ def finished(store: Path) -> set[tuple[str, int]]:
     }
     in_journals: dict[Identity, dict[int, point.Kept]] = {}
     for journal in store.glob("journal/*.jsonl"):
-        _read(journal, in_journals)
+        read(journal, in_journals)
     return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}
 
 

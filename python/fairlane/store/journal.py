@@ -98,7 +98,7 @@ def abandoned(folder: Path) -> Iterator[Points]:
         for path in sorted(folder.glob("*.jsonl")):
             if (file := _lock_if_abandoned(path)) is not None:
                 locked.append((file, path))
-                _read(path, points)
+                read(path, points)
         yield points
         for _, path in locked:
             path.unlink(missing_ok=True)
@@ -137,7 +137,8 @@ def _line(entry: dict[str, Any]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _read(path: Path, points: Points) -> None:
+def read(path: Path, points: Points) -> None:
+    """Adds the whole lines of a journal to `points`."""
     identities: dict[str, Identity] = {}
     with path.open("rb") as lines:
         for line in lines:
