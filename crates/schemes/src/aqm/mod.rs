@@ -1,6 +1,9 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
 //! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
+//! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 
+pub mod pie;
+pub mod pie_core;
 pub mod red;
 pub mod red_core;
