@@ -174,6 +174,8 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
+    /// See [`crate::aqm::ared`].
+    Ared = "ared", crate::aqm::ared::AredScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
 }

@@ -1,8 +1,10 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
 //! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
+//! - [`ared`]: adaptive RED
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 
+pub mod ared;
 pub mod pie;
 pub mod pie_core;
 pub mod red;
