@@ -176,6 +176,8 @@ schemes! {
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].
     Ared = "ared", crate::aqm::ared::AredScheme;
+    /// See [`crate::aqm::fred`].
+    Fred = "fred", crate::aqm::fred::FredScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
 }
