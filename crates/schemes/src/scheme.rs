@@ -178,6 +178,8 @@ schemes! {
     Ared = "ared", crate::aqm::ared::AredScheme;
     /// See [`crate::aqm::fred`].
     Fred = "fred", crate::aqm::fred::FredScheme;
+    /// See [`crate::aqm::blue`].
+    Blue = "blue", crate::aqm::blue::BlueScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
 }

@@ -3,9 +3,11 @@
 //! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
 //! - [`ared`]: adaptive RED
 //! - [`fred`]: RED with the buffer use of each flow
+//! - [`blue`]: a probability moved by overflow and idle time
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 
 pub mod ared;
+pub mod blue;
 pub mod fred;
 pub mod pie;
 pub mod pie_core;
