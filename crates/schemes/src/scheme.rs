@@ -180,6 +180,8 @@ schemes! {
     Fred = "fred", crate::aqm::fred::FredScheme;
     /// See [`crate::aqm::blue`].
     Blue = "blue", crate::aqm::blue::BlueScheme;
+    /// See [`crate::aqm::sfb`].
+    Sfb = "sfb", crate::aqm::sfb::SfbScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
 }

@@ -4,6 +4,7 @@
 //! - [`ared`]: adaptive RED
 //! - [`fred`]: RED with the buffer use of each flow
 //! - [`blue`]: a probability moved by overflow and idle time
+//! - [`sfb`]: BLUE in hashed bins, with a rate limit for flows that do not react
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 
 pub mod ared;
@@ -13,3 +14,4 @@ pub mod pie;
 pub mod pie_core;
 pub mod red;
 pub mod red_core;
+pub mod sfb;
