@@ -182,6 +182,8 @@ schemes! {
     Blue = "blue", crate::aqm::blue::BlueScheme;
     /// See [`crate::aqm::sfb`].
     Sfb = "sfb", crate::aqm::sfb::SfbScheme;
+    /// See [`crate::aqm::red_pd`].
+    RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
 }

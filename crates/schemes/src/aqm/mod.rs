@@ -5,6 +5,7 @@
 //! - [`fred`]: RED with the buffer use of each flow
 //! - [`blue`]: a probability moved by overflow and idle time
 //! - [`sfb`]: BLUE in hashed bins, with a rate limit for flows that do not react
+//! - [`red_pd`]: RED with a prefilter for flows found in its history of drops
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 
 pub mod ared;
@@ -14,4 +15,5 @@ pub mod pie;
 pub mod pie_core;
 pub mod red;
 pub mod red_core;
+pub mod red_pd;
 pub mod sfb;
