@@ -186,6 +186,8 @@ schemes! {
     RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
     /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
+    /// See [`crate::aqm::dualpi2`].
+    DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
