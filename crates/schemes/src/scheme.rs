@@ -174,6 +174,20 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
+    /// See [`crate::aqm::ared`].
+    Ared = "ared", crate::aqm::ared::AredScheme;
+    /// See [`crate::aqm::fred`].
+    Fred = "fred", crate::aqm::fred::FredScheme;
+    /// See [`crate::aqm::blue`].
+    Blue = "blue", crate::aqm::blue::BlueScheme;
+    /// See [`crate::aqm::sfb`].
+    Sfb = "sfb", crate::aqm::sfb::SfbScheme;
+    /// See [`crate::aqm::red_pd`].
+    RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
+    /// See [`crate::aqm::pie`].
+    Pie = "pie", crate::aqm::pie::PieScheme;
+    /// See [`crate::aqm::dualpi2`].
+    DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

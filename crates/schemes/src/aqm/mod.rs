@@ -1,6 +1,21 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
 //! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
+//! - [`ared`]: adaptive RED
+//! - [`fred`]: RED with the buffer use of each flow
+//! - [`blue`]: a probability moved by overflow and idle time
+//! - [`sfb`]: BLUE in hashed bins, with a rate limit for flows that do not react
+//! - [`red_pd`]: RED with a prefilter for flows found in its history of drops
+//! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
+//! - [`dualpi2`]: two queues for scalable and classic congestion control
 
+pub mod ared;
+pub mod blue;
+pub mod dualpi2;
+pub mod fred;
+pub mod pie;
+pub mod pie_core;
 pub mod red;
 pub mod red_core;
+pub mod red_pd;
+pub mod sfb;

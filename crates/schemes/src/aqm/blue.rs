@@ -1,0 +1,195 @@
+//! BLUE: a drop probability that grows when the queue overflows and shrinks when the link falls idle.
+//!
+//! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999; parameters of
+//! the authors' ns scripts.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | on overflow, or at `level` or more: if `t - last > freeze`: `p += increment`, `last = t` | [`Blue::raise`] |
+//! | (2) | when the link falls idle: if `t - last > freeze`: `p -= decrement`, `last = t` | [`Blue::idle`] |
+//! | (3) | drop or mark with probability p | [`Blue::admit`] |
+//!
+//! Cost: one draw a packet while p > 0; state 48 bytes a port.
+//!
+//! Deviations: 1. One decrement for each time that the link falls idle, however long it stays so; a port of ns-3
+//! repeats it every `freeze`. 2. A packet that chance drops at a full queue is no overflow.
+//!
+//! A packet offered to an idle port may be dropped: that is how BLUE is defined.
+
+use crate::buffer::ManagedQueue;
+use crate::discipline::{Aqm, QueueView, Report, Verdict};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{QueueLimit, Time};
+
+params! {
+    /// BLUE.
+    pub struct BlueParams {
+        /// How much an overflow adds to the probability.
+        increment: f64 = 0.0025, in 0.0..=1.0, symbol "d1", source "authors' ns script";
+        /// How much an idle link takes off.
+        decrement: f64 = 0.00025, in 0.0..=1.0, symbol "d2", source "authors' ns script";
+        /// Least time between two changes.
+        freeze: Time = "100 ms", in "0 s"..="100 s", symbol "freeze_time", source "authors' ns script";
+        /// Waiting queue from which on arrivals count as overflow, in packets or bytes; absent: only a full queue does.
+        level: Option<QueueLimit> = null, symbol "L", source "BLUE 1999: Qlen > L";
+        /// Mark ECN-capable packets instead of dropping them early.
+        ecn: bool = false, source "BLUE 1999: drop or mark";
+    }
+}
+
+/// BLUE in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct BlueScheme;
+
+impl SchemeSpec for BlueScheme {
+    const ABOUT: About = About {
+        title: "BLUE",
+        kind: "one queue per class and scheduler; drops or marks the arriving packet",
+        summary: "Drops or marks arrivals with a probability that overflows raise and idle times of the link lower.",
+        source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, 1999",
+        state: "port: probability and the time of its last change; flow: none",
+        cost: "1 draw while the probability is above 0",
+    };
+    type Params = BlueParams;
+    type Discipline<P: Packet> = ManagedQueue<P, Blue>;
+
+    fn build<P: Packet>(params: &BlueParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, Blue::new(params))
+    }
+}
+
+/// BLUE at one port.
+#[derive(Clone, Debug)]
+pub struct Blue {
+    probability: f64,
+    last_change: Option<Time>,
+    params: BlueParams,
+}
+
+impl Blue {
+    /// A port that has seen nothing.
+    #[must_use]
+    pub fn new(params: &BlueParams) -> Self {
+        Self { probability: 0.0, last_change: None, params: params.clone() }
+    }
+
+    /// Rule (1).
+    fn raise(&mut self, now: Time) {
+        self.change(self.params.increment, now);
+    }
+
+    /// Adds `amount` unless the probability is frozen.
+    fn change(&mut self, amount: f64, now: Time) {
+        if self.last_change.is_none_or(|last| now.saturating_sub(last) > self.params.freeze) {
+            self.probability = (self.probability + amount).clamp(0.0, 1.0);
+            self.last_change = Some(now);
+        }
+    }
+}
+
+impl Aqm for Blue {
+    fn admit<P: Packet>(&mut self, _: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        if self.params.level.is_some_and(|level| match level {
+            QueueLimit::Packets(packets) => queue.backlog.packets >= packets,
+            QueueLimit::Bytes(bytes) => queue.backlog.bytes >= bytes,
+        }) {
+            self.raise(now);
+        }
+        // Rule (3).
+        if self.probability == 0.0 || rng.open01() > self.probability {
+            Verdict::Accept
+        } else if self.params.ecn {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+
+    fn overflowed<P: Packet>(&mut self, _: &P, now: Time) {
+        self.raise(now);
+    }
+
+    /// Rule (2). Asked again at the same time, the freeze holds.
+    fn idle(&mut self, now: Time) {
+        self.change(-self.params.decrement, now);
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("drop_probability", self.probability);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::BufferParams;
+    use crate::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::packet::Ecn;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::BitRate;
+
+    fn probability_after(params: &BlueParams, overflows: &[u64], idle: &[u64]) -> f64 {
+        let mut blue = Blue::new(params);
+        overflows.iter().for_each(|&at| blue.overflowed(&TestPacket::default(), Time::from_millis(at)));
+        idle.iter().for_each(|&at| blue.idle(Time::from_millis(at)));
+        blue.probability
+    }
+
+    #[test]
+    fn rules_1_and_2_change_at_most_once_per_freeze() {
+        let params = BlueParams { increment: 0.25, decrement: 0.125, ..Default::default() };
+        assert_eq!(probability_after(&params, &[0, 1, 100], &[]), 0.25); // 100 ms is not more than the freeze
+        assert_eq!(probability_after(&params, &[0, 1, 101], &[]), 0.5);
+        assert_eq!(probability_after(&params, &[0, 101], &[150, 202, 202, 302]), 0.375);
+        assert_eq!(probability_after(&params, &[], &[0, 1000]), 0.0);
+        assert_eq!(probability_after(&params, &[0, 200, 400, 600, 800, 1000], &[]), 1.0);
+    }
+
+    #[test]
+    fn rule_3_drops_or_marks_the_part_p_of_arrivals() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut verdicts = |ecn| {
+            let mut blue = Blue::new(&BlueParams { ecn, ..Default::default() });
+            blue.probability = 0.2;
+            let view =
+                QueueView { backlog: Backlog::default(), head_enqueued_at: None, link_rate: BitRate(10_000_000) };
+            let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
+            (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
+        };
+        // Binomial: standard deviation 40; five of them.
+        assert!(verdicts(false).abs_diff(2000) < 200);
+        assert!(verdicts(true).abs_diff(2000) < 200);
+    }
+
+    #[test]
+    fn overload_without_service_raises_p_once_per_freeze_and_a_level_before_the_queue_is_full() {
+        let offer = |level| {
+            let params = BlueParams { level, ..Default::default() };
+            let limit = QueueLimit::Packets(4);
+            let buffer = BufferParams { limit, ..Default::default() };
+            let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Blue::new(&params));
+            let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+            for at in 0..10 {
+                let packet = TestPacket { ecn: Ecn::NotEct, ..Default::default() };
+                queue.enqueue(packet, Time::from_millis(at * 50), &mut rng, &mut drops);
+            }
+            assert!(drops.0.iter().all(|&(_, reason, _)| reason != DropReason::PushedOut));
+            queue.drop_probability().unwrap()
+        };
+        // Full at 200 ms: changes at 200 and 350 ms (50, 100 ms later is within the freeze).
+        assert_eq!(offer(None), 0.005);
+        // Two packets wait from 100 ms on: 100, 250, 400 ms.
+        assert_eq!(offer(Some(QueueLimit::Packets(2))), 0.0075);
+        assert_eq!(offer(Some(QueueLimit::Bytes(3_000))), 0.0075);
+    }
+}

@@ -1,0 +1,473 @@
+//! DualPI2: two queues, one for scalable congestion control, one for classic, whose marks and drops are coupled by a
+//! square.
+//!
+//! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), sections 2 and appendix A.
+//!
+//! | number | equation | code |
+//! |---|---|---|
+//! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | [`DualPi2::update`] |
+//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < 1/k^2` | [`DualPi2::release_classic`] |
+//! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | [`DualPi2::release_low`] |
+//! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | [`DualPi2::ramp`] |
+//! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | [`DualPi2::release_low`] |
+//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1` | [`Lottery::hits`] |
+//!
+//! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
+//! bytes, the L queue the rest.
+//!
+//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State 150 bytes a port.
+//!
+//! Deviations: 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
+//! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux).
+//! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. Packets of one flow keep their order as
+//! long as they stay in one queue: a flow whose packets change between ECT(1) or CE and others may be reordered, which
+//! is how RFC 9332 defines it.
+//!
+//! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
+
+use crate::buffer::BufferParams;
+use crate::choices;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::packet::{Ecn, Packet};
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::ticker::Ticker;
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
+use std::collections::VecDeque;
+
+choices! {
+    /// How a probability becomes decisions.
+    pub enum Decision {
+        /// Evenly spaced: the sum of probabilities passes 1.
+        Recur = "recur",
+        /// By chance.
+        Random = "random",
+    }
+}
+
+params! {
+    /// DualPI2.
+    pub struct DualPi2Params {
+        /// Queueing delay to hold in the classic queue.
+        target: Time = "15 ms", in "10 us"..="10 s", symbol "target", source "RFC 9332 A.1";
+        /// Time between updates of the probability.
+        update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "Tupdate", source "RFC 9332 A.1; 16 ms in Linux";
+        /// Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms.
+        alpha: f64 = 0.15, in 0.0..=1000.0, symbol "alpha", source "RFC 9332 A.1; 0.16 in Linux";
+        /// Gain on the change of the delay, per second: `0.3/RTT_max`.
+        beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1; 3.2 in Linux";
+        /// How much more often an L packet is marked than p': equal rates of both kinds at k = 2.
+        coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.1";
+        /// Waiting time from which L packets are marked for their own queue.
+        step_start: Time = "800 us", in "0 s"..="10 s", symbol "minTh", source "RFC 9332 A.1; 1 ms in Linux";
+        /// Waiting time from which all are.
+        step_end: Time = "1200 us", in "0 s"..="10 s", symbol "maxTh", source "RFC 9332 A.1; 1 ms in Linux";
+        /// Part of the link that the classic queue has at least.
+        classic_share: f64 = 0.0625, in 0.0..=1.0, source "RFC 9332 A.1 (1/16); 0.1 in Linux";
+        /// How a probability becomes decisions.
+        decision: Decision = "recur", source "RFC 9332 A.1; random in Linux";
+        /// Length of a full packet: no mark or drop while less than two wait.
+        full_packet: Bytes = "1500 B", in "0 B"..="65535 B", symbol "MTU", source "Linux sch_dualpi2";
+    }
+}
+
+/// DualPI2 in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct DualPi2Scheme;
+
+impl SchemeSpec for DualPi2Scheme {
+    const ABOUT: About = About {
+        title: "Dual-queue coupled AQM, DualPI2",
+        kind: "two queues by ECN codepoint with a weighted scheduler; drops or marks at dequeue, tail drop",
+        summary: "Marks scalable traffic in a short queue and drops or marks classic traffic in a longer one, coupled \
+                  so that flows of both kinds get equal rates.",
+        source: "De Schepper, Briscoe, White: Dual-Queue Coupled AQM, RFC 9332, 2023",
+        state: "port: probability, two delays, credit; flow: none",
+        cost: "a few additions; a controller step every 15 ms",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = DualPi2Params;
+    type Discipline<P: Packet> = DualPi2<P>;
+
+    fn check(params: &DualPi2Params, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        if params.step_end < params.step_start {
+            let problem = format!(
+                "\"{}\" is out of range, it must be from step_start, \"{}\", to 10 s",
+                params.step_end, params.step_start
+            );
+            return Err(ConfigError::new(table.key("step_end"), problem));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(params: &DualPi2Params, port: &Port<'_>) -> Self::Discipline<P> {
+        DualPi2::new(params, port.buffer)
+    }
+}
+
+/// Turns probabilities into decisions, eq. (6).
+#[derive(Clone, Copy, Debug, Default)]
+struct Lottery {
+    sum: f64,
+}
+
+impl Lottery {
+    #[inline]
+    fn hits(&mut self, probability: f64, decision: Decision, rng: &mut Rng) -> bool {
+        match decision {
+            Decision::Random => probability > 0.0 && rng.open01() < probability,
+            Decision::Recur => {
+                self.sum += probability;
+                let hit = self.sum > 1.0;
+                if hit {
+                    self.sum -= 1.0;
+                }
+                hit
+            }
+        }
+    }
+}
+
+/// What becomes of a packet at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The two queues of a port and their controller.
+#[derive(Clone, Debug)]
+pub struct DualPi2<P> {
+    low: VecDeque<P>,
+    classic: VecDeque<P>,
+    backlog: Backlog,
+    limit: QueueLimit,
+    /// p'.
+    base_probability: f64,
+    delay_before_s: f64,
+    ticker: Ticker,
+    /// Bytes that the classic queue is owed, both queues waiting.
+    classic_credit: f64,
+    low_lottery: Lottery,
+    classic_lottery: Lottery,
+    params: Box<DualPi2Params>,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// Empty queues with the limit of `buffer`.
+    #[must_use]
+    pub fn new(params: &DualPi2Params, buffer: &BufferParams) -> Self {
+        Self {
+            low: VecDeque::new(),
+            classic: VecDeque::new(),
+            backlog: Backlog::default(),
+            limit: buffer.limit,
+            base_probability: 0.0,
+            delay_before_s: 0.0,
+            ticker: Ticker::new(params.update_interval),
+            classic_credit: 0.0,
+            low_lottery: Lottery::default(),
+            classic_lottery: Lottery::default(),
+            params: Box::new(params.clone()),
+        }
+    }
+
+    /// Makes up the updates that were due until `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while let Some(tick) = self.ticker.due(now) {
+            self.update(tick);
+            // An empty port at rest stays so.
+            if self.backlog.packets == 0 && self.base_probability == 0.0 && self.delay_before_s == 0.0 {
+                self.ticker.skip_to(now);
+            }
+        }
+    }
+
+    /// Eq. (1), RFC 9332 appendix A.2.
+    fn update(&mut self, now: Time) {
+        let waited_s = |queue: &VecDeque<P>| {
+            queue.front().map_or(0.0, |head| now.saturating_sub(head.enqueued_at()).as_secs_f64())
+        };
+        let delay_s = f64::max(waited_s(&self.classic), waited_s(&self.low));
+        let step = self.params.alpha * (delay_s - self.params.target.as_secs_f64())
+            + self.params.beta * (delay_s - self.delay_before_s);
+        self.base_probability = (self.base_probability + step).clamp(0.0, 1.0);
+        self.delay_before_s = delay_s;
+    }
+
+    /// p_C = p'^2.
+    fn classic_probability(&self) -> f64 {
+        self.base_probability * self.base_probability
+    }
+
+    /// p_CL = min(1, k*p').
+    fn coupled_probability(&self) -> f64 {
+        f64::min(self.params.coupling * self.base_probability, 1.0)
+    }
+
+    /// Whether the L queue is served next.
+    fn serves_low(&self) -> bool {
+        match (self.low.is_empty(), self.classic.is_empty()) {
+            (false, false) => self.classic_credit <= 0.0,
+            (low_empty, _) => !low_empty,
+        }
+    }
+
+    /// Takes the next packet of one of the queues and settles the credit; whether it is of the L queue.
+    fn take(&mut self) -> Option<(P, bool)> {
+        let contended = !self.low.is_empty() && !self.classic.is_empty();
+        let from_low = self.serves_low();
+        let packet = if from_low { self.low.pop_front() } else { self.classic.pop_front() }?;
+        let share = self.params.classic_share;
+        let earned = if from_low { share } else { share - 1.0 };
+        self.classic_credit =
+            if contended { self.classic_credit + earned * f64::from(packet.wire_bytes()) } else { 0.0 };
+        self.backlog.remove(packet.wire_bytes());
+        Some((packet, from_low))
+    }
+
+    /// Eq. (4).
+    fn ramp(&self, waited: Time) -> f64 {
+        let (start, end) = (self.params.step_start, self.params.step_end);
+        if self.low.is_empty() {
+            0.0 // it was the only one
+        } else if waited >= end && waited > start {
+            1.0
+        } else if waited > start {
+            (waited - start).as_secs_f64() / (end - start).as_secs_f64()
+        } else {
+            0.0
+        }
+    }
+
+    /// Eq. (3) and (5).
+    fn release_low(&mut self, packet: &P, now: Time, rng: &mut Rng) -> Fate {
+        let (coupled, decision) = (self.coupled_probability(), self.params.decision);
+        if coupled < 1.0 {
+            let probability = f64::max(self.ramp(now.saturating_sub(packet.enqueued_at())), coupled);
+            return if self.low_lottery.hits(probability, decision, rng) { Fate::Mark } else { Fate::Pass };
+        }
+        if self.classic_lottery.hits(self.classic_probability(), decision, rng) { Fate::Drop } else { Fate::Mark }
+    }
+
+    /// Eq. (2).
+    fn release_classic(&mut self, packet: &P, rng: &mut Rng) -> Fate {
+        let probability = self.classic_probability();
+        if !self.classic_lottery.hits(probability, self.params.decision, rng) {
+            return Fate::Pass;
+        }
+        let k = self.params.coupling;
+        if packet.ecn().is_capable() && probability < 1.0 / (k * k) { Fate::Mark } else { Fate::Drop }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        self.catch_up(now);
+        if !self.backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            drops.dropped(&packet, DropReason::Overlimit, self.backlog);
+            return;
+        }
+        packet.set_enqueued_at(now);
+        self.backlog.add(packet.wire_bytes());
+        match packet.ecn() {
+            Ecn::Ect1 | Ecn::Ce => self.low.push_back(packet),
+            Ecn::Ect0 | Ecn::NotEct => self.classic.push_back(packet),
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        self.catch_up(now);
+        loop {
+            let few = self.backlog.bytes < 2 * self.params.full_packet.0;
+            let (mut packet, from_low) = self.take()?;
+            let fate = match (few, from_low) {
+                (true, _) => Fate::Pass,
+                (false, true) => self.release_low(&packet, now, rng),
+                (false, false) => self.release_classic(&packet, rng),
+            };
+            match fate {
+                Fate::Drop => {
+                    drops.dropped(&packet, DropReason::Aqm, self.backlog);
+                    continue;
+                }
+                Fate::Mark => {
+                    packet.set_ecn(Ecn::Ce);
+                    drops.marked(&packet);
+                }
+                Fate::Pass => {}
+            }
+            return Some(packet);
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.classic_probability())
+    }
+
+    fn state_size(&self) -> StateSize {
+        StateSize { records: 0, bytes: size_of_val(self) + size_of_val(&*self.params) }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("base_probability", self.base_probability);
+        report("coupled_probability", self.coupled_probability());
+        report("low_queue_packets", self.low.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::QueueConfig;
+    use crate::testing::{Drops, TestPacket};
+    use serde_json::json;
+
+    fn port(params: &DualPi2Params) -> DualPi2<TestPacket> {
+        let buffer = BufferParams { limit: QueueLimit::Packets(10_000), ..Default::default() };
+        DualPi2::new(params, &buffer)
+    }
+
+    fn rng() -> Rng {
+        Rng::stream(1, 0, "test", 0)
+    }
+
+    fn offer(port: &mut DualPi2<TestPacket>, ecn: Ecn, count: u32, now: Time) {
+        for flow in 0..count {
+            port.enqueue(TestPacket { flow, ecn, ..Default::default() }, now, &mut rng(), &mut Drops::default());
+        }
+    }
+
+    /// Serves `count` packets at `now` from a queue of many of `ecn` with p' held; (dropped, marked).
+    fn serve(params: &DualPi2Params, base_probability: f64, ecn: Ecn, count: u32) -> (usize, usize) {
+        let mut port = port(params);
+        offer(&mut port, ecn, 9_000, Time::ZERO);
+        port.base_probability = base_probability;
+        let (mut rng, mut drops, mut offered) = (rng(), Drops::default(), 0);
+        while offered < count {
+            port.dequeue(Time::ZERO, &mut rng, &mut drops);
+            offered = 9_000 - port.backlog.packets;
+        }
+        (drops.0.len(), drops.1.len())
+    }
+
+    #[test]
+    fn equation_1_follows_the_longer_wait() {
+        let mut port = port(&DualPi2Params::default());
+        offer(&mut port, Ecn::NotEct, 1, Time::from_millis(5));
+        offer(&mut port, Ecn::Ect1, 1, Time::from_millis(10));
+        port.catch_up(Time::from_millis(30));
+        // Tick at 15 ms: d = 10 ms: 0.15*(-5 ms) + 3*10 ms = 0.02925; at 30 ms: d = 25 ms: + 0.0015 + 0.045.
+        assert!((port.base_probability - 0.07575).abs() < 1e-12);
+        while port.dequeue(Time::from_millis(30), &mut rng(), &mut Drops::default()).is_some() {}
+        // Empty: at 45 ms d = 0: -0.00225 - 0.075 takes p' to 0.
+        port.catch_up(Time::from_secs(1_000_000));
+        assert_eq!((port.base_probability, port.delay_before_s), (0.0, 0.0));
+    }
+
+    #[test]
+    fn equation_2_classic_packets_see_the_square() {
+        let params = DualPi2Params::default();
+        // p' = 0.2: 4 % of 1000 packets, evenly spaced; the sum passes 1 for the first time at the 26th.
+        for (ecn, expected) in [(Ecn::NotEct, (39..=40, 0..=0)), (Ecn::Ect0, (0..=0, 39..=40))] {
+            let (dropped, marked) = serve(&params, 0.2, ecn, 1000);
+            assert!(expected.0.contains(&dropped) && expected.1.contains(&marked), "{dropped} {marked}");
+        }
+        // From p_C = 25 % on, marks turn into drops.
+        let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
+        assert!((249..=250).contains(&dropped) && marked == 0);
+        // By chance: standard deviation sqrt(1000*0.04*0.96) = 6.2; five of them.
+        let (dropped, _) = serve(&DualPi2Params { decision: Decision::Random, ..params }, 0.2, Ecn::NotEct, 1000);
+        assert!(dropped.abs_diff(40) < 31 && dropped > 0);
+    }
+
+    #[test]
+    fn equation_3_and_5_low_packets_see_k_times_p_and_drops_only_in_overload() {
+        let params = DualPi2Params::default();
+        let (dropped, marked) = serve(&params, 0.2, Ecn::Ect1, 1000); // 40 %
+        assert!(dropped == 0 && (399..=400).contains(&marked), "{marked}");
+        // p' = 0.6: p_CL = 1, p_C = 36 %.
+        let (dropped, marked) = serve(&params, 0.6, Ecn::Ce, 1000);
+        // The last call may take two packets.
+        assert!((359..=361).contains(&dropped) && (1000..=1001).contains(&(dropped + marked)), "{dropped} {marked}");
+    }
+
+    #[test]
+    fn equation_4_ramp_of_the_low_queue() {
+        let mut dual = port(&DualPi2Params::default());
+        offer(&mut dual, Ecn::Ect1, 2, Time::ZERO);
+        let ramp = |us| dual.ramp(Time::from_micros(us));
+        assert_eq!([800, 1000, 1200, 5000].map(ramp), [0.0, 0.5, 1.0, 1.0]);
+        let step =
+            DualPi2Params { step_start: Time::from_millis(1), step_end: Time::from_millis(1), ..Default::default() };
+        let mut linux = port(&step);
+        assert_eq!(linux.ramp(Time::from_millis(9)), 0.0); // nothing behind
+        offer(&mut linux, Ecn::Ect1, 1, Time::ZERO);
+        assert_eq!([1000, 1001].map(|us| linux.ramp(Time::from_micros(us))), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn two_packets_pass_whatever_the_probability() {
+        let mut dual = port(&DualPi2Params::default());
+        offer(&mut dual, Ecn::NotEct, 1, Time::ZERO);
+        dual.base_probability = 1.0;
+        dual.classic_lottery.sum = 1.0;
+        let mut drops = Drops::default();
+        assert!(dual.dequeue(Time::ZERO, &mut rng(), &mut drops).is_some());
+        offer(&mut dual, Ecn::NotEct, 2, Time::ZERO);
+        dual.base_probability = 1.0;
+        assert!(dual.dequeue(Time::ZERO, &mut rng(), &mut drops).is_some()); // 3000 B waited: dropped; the next passes
+        assert_eq!(drops.0.len(), 1);
+    }
+
+    #[test]
+    fn classic_queue_gets_its_share_of_bytes_while_both_wait() {
+        let mut dual = port(&DualPi2Params { classic_share: 0.1, ..Default::default() });
+        offer(&mut dual, Ecn::NotEct, 4_000, Time::ZERO);
+        offer(&mut dual, Ecn::Ect1, 4_000, Time::ZERO);
+        let mut drops = Drops::default();
+        let classic =
+            (0..2_000).filter(|_| dual.dequeue(Time::ZERO, &mut rng(), &mut drops).unwrap().ecn == Ecn::NotEct).count();
+        assert!((199..=201).contains(&classic), "{classic}");
+    }
+
+    #[test]
+    fn queues_share_one_limit() {
+        let buffer = BufferParams { limit: QueueLimit::Packets(3), ..Default::default() };
+        let mut dual = DualPi2::new(&DualPi2Params::default(), &buffer);
+        let mut drops = Drops::default();
+        for ecn in [Ecn::Ect1, Ecn::NotEct, Ecn::Ce, Ecn::Ect0] {
+            dual.enqueue(TestPacket { ecn, ..Default::default() }, Time::ZERO, &mut rng(), &mut drops);
+        }
+        assert_eq!((dual.low.len(), dual.classic.len(), drops.0.len()), (2, 1, 1));
+        assert_eq!(drops.0[0].1, DropReason::Overlimit);
+        assert_eq!((dual.backlog().packets, dual.drop_probability()), (3, Some(0.0)));
+        let mut readings = Vec::new();
+        dual.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!(readings[2], ("low_queue_packets", 2.0));
+        assert!(dual.state_size().bytes > size_of::<DualPi2<TestPacket>>());
+        dual.set_link_rate(BitRate(1));
+    }
+
+    #[test]
+    fn a_ramp_that_falls_is_refused() {
+        let value = json!({"scheme": "dualpi2", "step_end": "700 us"});
+        assert_eq!(
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            "queue.step_end: \"700 us\" is out of range, it must be from step_start, \"800 us\", to 10 s"
+        );
+        let value = json!({"scheme": "dualpi2", "scheduler": "strict"});
+        assert!(QueueConfig::read(&mut Table::new("queue", &value).unwrap()).is_err());
+    }
+}

@@ -1,0 +1,404 @@
+//! FRED: RED that compares the buffer use of each flow with the average of all flows that have packets waiting.
+//!
+//! Source: Lin and Morris, "Dynamics of Random Early Detection", SIGCOMM 1997 (fred1997), read through ports to J-Sim,
+//! ns-3 and Linux.
+//!
+//! | number | rule for a packet of flow i | code |
+//! |---|---|---|
+//! | (1) | `avgcq = max(1, avg/active)`, active = flows with packets waiting (avg if none) | [`Fred::average_per_flow`] |
+//! | (2) | `maxq = min_th`; many flows: 2 if `avg >= max_th` | [`Fred::judge`] |
+//! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with many flows, `avg >= max_th` and `qlen > 2*avgcq` | the same |
+//! | (4) | `min_th <= avg < max_th`, `qlen >= max(minq, avgcq)`: drop with `p_b/(1-count*p_b)`, `p_b = max_p*(avg-min_th)/(max_th-min_th)` | the same |
+//! | (5) | `avg < min_th`: `count = -1` | the same |
+//! | (6) | without many flows, `avg >= max_th`: drop, `count = 0` | the same |
+//! | (7) | `avg = (1-w)*avg + w*q` after every packet that is stored or leaves; idle time as in RED | [`Fred::sample`] |
+//!
+//! Cost: one look-up at an arrival, one or two more when it is stored, one when it leaves; a record of 24 bytes for
+//! each flow with packets waiting.
+//!
+//! Deviations: 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; rule (6) excludes it, for
+//! with (6) nothing that A and B allow is ever stored. 2. A record is made when a flow's first packet is stored. Nothing
+//! of a flow without packets is counted in the paper either. 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2
+//! and `minq` packets are as many mean packets.
+//!
+//! With `many_flow = false` rule (6) can drop a packet offered to an idle port, as long as the average is high.
+
+use super::red_core::check_thresholds;
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
+use crate::flow::{FlowKey, FlowTable};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
+
+params! {
+    /// FRED. Thresholds in packets or in bytes measure the queue and the flows alike.
+    pub struct FredParams {
+        /// No packet is dropped by chance while the average queue is shorter; also the most that a flow may hold.
+        min_th: Threshold = "6 packets", symbol "min_th", source "25 % of the limit (afpft IV)";
+        /// Where the probability reaches `max_p`.
+        max_th: Threshold = "18 packets", symbol "max_th", source "75 % of the limit (afpft IV)";
+        /// Drop probability when the average is `max_th`.
+        max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "afpft IV; 0.02 in fred1997";
+        /// Weight of a new sample in the average queue.
+        weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "fred1997; afpft also 1/C_pkt";
+        /// Packets that every flow may hold without drops by chance.
+        minq: f64 = 2.0, in 1.0..=1000000.0, symbol "minq", source "fred1997: 2 for small buffers, 4 for large";
+        /// Support of many flows instead of dropping everything above `max_th`.
+        many_flow: bool = true, source "fred1997, section on many flows; setting of afpft unknown";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "fred1997";
+        /// Mean length of a packet, for idle times and thresholds in bytes.
+        mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
+    }
+}
+
+/// FRED in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct FredScheme;
+
+impl SchemeSpec for FredScheme {
+    const ABOUT: About = About {
+        title: "Flow RED",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "RED that spares flows with few packets waiting and holds those back that have more than their part.",
+        source: "Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997",
+        state: "port: average, count, number of active flows; flow with packets waiting: queue length, strikes",
+        cost: "1 to 3 look-ups and a draw at an arrival, 1 look-up at a departure",
+    };
+    type Params = FredParams;
+    type Discipline<P: Packet> = ManagedQueue<P, Fred>;
+
+    fn check(params: &FredParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        check_thresholds(params.min_th, params.max_th, table)?;
+        if params.max_th.magnitude() == 0.0 {
+            let problem = format!("\"{}\" is out of range, it must be above 0", params.max_th);
+            return Err(ConfigError::new(table.key("max_th"), problem));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(params: &FredParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, Fred::new(params, port.rate))
+    }
+}
+
+/// What FRED knows of a flow with packets waiting.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowRecord {
+    packets: u32,
+    strikes: u32,
+    bytes: u64,
+}
+
+/// FRED at one port.
+#[derive(Clone, Debug)]
+pub struct Fred {
+    average: f64,
+    /// Packets since the last drop by chance; -1 while the average is below min_th.
+    count: i64,
+    backlog: Backlog,
+    idle_since: Time,
+    packets_per_s: f64,
+    probability: f64,
+    flows: Box<FlowTable<FlowRecord>>,
+    params: Box<FredParams>,
+}
+
+impl Fred {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &FredParams, rate: BitRate) -> Self {
+        let mut fred = Self {
+            average: 0.0,
+            count: -1,
+            backlog: Backlog::default(),
+            idle_since: Time::ZERO,
+            packets_per_s: 0.0,
+            probability: 0.0,
+            flows: Box::default(),
+            params: Box::new(params.clone()),
+        };
+        fred.set_link_rate(rate);
+        fred
+    }
+
+    fn in_bytes(&self) -> bool {
+        self.params.min_th.measure() == QueueMeasure::Bytes
+    }
+
+    fn length(&self, packets: u32, bytes: u64) -> f64 {
+        if self.in_bytes() { bytes as f64 } else { f64::from(packets) }
+    }
+
+    /// One packet in the unit of the thresholds.
+    fn one(&self) -> f64 {
+        if self.in_bytes() { self.params.mean_packet.0 as f64 } else { 1.0 }
+    }
+
+    /// Eq. (1).
+    fn average_per_flow(&self) -> f64 {
+        f64::max(self.one(), self.average / self.flows.len().max(1) as f64)
+    }
+
+    /// Eq. (7), `backlog` being the queue after the event.
+    fn sample(&mut self, backlog: Backlog) {
+        self.backlog = backlog;
+        self.average += self.params.weight * (self.length(backlog.packets, backlog.bytes) - self.average);
+    }
+
+    /// The average has decayed since the link fell idle.
+    fn wake(&mut self, now: Time) {
+        if self.idle_since != Time::NEVER {
+            let missed = (self.packets_per_s * now.saturating_sub(self.idle_since).as_secs_f64()).floor();
+            self.average *= libm::pow(1.0 - self.params.weight, missed);
+            self.idle_since = Time::NEVER;
+        }
+    }
+
+    /// Rules (2) to (6): whether to drop a packet of flow `key`.
+    fn judge(&mut self, key: u32, rng: &mut Rng) -> bool {
+        let (min_th, max_th) = (self.params.min_th.magnitude(), self.params.max_th.magnitude());
+        let (many_flow, above) = (self.params.many_flow, self.average >= max_th);
+        let (fair, one) = (self.average_per_flow(), self.one());
+        let record = self.flows.get(key).copied().unwrap_or_default();
+        let qlen = self.length(record.packets, record.bytes);
+        self.probability = 0.0;
+
+        let maxq = if many_flow && above { 2.0 * one } else { min_th }; // rule (2)
+        let too_long = qlen >= maxq || (many_flow && above && qlen > 2.0 * fair);
+        if record.packets > 0 && (too_long || (qlen >= fair && record.strikes > 1)) {
+            if let Some(record) = self.flows.get_mut(key) {
+                record.strikes = record.strikes.saturating_add(1);
+            }
+            self.probability = 1.0;
+            return true; // rule (3)
+        }
+        if self.average < min_th {
+            self.count = -1; // rule (5)
+            return false;
+        }
+        if above {
+            if !many_flow {
+                self.count = 0; // rule (6)
+                self.probability = 1.0;
+            }
+            return !many_flow;
+        }
+        self.count += 1;
+        if qlen < f64::max(self.params.minq * one, fair) {
+            return false;
+        }
+        let p_b = self.params.max_p * (self.average - min_th) / (max_th - min_th);
+        let left = 1.0 - self.count as f64 * p_b;
+        self.probability = if left <= 0.0 { 1.0 } else { f64::min(p_b / left, 1.0) }; // rule (4)
+        let hit = rng.open01() < self.probability;
+        if hit {
+            self.count = 0;
+        }
+        hit
+    }
+}
+
+impl Aqm for Fred {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        self.wake(now);
+        self.backlog = queue.backlog;
+        if self.judge(self.params.flow_key.of(packet), rng) { Verdict::Drop } else { Verdict::Accept }
+    }
+
+    fn accepted<P: Packet>(&mut self, packet: &mut P, _: Time) {
+        let record = self.flows.or_insert_with(self.params.flow_key.of(packet), FlowRecord::default);
+        record.packets += 1;
+        record.bytes += u64::from(packet.wire_bytes());
+        let mut backlog = self.backlog;
+        backlog.add(packet.wire_bytes());
+        self.sample(backlog);
+    }
+
+    fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, _: Time) {
+        self.sample(backlog);
+        let key = self.params.flow_key.of(packet);
+        if let Some(record) = self.flows.get_mut(key) {
+            record.packets -= 1;
+            record.bytes -= u64::from(packet.wire_bytes());
+            if record.packets == 0 {
+                self.flows.remove(key);
+            }
+        }
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.idle_since = self.idle_since.min(now);
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.packets_per_s = rate.as_f64() / (8.0 * self.params.mean_packet.0 as f64);
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) + size_of_val(&*self.flows) + size_of_val(&*self.params);
+        StateSize { records: self.flows.len(), bytes: fixed + self.flows.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_queue", self.average);
+        report("active_flows", self.flows.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::scheme::QueueConfig;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::QueueLimit;
+    use serde_json::json;
+
+    const RATE: BitRate = BitRate(10_000_000);
+
+    /// A port where flow i has `held[i]` packets waiting, with the given average.
+    fn fred(params: &FredParams, held: &[u32], average: f64) -> Fred {
+        let mut fred = Fred::new(params, RATE);
+        for (flow, &packets) in (0..).zip(held) {
+            (0..packets).for_each(|_| fred.accepted(&mut TestPacket { flow, ..Default::default() }, Time::ZERO));
+        }
+        fred.average = average;
+        fred.idle_since = Time::NEVER;
+        fred
+    }
+
+    fn drops(fred: &mut Fred, flow: u32) -> bool {
+        fred.judge(flow, &mut Rng::stream(1, 0, "test", 0))
+    }
+
+    fn strikes(fred: &Fred, flow: u32) -> u32 {
+        fred.flows.get(flow).unwrap().strikes
+    }
+
+    #[test]
+    fn rule_3_holds_back_a_flow_with_min_th_packets() {
+        let mut port = fred(&FredParams::default(), &[6, 5], 3.0);
+        assert!(drops(&mut port, 0));
+        assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
+        assert_eq!((strikes(&port, 0), strikes(&port, 1)), (1, 0));
+    }
+
+    #[test]
+    fn rule_3_keeps_a_flow_with_two_strikes_at_the_average() {
+        // avg 4 over 2 flows: avgcq = 2.
+        let mut port = fred(&FredParams::default(), &[6, 1], 4.0);
+        assert!(drops(&mut port, 0) && drops(&mut port, 0));
+        (0..4).for_each(|_| port.departed(&TestPacket::default(), Backlog::default(), Time::ZERO));
+        port.average = 4.0;
+        assert!(drops(&mut port, 0)); // qlen 2 >= 2, strikes 2 > 1
+        assert_eq!(strikes(&port, 0), 3);
+        port.average = 4.2;
+        assert!(!drops(&mut port, 0)); // qlen 2 < 2.1
+        // The strikes go with the flow's last packet.
+        (0..2).for_each(|_| port.departed(&TestPacket::default(), Backlog::default(), Time::ZERO));
+        assert!(port.flows.get(0).is_none());
+    }
+
+    #[test]
+    fn many_flows_share_what_is_above_max_th_two_packets_each() {
+        let mut port = fred(&FredParams::default(), &[2, 1], 18.0);
+        assert!(drops(&mut port, 0));
+        assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
+        // Rule B in bytes: 20 flows share 9 kB, one mean packet (500 B) each; 999 B is below maxq = 1000 B, not 1 kB.
+        let bytes = FredParams {
+            min_th: Threshold::Bytes(3_000.0),
+            max_th: Threshold::Bytes(9_000.0),
+            ..FredParams::default()
+        };
+        let mut port = fred(&bytes, &[1; 20], 9_000.0);
+        assert!(drops(&mut port, 0)); // 1500 B
+        assert!(!drops(&mut port, 99));
+    }
+
+    #[test]
+    fn rule_6_drops_everything_above_max_th_without_support_of_many_flows() {
+        let params = FredParams { many_flow: false, ..Default::default() };
+        let mut port = fred(&params, &[1], 18.0);
+        port.count = 5;
+        assert!(drops(&mut port, 0) && drops(&mut port, 7));
+        assert_eq!(port.count, 0);
+    }
+
+    #[test]
+    fn rule_4_drops_by_chance_those_at_the_average_and_above_two_packets() {
+        // avg 12 is half way: p_b = 0.05. 6 flows, avgcq = 2.
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut port = fred(&FredParams::default(), &[3, 1, 1, 1, 1, 1], 12.0);
+        let mut gaps = [0u32; 20];
+        let mut gap = 0;
+        port.count = 0;
+        for _ in 0..20_000 {
+            gap += 1;
+            assert!(!port.judge(1, &mut Rng::stream(9, 0, "test", 0)));
+            port.count -= 1;
+            if port.judge(0, &mut rng) {
+                gaps[std::mem::take(&mut gap) as usize] += 1;
+            }
+        }
+        // Uniform over 1..=19 as in RED without wait: 20 000 arrivals, a drop every 10, 105 expected for each gap, five
+        // standard deviations of 10.
+        assert!(gaps[1..].iter().all(|count| count.abs_diff(105) < 52), "{gaps:?}");
+    }
+
+    #[test]
+    fn rule_5_and_the_average() {
+        let mut port = fred(&FredParams::default(), &[], 5.9);
+        port.count = 9;
+        assert!(!drops(&mut port, 0));
+        assert_eq!(port.count, -1);
+        // Eq. (7): the queue with the packet, and after a departure without it.
+        let mut port = fred(&FredParams { weight: 0.5, ..Default::default() }, &[1], 0.0);
+        port.average = 0.0;
+        port.backlog = Backlog { packets: 3, bytes: 4500 };
+        port.accepted(&mut TestPacket::default(), Time::ZERO);
+        assert_eq!(port.average, 2.0);
+        port.departed(&TestPacket::default(), Backlog { packets: 3, bytes: 4500 }, Time::ZERO);
+        assert_eq!(port.average, 2.5);
+        // 1.3 ms idle at 2500 packets of 500 B a second: 3 whole packets, 2.5/8.
+        port.idle(Time::from_secs(1));
+        port.idle(Time::from_secs(2));
+        port.wake(Time::from_micros(1_001_300));
+        assert_eq!(port.average, 2.5 / 8.0);
+    }
+
+    #[test]
+    fn flows_come_and_go_with_their_packets() {
+        let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
+        let mut queue = ManagedQueue::new(&buffer, RATE, Fred::new(&FredParams::default(), RATE));
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        for flow in 0..30 {
+            queue.enqueue(TestPacket { flow, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+        }
+        assert_eq!(queue.state_size().records, 24);
+        assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Overlimit));
+        while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
+        assert_eq!(queue.state_size().records, 0);
+        let mut readings = Vec::new();
+        queue.report(&mut |name, _| readings.push(name));
+        assert_eq!(readings, ["average_queue", "active_flows"]);
+        assert_eq!(queue.drop_probability(), Some(0.0));
+    }
+
+    #[test]
+    fn automatic_thresholds_are_refused() {
+        let value = json!({"scheme": "fred", "min_th": "0 packets", "max_th": "0 packets"});
+        assert_eq!(
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            "queue.max_th: \"0 packets\" is out of range, it must be above 0"
+        );
+    }
+}

@@ -1,0 +1,433 @@
+//! The core of PIE: a drop probability that a proportional-integral controller moves with the queueing delay. PIE and
+//! the schemes that build on its probability share it.
+//!
+//! Source: RFC 8033 (Pan et al., 2017), sections 4 and 5, without sections on turning PIE off.
+//!
+//! | number | equation | code |
+//! |---|---|---|
+//! | (1) | `dp = alpha*(d - target) + beta*(d - d_old)`, every update interval | [`PieCore::update`] |
+//! | (2) | dp scaled down while p is small: by 2048 below 1e-6, 512, 128, 32, 8, by 2 below 0.1 | [`scale`] |
+//! | (3) | at most 0.02 a step once p is 0.1 or more | [`PieCore::update`] |
+//! | (4) | `p *= 0.98` if `d = d_old = 0` | the same |
+//! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 | the same |
+//! | (6) | derandomised: no drop until the sum of p is 0.85, a drop at 8.5, by chance in between | [`PieCore::decide`] |
+//!
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; eq. (1)-(5) every 15 ms, made up at
+//! the next call (see [`crate::ticker`]); 120 bytes, the settings apart.
+//!
+//! Choices: 1. Sojourn is the time that the last packet to leave had waited, 0 once nothing waits (as in ns-3).
+//! 2. The measurement of the departure rate leaves out the packet whose transmission starts last, so that bytes and
+//! time belong together; RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
+//! 3. Ticks that would change nothing any more are skipped.
+
+use crate::choices;
+use crate::discipline::Backlog;
+use crate::rng::Rng;
+use crate::ticker::Ticker;
+use crate::units::{BitRate, Bytes, Time};
+
+choices! {
+    /// Where PIE takes the queueing delay from.
+    pub enum PieDelay {
+        /// How long the last packet to leave had waited.
+        Sojourn = "sojourn",
+        /// Backlog over the measured rate of departures (RFC 8033 section 5.2).
+        Departures = "departures",
+        /// Backlog over the rate of the link.
+        LinkRate = "link_rate",
+    }
+}
+
+/// What a PIE core is built from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieSettings {
+    /// Delay to hold.
+    pub target: Time,
+    /// Time between updates of the probability.
+    pub update_interval: Time,
+    /// Gain on the distance from the target, per second.
+    pub alpha: f64,
+    /// Gain on the change of the delay, per second.
+    pub beta: f64,
+    /// How long a burst passes without a drop.
+    pub max_burst: Time,
+    /// Where the delay comes from.
+    pub delay: PieDelay,
+    /// Bytes that a measurement of the departure rate takes.
+    pub departure_threshold: Bytes,
+    /// Weight of a new measurement.
+    pub departure_weight: f64,
+    /// Whether the gap between drops is evened out, eq. (6).
+    pub derandomize: bool,
+    /// Whether a step is capped, eq. (3).
+    pub cap_step: bool,
+    /// Whether a packet's probability is proportional to its length.
+    pub byte_mode: bool,
+    /// Mean length of a packet.
+    pub mean_packet: Bytes,
+}
+
+/// Drop probability of one port.
+#[derive(Clone, Debug)]
+pub struct PieCore {
+    probability: f64,
+    delay_s: f64,
+    delay_before_s: f64,
+    accumulated: f64,
+    burst_allowance: Time,
+    ticker: Ticker,
+    waiting_bytes: u64,
+    link_bytes_per_s: f64,
+    departures: DepartureMeter,
+    settings: Box<PieSettings>,
+}
+
+impl PieCore {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(settings: PieSettings, rate: BitRate) -> Self {
+        Self {
+            probability: 0.0,
+            delay_s: 0.0,
+            delay_before_s: 0.0,
+            accumulated: 0.0,
+            burst_allowance: settings.max_burst,
+            ticker: Ticker::new(settings.update_interval),
+            waiting_bytes: 0,
+            link_bytes_per_s: rate.as_f64() / 8.0,
+            departures: DepartureMeter::default(),
+            settings: Box::new(settings),
+        }
+    }
+
+    /// The rate of the link is `rate` from now on.
+    pub fn set_link_rate(&mut self, rate: BitRate) {
+        self.link_bytes_per_s = rate.as_f64() / 8.0;
+    }
+
+    /// Makes up the updates that were due until `now`. First at every call of the discipline.
+    #[inline]
+    pub fn catch_up(&mut self, now: Time) {
+        while self.ticker.due(now).is_some() {
+            if !self.update() {
+                self.ticker.skip_to(now);
+            }
+        }
+    }
+
+    /// One update of the probability, RFC 8033 sections 4.2 and 4.4; whether it changed anything.
+    fn update(&mut self) -> bool {
+        let settings = &*self.settings;
+        let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
+        let (delay_s, target_s) = (self.current_delay_s(), settings.target.as_secs_f64());
+        let raw = settings.alpha * (delay_s - target_s) + settings.beta * (delay_s - self.delay_before_s); // eq. (1)
+        let mut step = raw * scale(self.probability); // eq. (2)
+        if settings.cap_step && self.probability >= 0.1 {
+            step = step.min(0.02); // eq. (3)
+        }
+        self.probability += step;
+        if delay_s == 0.0 && self.delay_before_s == 0.0 {
+            self.probability *= 0.98; // eq. (4)
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.burst_allowance = self.burst_allowance.saturating_sub(settings.update_interval);
+        if self.probability == 0.0 && delay_s < target_s / 2.0 && self.delay_before_s < target_s / 2.0 {
+            self.burst_allowance = settings.max_burst; // eq. (5)
+        }
+        self.delay_before_s = delay_s;
+        before != (self.probability, self.delay_before_s) || burst_before != self.burst_allowance
+    }
+
+    /// The queueing delay as PIE sees it, in seconds.
+    #[must_use]
+    pub fn current_delay_s(&self) -> f64 {
+        match self.settings.delay {
+            PieDelay::Sojourn => self.delay_s,
+            PieDelay::LinkRate => self.waiting_bytes as f64 / self.link_bytes_per_s,
+            PieDelay::Departures if self.departures.bytes_per_s > 0.0 => {
+                self.waiting_bytes as f64 / self.departures.bytes_per_s
+            }
+            PieDelay::Departures => 0.0,
+        }
+    }
+
+    /// Whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4 and 5.4.
+    pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
+        let settings = &*self.settings;
+        if self.burst_allowance > Time::ZERO {
+            return false;
+        }
+        let calm = self.delay_before_s < settings.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        if calm || backlog.bytes <= 2 * settings.mean_packet.0 {
+            return false;
+        }
+        let relative_length =
+            if settings.byte_mode { f64::from(wire_bytes) / settings.mean_packet.0 as f64 } else { 1.0 };
+        let p = f64::min(self.probability * relative_length, 1.0);
+        if settings.derandomize {
+            self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + p };
+            if self.accumulated < 0.85 {
+                return false; // eq. (6)
+            }
+            if self.accumulated >= 8.5 {
+                self.accumulated = 0.0;
+                return true;
+            }
+        }
+        let hit = rng.open01() < p;
+        if hit {
+            self.accumulated = 0.0;
+        }
+        hit
+    }
+
+    /// A packet of `wire_bytes` was stored.
+    #[inline]
+    pub fn accepted(&mut self, wire_bytes: u32) {
+        self.waiting_bytes += u64::from(wire_bytes);
+    }
+
+    /// A packet found the queue full.
+    #[inline]
+    pub fn overflowed(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// A packet of `wire_bytes`, stored at `enqueued_at`, starts its transmission at `now`; `behind` stays.
+    #[inline]
+    pub fn departed(&mut self, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
+        self.waiting_bytes = behind.bytes;
+        match self.settings.delay {
+            PieDelay::LinkRate => {}
+            PieDelay::Sojourn if behind.packets == 0 => self.delay_s = 0.0,
+            PieDelay::Sojourn => self.delay_s = now.saturating_sub(enqueued_at).as_secs_f64(),
+            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, &self.settings),
+        }
+    }
+
+    /// p: the probability that the controller set last, before any scaling by length.
+    #[must_use]
+    #[inline]
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// What is left of the burst allowance.
+    #[must_use]
+    pub fn burst_allowance(&self) -> Time {
+        self.burst_allowance
+    }
+
+    /// Bytes of the core, the settings on the heap included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(self) + size_of::<PieSettings>()
+    }
+}
+
+/// RFC 8033 section 4.2: the smaller p, the smaller the steps.
+fn scale(probability: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+    STEPS.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}
+
+/// Rate of departures while a long queue keeps the link busy; RFC 8033 section 5.2.
+#[derive(Clone, Copy, Debug, Default)]
+struct DepartureMeter {
+    bytes_per_s: f64,
+    /// Start of the measurement that runs, and bytes whose transmission started since.
+    running: Option<(Time, u64)>,
+}
+
+impl DepartureMeter {
+    fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, settings: &PieSettings) {
+        let threshold = settings.departure_threshold.0;
+        if let Some((start, bytes)) = self.running
+            && bytes >= threshold
+        {
+            let lasted_s = now.saturating_sub(start).as_secs_f64();
+            if lasted_s > 0.0 {
+                let rate = bytes as f64 / lasted_s;
+                let weight = if self.bytes_per_s == 0.0 { 1.0 } else { settings.departure_weight };
+                self.bytes_per_s += weight * (rate - self.bytes_per_s);
+            }
+            self.running = None;
+        }
+        self.running = match self.running {
+            Some((start, bytes)) => Some((start, bytes + u64::from(wire_bytes))),
+            None if behind.bytes >= threshold => Some((now, u64::from(wire_bytes))),
+            None => None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::pie::PieParams;
+
+    const RATE: BitRate = BitRate(10_000_000);
+    const LONG: Backlog = Backlog { packets: 20, bytes: 30_000 };
+
+    fn settings(delay: PieDelay) -> PieSettings {
+        PieSettings { delay, ..PieParams::default().settings() }
+    }
+
+    /// A core whose burst allowance is used up.
+    fn core(probability: f64, delay_before_s: f64, delay_s: f64) -> PieCore {
+        let mut core = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        (core.probability, core.delay_before_s, core.delay_s) = (probability, delay_before_s, delay_s);
+        core.burst_allowance = Time::ZERO;
+        core
+    }
+
+    fn close(measured: f64, expected: f64) {
+        assert!((measured - expected).abs() <= 1e-12, "{measured} is not {expected}");
+    }
+
+    #[test]
+    fn equations_1_to_3_step_of_the_probability() {
+        let after = |probability, before_ms: f64, now_ms: f64| {
+            let mut core = core(probability, before_ms / 1e3, now_ms / 1e3);
+            core.catch_up(Time::from_millis(15));
+            core.probability()
+        };
+        // 0.125*(25-15 ms) + 1.25*(25-21 ms) = 0.00125 + 0.005 = 0.00625.
+        for (p, divisor) in
+            [(0.0, 2048.0), (2e-6, 512.0), (2e-5, 128.0), (2e-4, 32.0), (2e-3, 8.0), (0.02, 2.0), (0.2, 1.0)]
+        {
+            close(after(p, 21.0, 25.0), p + 0.00625 / divisor);
+        }
+        // From 0 to 100 ms in one interval: 0.125*0.085 + 1.25*0.1 = 0.1356; capped from p = 0.1 on.
+        close(after(0.1, 0.0, 100.0), 0.12);
+        close(after(0.05, 0.0, 100.0), 0.05 + 0.135_625 / 2.0);
+        close(after(0.99, 200.0, 1000.0), 1.0);
+        // A falling delay lowers it without a cap: 0.125*(-0.01) + 1.25*(-0.1) = -0.12625.
+        close(after(0.3, 105.0, 5.0), 0.3 - 0.12625);
+        close(after(0.1, 105.0, 5.0), 0.0);
+    }
+
+    #[test]
+    fn equation_4_probability_decays_on_an_idle_link() {
+        let mut core = core(0.5, 0.0, 0.0);
+        core.catch_up(Time::from_millis(15));
+        close(core.probability(), (0.5 - 0.125 * 0.015) * 0.98);
+        core.catch_up(Time::from_secs(1_000_000));
+        assert_eq!(core.probability(), 0.0);
+    }
+
+    #[test]
+    fn equation_5_burst_allowance_lasts_ten_intervals_and_comes_back() {
+        let mut core = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        core.catch_up(Time::from_secs(5));
+        assert_eq!(core.burst_allowance(), Time::from_millis(150));
+        core.delay_s = 0.020;
+        core.catch_up(Time::from_millis(5_135)); // 9 intervals of 15 ms end at 5.010, 5.025, ... 5.130 s
+        assert_eq!(core.burst_allowance(), Time::from_millis(15));
+        core.catch_up(Time::from_millis(5_145));
+        assert_eq!(core.burst_allowance(), Time::ZERO);
+        core.delay_s = 0.0;
+        core.catch_up(Time::from_secs(10));
+        assert_eq!(core.burst_allowance(), Time::from_millis(150));
+    }
+
+    #[test]
+    fn updates_made_up_in_one_call_are_those_of_a_timer() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let (mut often, mut seldom) = (core(0.0, 0.0, 0.0), core(0.0, 0.0, 0.0));
+        for step in 0..500u64 {
+            let now = Time::from_millis(step * 100);
+            for milli in 0..100 {
+                often.catch_up(now + Time::from_millis(milli));
+            }
+            seldom.catch_up(now + Time::from_millis(99));
+            assert_eq!(often.probability().to_bits(), seldom.probability().to_bits());
+            let delay_s = rng.open01() * 0.1;
+            (often.delay_s, seldom.delay_s) = (delay_s, delay_s);
+        }
+        assert!(often.probability() > 0.0);
+    }
+
+    #[test]
+    fn nothing_is_dropped_in_a_burst_in_a_calm_queue_or_behind_two_packets() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut decide = |core: &mut PieCore, backlog| core.decide(backlog, 1500, &mut rng);
+        let two = Backlog { packets: 2, bytes: 3_000 };
+        assert!(decide(&mut core(1.0, 0.1, 0.1), LONG));
+        assert!(!decide(&mut core(1.0, 0.1, 0.1), two));
+        assert!(!decide(&mut core(0.199, 0.007, 0.1), LONG));
+        assert!(decide(&mut core(1.0, 0.007, 0.1), LONG)); // p is not below 0.2
+        let mut bursting = core(1.0, 0.1, 0.1);
+        bursting.burst_allowance = Time(1);
+        assert!(!decide(&mut bursting, LONG));
+    }
+
+    #[test]
+    fn equation_6_gaps_between_drops_are_neither_short_nor_long() {
+        // p = 0.1: no drop before the 9th packet (sum 0.9 >= 0.85), one at the 85th at the latest.
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut core = core(0.1, 0.1, 0.1);
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        while gaps.len() < 20_000 {
+            gap += 1;
+            if core.decide(LONG, 1500, &mut rng) {
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        assert_eq!(gaps.iter().min(), Some(&9));
+        assert!(gaps.iter().all(|&gap| gap <= 86)); // rounding of the sum may cost one packet
+        // 8 packets pass, then the gap is geometric with p = 0.1: mean 18, standard deviation 9.5/sqrt(20000) = 0.067.
+        let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
+        assert!((mean - 18.0).abs() < 0.34, "{mean}");
+        // Without it a tenth is dropped, of packets of a tenth of the mean length a hundredth.
+        core.settings.derandomize = false;
+        let hits = (0..100_000).filter(|_| core.decide(LONG, 1500, &mut rng)).count();
+        assert!(hits.abs_diff(10_000) < 475); // five standard deviations of 95
+        core.settings.byte_mode = true;
+        let hits = (0..100_000).filter(|_| core.decide(LONG, 150, &mut rng)).count();
+        assert!(hits.abs_diff(1_000) < 158);
+    }
+
+    #[test]
+    fn a_certain_drop_comes_at_the_sum_of_8_5() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut core = core(1e-9, 0.1, 0.1);
+        core.accumulated = 8.5;
+        assert!(core.decide(LONG, 1500, &mut rng));
+        assert_eq!(core.accumulated, 0.0);
+        core.accumulated = 3.0;
+        core.overflowed();
+        assert_eq!(core.accumulated, 0.0);
+        core.accumulated = 3.0;
+        core.probability = 0.0;
+        core.delay_before_s = 0.1;
+        assert!(!core.decide(LONG, 1500, &mut rng));
+        assert_eq!(core.accumulated, 0.0);
+    }
+
+    #[test]
+    fn each_delay_estimate_reads_its_own() {
+        let mut link = PieCore::new(settings(PieDelay::LinkRate), RATE);
+        (0..20).for_each(|_| link.accepted(1500));
+        close(link.current_delay_s(), 0.024); // 240 kbit at 10 Mbit/s
+        link.set_link_rate(BitRate(5_000_000));
+        close(link.current_delay_s(), 0.048);
+
+        let mut sojourn = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        sojourn.departed(1500, Time::from_millis(3), LONG, Time::from_millis(20));
+        close(sojourn.current_delay_s(), 0.017);
+        sojourn.departed(1500, Time::from_millis(4), Backlog::default(), Time::from_millis(21));
+        assert_eq!(sojourn.current_delay_s(), 0.0);
+
+        // A 5 Mbit/s link, 2.4 ms a packet: 11 packets are 16.5 kB >= 16384 B.
+        let mut departures = PieCore::new(settings(PieDelay::Departures), RATE);
+        (0..20).for_each(|_| departures.accepted(1500));
+        for packet in 0..12u64 {
+            assert_eq!(departures.current_delay_s(), 0.0);
+            departures.departed(1500, Time::ZERO, LONG, Time::from_micros(2400 * packet));
+        }
+        close(departures.current_delay_s(), 0.048);
+    }
+}

@@ -1,0 +1,656 @@
+//! RED-PD: RED with preferential dropping. A slow loop finds flows in the history of RED's drops, and a prefilter in
+//! front of RED drops a part of their packets.
+//!
+//! Source: Mahajan, Floyd and Wetherall, "Controlling High-Bandwidth Flows at the Congested Router", ICNP 2001
+//! (redpd2001), read through the code and scripts of ns-2.
+//!
+//! | number | rule, at the end of each interval | code |
+//! |---|---|---|
+//! | (1) | `p_cur` = dropped/arrived bytes at RED, `p_avg = (p_avg + p_cur)/2`, `usable = min(p_cur, p_avg)` | [`RedPd::end_interval`] |
+//! | (2) | length of the next: `(3/5)*R/sqrt(1.5*p_avg)`, from 2R to 10R | [`RedPd::next_length`] |
+//! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | [`FlowRecord::punish`] |
+//! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; over 1: halve (a third) the rest to 1 | the same |
+//! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (`/1.5`) | [`FlowRecord::reward`] |
+//! | (6) | not reacting: its rate fell less than by `sqrt(x)`, x the quotient of an older and a newer drop rate | [`Monitor::test`] |
+//! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts only while `avg >= min_th` and more than one packet waits | [`RedPd::prefilter`] |
+//!
+//! Equations of RED: see [`super::red_core`].
+//!
+//! Cost: that of RED, and one look-up a packet while any flow is known; at the end of an interval the known flows once.
+//! State: flows with drops in the last 5 intervals, and monitored ones.
+//!
+//! Choices and deviations:
+//! 1. "No action" at `p_cur <= 0.001` stops punishment only: otherwise nobody would be released when congestion ends.
+//! 2. The history of (6) is that of the last 5 intervals in which a monitored flow sent; every older one is compared
+//!    with every newer one. An arrival counts its prefilter drops, too.
+//! 3. Drops at a full queue count as drops of RED, for they are as much a sign of the flow's part of the load.
+//! 4. With `p_avg = 0` the interval is 10R. Intervals that pass without any packet are made up at the next arrival.
+//! 5. Lists hold bytes dropped per interval in each flow's record; sums are whole numbers, so that no result depends on
+//!    the order of a table.
+//!
+//! A packet of a flow known not to react may be dropped at an idle port: the prefilter stands before the queue.
+//!
+//! Not implemented: ECN.
+
+use super::red_core::{RedCore, RedDecision, RedSettings, check_thresholds};
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
+use crate::flow::{FlowKey, FlowTable};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, Threshold, Time};
+
+/// Intervals that the history of drops covers.
+const HISTORY: usize = 5;
+/// Intervals with drops that make a flow regular.
+const REGULAR: usize = 3;
+/// Intervals, and least time, between two increases of a flow's p_f.
+const PUNISH_PAUSE: u64 = 4;
+const PUNISH_PAUSE_TIME: Time = Time::from_millis(400);
+
+params! {
+    /// RED-PD. Thresholds in packets or in bytes measure the queue alike.
+    pub struct RedPdParams {
+        /// Round-trip time of the TCP flow that gets its fair part: a larger one monitors fewer flows.
+        target_rtt: Time = "40 ms", in "1 ms"..="10 s", symbol "R", source "redpd2001; ns-2 scripts";
+        /// Drop rate of an interval up to which no flow is punished.
+        quiet: f64 = 0.001, in 0.0..=1.0, source "ns-2 scripts";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "redpd2001";
+        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
+        min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26, as RED";
+        /// Where the probability reaches `max_p`.
+        max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26, as RED";
+        /// Drop probability when the average is `max_th`.
+        max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26, as RED; 0.1 in ns-2";
+        /// Weight of a new sample in the average queue.
+        weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
+        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
+        gentle: bool = true, source "redpd2001: gentle RED";
+        /// At least `1/p_b` packets between early drops.
+        wait: bool = true, source "ns-3.26, ns-2";
+        /// Mean length of a packet, for idle times and automatic thresholds.
+        mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
+    }
+}
+
+/// RED-PD in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct RedPdScheme;
+
+impl SchemeSpec for RedPdScheme {
+    const ABOUT: About = About {
+        title: "RED with preferential dropping",
+        kind: "one queue per class and scheduler; a prefilter and RED drop the arriving packet",
+        summary: "Finds flows of high rate in the history of RED's drops and drops a part of their packets before RED.",
+        source: "Mahajan, Floyd, Wetherall: Controlling High-Bandwidth Flows at the Congested Router, ICNP 2001",
+        state: "port: that of RED, drop rates; flow with drops in the last 5 intervals: bytes dropped; monitored \
+                flow: probability, counters, 5 rates",
+        cost: "that of RED; 1 look-up while any flow is known; each known flow once per interval",
+    };
+    type Params = RedPdParams;
+    type Discipline<P: Packet> = ManagedQueue<P, RedPd>;
+
+    fn check(params: &RedPdParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        check_thresholds(params.min_th, params.max_th, table)
+    }
+
+    fn build<P: Packet>(params: &RedPdParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, RedPd::new(params, port.rate))
+    }
+}
+
+/// What is remembered of a flow with drops.
+#[derive(Clone, Debug, Default)]
+struct FlowRecord {
+    /// Bytes that RED dropped, by interval: the one that runs at the index of the port's `slot`.
+    dropped: [u64; HISTORY + 1],
+    monitor: Option<Box<Monitor>>,
+}
+
+/// A flow whose packets pass the prefilter.
+#[derive(Clone, Debug)]
+struct Monitor {
+    probability: f64,
+    /// Packets since the prefilter's last drop.
+    count: u32,
+    /// Interval and time of the last change.
+    changed: (u64, Time),
+    reacts: bool,
+    /// Bytes that came and that were dropped, before or at RED, in this interval.
+    arrived: u64,
+    lost: u64,
+    /// Rate in bytes per second and drop rate of the last intervals with arrivals, oldest first.
+    history: [(f64, f64); HISTORY],
+    known: usize,
+}
+
+/// What the end of an interval tells all flows.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    number: u64,
+    end: Time,
+    lasted_s: f64,
+    /// Index of the interval that ended.
+    slot: usize,
+    usable: f64,
+    quiet: bool,
+    mean_dropped: f64,
+}
+
+impl Monitor {
+    fn new(probability: f64, interval: &Interval) -> Self {
+        Self {
+            probability,
+            count: 0,
+            changed: (interval.number, interval.end),
+            reacts: true,
+            arrived: 0,
+            lost: 0,
+            history: [(0.0, 0.0); HISTORY],
+            known: 0,
+        }
+    }
+
+    /// Adds the interval to the history and judges it: rule (6).
+    fn test(&mut self, interval: &Interval) {
+        if self.arrived == 0 {
+            return;
+        }
+        if self.known == HISTORY {
+            self.history.rotate_left(1);
+            self.known -= 1;
+        }
+        self.history[self.known] = (self.arrived as f64 / interval.lasted_s, self.lost as f64 / self.arrived as f64);
+        self.known += 1;
+        (self.arrived, self.lost) = (0, 0);
+        let (mut good, mut bad) = (0, 0);
+        for newer in 1..self.known {
+            for older in 0..newer {
+                let ((rate1, drops1), (rate2, drops2)) = (self.history[older], self.history[newer]);
+                let x = drops1 / drops2;
+                if x > 0.1 && x < 1.0 {
+                    if rate2 / rate1 > x.sqrt() { bad += 1 } else { good += 1 }
+                }
+            }
+        }
+        self.reacts = !match good {
+            0 => bad >= 3,
+            1 => bad >= 4,
+            _ => bad >= 4 * good,
+        };
+    }
+
+    fn set(&mut self, probability: f64, interval: &Interval) {
+        self.probability = probability;
+        self.changed = (interval.number, interval.end);
+    }
+}
+
+impl FlowRecord {
+    /// Intervals with drops among the finished ones; `slot` is the one that just ended, the next is the oldest.
+    fn lists(&self, slot: usize) -> usize {
+        let running = (slot + 1) % (HISTORY + 1);
+        (0..=HISTORY).filter(|&i| i != running && self.dropped[i] > 0).count()
+    }
+
+    /// Bytes dropped in the finished intervals.
+    fn total(&self, slot: usize) -> u64 {
+        let running = (slot + 1) % (HISTORY + 1);
+        (0..=HISTORY).filter(|&i| i != running).map(|i| self.dropped[i]).sum()
+    }
+
+    fn is_regular(&self, slot: usize) -> bool {
+        self.lists(slot) >= REGULAR
+    }
+
+    /// Rules (3) and (4).
+    fn punish(&mut self, interval: &Interval) {
+        if interval.quiet || !self.is_regular(interval.slot) || self.dropped[interval.slot] == 0 {
+            return;
+        }
+        let pre = interval.usable * self.total(interval.slot) as f64 / interval.mean_dropped;
+        let Some(monitor) = &mut self.monitor else {
+            let probability = pre.min(2.0 * interval.usable).min(0.5);
+            self.monitor = Some(Box::new(Monitor::new(probability, interval)));
+            return;
+        };
+        let (number, at) = monitor.changed;
+        if interval.number - number < PUNISH_PAUSE || interval.end.saturating_sub(at) < PUNISH_PAUSE_TIME {
+            return;
+        }
+        let old = monitor.probability;
+        let (factor, rest) = if monitor.reacts { (1.0, 2.0) } else { (2.0, 3.0) };
+        let raised = if pre > old { (1.0 + factor) * old } else { old + factor * pre };
+        monitor.set(if raised > 1.0 { 1.0 - (1.0 - old) / rest } else { raised }, interval);
+    }
+
+    /// Rule (5).
+    fn reward(&mut self, interval: &Interval) {
+        let lists = self.lists(interval.slot);
+        let Some(monitor) = &mut self.monitor else { return };
+        let (pause, floor, divisor) = if monitor.reacts { (3, 0.005, 2.0) } else { (5, 0.0025, 1.5) };
+        if lists > 0 || interval.number - monitor.changed.0 < pause {
+            return;
+        }
+        let old = monitor.probability;
+        if old <= floor {
+            self.monitor = None;
+        } else {
+            monitor.set(if old > 0.1 { old - 0.05 } else { old / divisor }, interval);
+        }
+    }
+}
+
+/// RED-PD at one port.
+#[derive(Clone, Debug)]
+pub struct RedPd {
+    core: RedCore,
+    quiet: f64,
+    target_rtt: Time,
+    flow_key: FlowKey,
+    /// Prefilter's probability for the last arrival; RED's if that let it pass.
+    probability: f64,
+    drops: Box<DropHistory>,
+}
+
+/// The slow loop's view.
+#[derive(Clone, Debug, Default)]
+struct DropHistory {
+    flows: FlowTable<FlowRecord>,
+    monitored: usize,
+    /// Number, start and end of the interval that runs.
+    interval: u64,
+    start: Time,
+    end: Time,
+    arrived: u64,
+    dropped: u64,
+    average_drop_rate: f64,
+}
+
+impl DropHistory {
+    /// Index of the interval that runs in the flows' records.
+    fn slot(&self) -> usize {
+        (self.interval % (HISTORY as u64 + 1)) as usize
+    }
+}
+
+impl RedPd {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &RedPdParams, rate: BitRate) -> Self {
+        let settings = RedSettings {
+            min_th: params.min_th,
+            max_th: params.max_th,
+            max_p: params.max_p,
+            weight: params.weight,
+            gentle: params.gentle,
+            wait: params.wait,
+            mean_packet: params.mean_packet,
+            ..RedSettings::default()
+        };
+        let mut port = Self {
+            core: RedCore::new(settings, rate),
+            quiet: params.quiet,
+            target_rtt: params.target_rtt,
+            flow_key: params.flow_key,
+            probability: 0.0,
+            drops: Box::default(),
+        };
+        port.drops.end = port.next_length();
+        port
+    }
+
+    /// Rule (2).
+    fn next_length(&self) -> Time {
+        let rtt_s = self.target_rtt.as_secs_f64();
+        let length_s = 0.6 * rtt_s / (1.5 * self.drops.average_drop_rate).sqrt(); // infinite at 0
+        Time::from_secs_f64(length_s.clamp(2.0 * rtt_s, 10.0 * rtt_s))
+    }
+
+    /// Makes up the ends of intervals until `now`.
+    fn catch_up(&mut self, now: Time) {
+        while now >= self.drops.end {
+            self.end_interval();
+            if self.drops.flows.is_empty() && self.drops.average_drop_rate < 1e-9 && now >= self.drops.end {
+                // Nothing left that time could change.
+                let length = self.next_length();
+                self.drops.average_drop_rate = 0.0;
+                let missed = (now - self.drops.end).0 / length.0 + 1;
+                self.drops.start = self.drops.end + Time(length.0 * (missed - 1));
+                self.drops.end = self.drops.start + length;
+            }
+        }
+    }
+
+    fn end_interval(&mut self) {
+        let drops = &mut *self.drops;
+        let drop_rate = if drops.arrived > 0 { drops.dropped as f64 / drops.arrived as f64 } else { 0.0 };
+        drops.average_drop_rate = 0.5 * (drops.average_drop_rate + drop_rate); // rule (1)
+        let slot = drops.slot();
+        let (mut regular, mut regular_bytes) = (0u64, 0u64);
+        drops.flows.retain(|_, record| {
+            if record.is_regular(slot) {
+                regular += 1;
+                regular_bytes += record.total(slot);
+            }
+            true
+        });
+        let interval = Interval {
+            number: drops.interval,
+            end: drops.end,
+            lasted_s: (drops.end - drops.start).as_secs_f64(),
+            slot,
+            usable: drop_rate.min(drops.average_drop_rate),
+            quiet: drop_rate <= self.quiet,
+            mean_dropped: regular_bytes as f64 / regular.max(1) as f64,
+        };
+        let (mut monitored, oldest) = (0, (slot + 1) % (HISTORY + 1));
+        drops.flows.retain(|_, record| {
+            if let Some(monitor) = &mut record.monitor {
+                monitor.test(&interval);
+            }
+            record.punish(&interval);
+            record.reward(&interval);
+            record.dropped[oldest] = 0;
+            monitored += usize::from(record.monitor.is_some());
+            record.monitor.is_some() || record.lists(slot) > 0
+        });
+        drops.monitored = monitored;
+        drops.interval += 1;
+        (drops.arrived, drops.dropped) = (0, 0);
+        drops.start = drops.end;
+        let length = self.next_length();
+        self.drops.end += length;
+    }
+
+    /// Rule (7): whether the prefilter drops a packet of `wire_bytes` of flow `key` that finds `queue`.
+    fn prefilter(&mut self, key: u32, wire_bytes: u32, queue: &QueueView, rng: &mut Rng) -> bool {
+        self.probability = 0.0;
+        if self.drops.monitored == 0 {
+            return false;
+        }
+        let spares = self.core.average() < self.core.min_th() || queue.backlog.packets <= 1;
+        let Some(monitor) = self.drops.flows.get_mut(key).and_then(|record| record.monitor.as_mut()) else {
+            return false;
+        };
+        monitor.arrived += u64::from(wire_bytes);
+        if spares && monitor.reacts {
+            return false;
+        }
+        let left = 1.0 - f64::from(monitor.count) * monitor.probability;
+        self.probability = if left <= 0.0 { 1.0 } else { f64::min(monitor.probability / left, 1.0) };
+        let hit = rng.open01() < self.probability;
+        monitor.count = if hit { 0 } else { monitor.count.saturating_add(1) };
+        monitor.lost += if hit { u64::from(wire_bytes) } else { 0 };
+        hit
+    }
+
+    /// RED, or the full queue, dropped a packet of flow `key`.
+    fn note_drop(&mut self, key: u32, wire_bytes: u32) {
+        let slot = self.drops.slot();
+        let bytes = u64::from(wire_bytes);
+        self.drops.dropped += bytes;
+        let record = self.drops.flows.or_insert_with(key, FlowRecord::default);
+        record.dropped[slot] += bytes;
+        if let Some(monitor) = &mut record.monitor {
+            monitor.lost += bytes;
+        }
+    }
+}
+
+impl Aqm for RedPd {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        self.catch_up(now);
+        let (key, wire_bytes) = (self.flow_key.of(packet), packet.wire_bytes());
+        if self.prefilter(key, wire_bytes, queue, rng) {
+            return Verdict::Drop;
+        }
+        self.drops.arrived += u64::from(wire_bytes);
+        self.core.arrival(queue.backlog, wire_bytes, now);
+        if self.core.decide(queue.backlog, wire_bytes, rng) == RedDecision::Pass {
+            self.probability = self.core.probability();
+            return Verdict::Accept;
+        }
+        self.probability = self.core.probability();
+        self.note_drop(key, wire_bytes);
+        Verdict::Drop
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+
+    fn overflowed<P: Packet>(&mut self, packet: &P, _: Time) {
+        self.core.overflowed();
+        self.note_drop(self.flow_key.of(packet), packet.wire_bytes());
+    }
+
+    #[inline]
+    fn idle(&mut self, now: Time) {
+        self.core.idle(now);
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.core.set_link_rate(rate);
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) - size_of_val(&self.core) + self.core.bytes() + size_of_val(&*self.drops);
+        let flows = self.drops.flows.bytes() + self.drops.monitored * size_of::<Monitor>();
+        StateSize { records: self.drops.flows.len(), bytes: fixed + flows }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_queue", self.core.average());
+        report("monitored_flows", self.drops.monitored as f64);
+        report("average_drop_rate", self.drops.average_drop_rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::{Backlog, QueueDiscipline};
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::QueueLimit;
+
+    const RATE: BitRate = BitRate(10_000_000);
+
+    fn interval(number: u64, usable: f64) -> Interval {
+        Interval {
+            number,
+            end: Time::from_millis(400 * number),
+            lasted_s: 0.4,
+            slot: (number % 6) as usize,
+            usable,
+            quiet: false,
+            mean_dropped: 1000.0,
+        }
+    }
+
+    /// A record with `dropped` bytes in each of the last five intervals up to number 10.
+    fn record(dropped: u64, probability: Option<f64>, reacts: bool) -> FlowRecord {
+        let mut record = FlowRecord { dropped: [dropped; 6], monitor: None };
+        record.dropped[11 % 6] = 0; // the one that runs next
+        record.monitor = probability.map(|p| Box::new(Monitor { reacts, ..Monitor::new(p, &interval(0, 0.0)) }));
+        record
+    }
+
+    fn close(measured: f64, expected: f64) {
+        assert!((measured - expected).abs() < 1e-12, "{measured} is not {expected}");
+    }
+
+    fn punished(mut record: FlowRecord, interval: &Interval) -> f64 {
+        record.punish(interval);
+        record.monitor.map_or(0.0, |monitor| monitor.probability)
+    }
+
+    #[test]
+    fn rules_3_and_4_raise_the_probability_of_regular_flows() {
+        let at = interval(10, 0.05);
+        // 5*200 B against a mean of 1000 B: pre = usable.
+        close(punished(record(200, None, true), &at), 0.05);
+        close(punished(record(2000, None, true), &at), 0.1); // at most 2*usable
+        close(punished(record(20_000, None, true), &interval(10, 0.4)), 0.5);
+        close(punished(record(200, Some(0.2), true), &at), 0.25); // p_f + pre
+        close(punished(record(200, Some(0.02), true), &at), 0.04); // 2*p_f
+        close(punished(record(200, Some(0.2), false), &at), 0.3); // p_f + 2*pre
+        close(punished(record(200, Some(0.02), false), &at), 0.06); // 3*p_f
+        close(punished(record(200, Some(0.97), true), &at), 1.0 - 0.03 / 2.0); // 1.02 > 1
+        close(punished(record(200, Some(0.97), false), &at), 1.0 - 0.03 / 3.0);
+        // Not regular, no drop in the last interval, quiet, or changed lately.
+        let mut two = FlowRecord::default();
+        (two.dropped[10 % 6], two.dropped[9 % 6]) = (500, 500);
+        close(punished(two, &at), 0.0);
+        let mut past = record(200, None, true);
+        past.dropped[10 % 6] = 0;
+        close(punished(past, &at), 0.0);
+        close(punished(record(200, None, true), &Interval { quiet: true, ..at }), 0.0);
+        let mut recent = record(200, Some(0.2), true);
+        recent.monitor.as_mut().unwrap().changed = (7, Time::ZERO);
+        close(punished(recent, &at), 0.2);
+        let mut recent = record(200, Some(0.2), true);
+        recent.monitor.as_mut().unwrap().changed = (0, Time::from_millis(3_700));
+        close(punished(recent, &at), 0.2);
+    }
+
+    #[test]
+    fn rule_5_lowers_and_releases() {
+        let rewarded = |dropped, probability, reacts, changed| {
+            let mut record = record(dropped, Some(probability), reacts);
+            record.monitor.as_mut().unwrap().changed = (changed, Time::ZERO);
+            record.reward(&interval(10, 0.0));
+            record.monitor.map(|monitor| monitor.probability)
+        };
+        close(rewarded(0, 0.3, true, 0).unwrap(), 0.25);
+        close(rewarded(0, 0.1, true, 0).unwrap(), 0.05);
+        close(rewarded(0, 0.09, false, 0).unwrap(), 0.06);
+        assert_eq!(rewarded(0, 0.005, true, 0), None);
+        assert_eq!(rewarded(0, 0.0025, false, 0), None);
+        assert!(rewarded(0, 0.005, false, 0).is_some());
+        assert_eq!(rewarded(1, 0.3, true, 0), Some(0.3)); // still in a list
+        assert_eq!(rewarded(0, 0.3, true, 8), Some(0.3)); // 2 intervals ago
+        assert_eq!(rewarded(0, 0.3, false, 6), Some(0.3)); // 4 < 5
+        close(rewarded(0, 0.3, true, 7).unwrap(), 0.25);
+    }
+
+    #[test]
+    fn rule_6_compares_the_change_of_rate_with_the_square_root_of_the_drop_rates() {
+        let reacts = |rates: &[(u64, u64)]| {
+            let mut monitor = Monitor::new(0.1, &interval(0, 0.0));
+            for &(arrived, lost) in rates {
+                (monitor.arrived, monitor.lost) = (arrived, lost);
+                monitor.test(&interval(1, 0.0));
+            }
+            monitor.reacts
+        };
+        // A constant rate while drops double: 3 intervals make 3 pairs, all bad.
+        assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
+        assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
+        // A rate that falls with 1/sqrt(p): 0.70 < sqrt(1/2).
+        assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
+        // Equal drop rates say nothing; nor do silent intervals.
+        assert!(reacts(&[(10_000, 500); 5]));
+        assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
+        // Six intervals: the first is forgotten. 0.02, 0.04, 0.04 x 3: bad pairs (1 with each of 4) only while it lasts.
+        assert!(!reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400)]));
+        assert!(reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400)]));
+        // One good pair wants four bad ones: 0.01 -> 0.02 at a tenth of the rate is good, and so on.
+        assert!(reacts(&[(100_000, 1_000), (10_000, 200), (10_000, 400)]));
+    }
+
+    #[test]
+    fn rule_2_interval_lies_between_2_and_10_round_trips() {
+        let mut port = RedPd::new(&RedPdParams::default(), RATE);
+        let mut length = |rate| {
+            port.drops.average_drop_rate = rate;
+            port.next_length()
+        };
+        assert_eq!(length(0.0), Time::from_millis(400));
+        assert_eq!(length(1.0), Time::from_millis(80));
+        // 0.024/sqrt(0.06) = 97.98 ms.
+        assert!((length(0.04).as_secs_f64() - 0.024 / 0.06f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rule_1_and_idle_intervals_are_made_up() {
+        let mut port = RedPd::new(&RedPdParams::default(), RATE);
+        (port.drops.arrived, port.drops.dropped) = (10_000, 1_000);
+        port.note_drop(1, 0);
+        port.catch_up(Time::from_millis(400));
+        assert_eq!(port.drops.average_drop_rate, 0.05);
+        assert_eq!(port.state_size().records, 0); // no byte dropped: nothing to remember
+        port.note_drop(2, 100);
+        port.catch_up(Time::from_millis(600));
+        assert_eq!(port.state_size().records, 1);
+        port.catch_up(Time::from_secs(10_000_000));
+        assert_eq!((port.state_size().records, port.drops.average_drop_rate), (0, 0.0));
+        assert!(port.drops.end > Time::from_secs(10_000_000));
+        assert!(port.drops.end - port.drops.start == Time::from_millis(400));
+    }
+
+    #[test]
+    fn rule_7_prefilter_spares_flows_that_react_while_the_queue_is_short() {
+        let mut port = RedPd::new(&RedPdParams::default(), RATE);
+        port.drops.flows.insert(1, record(0, Some(0.2), true));
+        port.drops.monitored = 1;
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let view = |packets| QueueView {
+            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
+            head_enqueued_at: None,
+            link_rate: RATE,
+        };
+        let mut hits = |port: &mut RedPd, flow, packets| {
+            (0..4_000).filter(|_| port.prefilter(flow, 1500, &view(packets), &mut rng)).count()
+        };
+        assert_eq!(hits(&mut port, 1, 10), 0); // average below min_th
+        assert_eq!(hits(&mut port, 2, 10), 0);
+        port.drops.flows.get_mut(1).unwrap().monitor.as_mut().unwrap().reacts = false;
+        // Hazard 1/(5-n): gaps 1..=5, mean 3, standard deviation of the number sqrt(4000*2/27) = 17.
+        let hit = hits(&mut port, 1, 0);
+        assert!(hit.abs_diff(1333) < 86, "{hit}");
+    }
+
+    #[test]
+    fn a_sender_that_does_not_react_is_cut_down() {
+        // 10 Mbit/s: flow 0 sends 8 Mbit/s whatever is lost, 8 others 0.8 Mbit/s each. 14.4 offered in all.
+        let params = RedPdParams { max_p: 0.1, ..Default::default() };
+        let share = |params: &RedPdParams, monitored: bool| {
+            let buffer = BufferParams { limit: QueueLimit::Packets(60), ..Default::default() };
+            let mut queue = ManagedQueue::new(&buffer, RATE, RedPd::new(params, RATE));
+            let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+            let (mut delivered, mut next_service) = ([0u32; 9], Time::ZERO);
+            for slot in 0..120_000u64 {
+                // One packet of 1500 B per 0.833 ms: 10 of 18 slots for flow 0.
+                let now = Time::from_micros(833 * slot);
+                while next_service <= now {
+                    if let Some(packet) = queue.dequeue(next_service, &mut rng, &mut drops)
+                        && slot > 60_000
+                    {
+                        delivered[packet.flow as usize] += 1;
+                    }
+                    next_service += Time::from_micros(1200);
+                }
+                let flow = if rng.open01() < 10.0 / 18.0 { 0 } else { 1 + (rng.bits() % 8) as u32 };
+                queue.enqueue(TestPacket { flow, ..Default::default() }, now, &mut rng, &mut drops);
+            }
+            let mut readings = Vec::new();
+            queue.report(&mut |name, value| readings.push((name, value)));
+            assert_eq!(readings[1].1 > 0.0, monitored, "{readings:?}");
+            f64::from(delivered[0]) / f64::from(delivered.iter().sum::<u32>())
+        };
+        // RED alone (nobody is ever punished) gives flow 0 what it offers: 10/18.
+        let alone = share(&RedPdParams { quiet: 1.0, ..params.clone() }, false);
+        assert!((alone - 10.0 / 18.0).abs() < 0.02, "{alone}");
+        // The max-min fair share of flow 0 is what the others, who ask for less, leave: 3.6 of 10 Mbit/s.
+        let cut = share(&params, true);
+        assert!((cut - 0.36).abs() < 0.03, "{cut}");
+    }
+}

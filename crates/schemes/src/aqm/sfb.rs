@@ -1,0 +1,612 @@
+//! SFB: stochastic fair BLUE finds flows that do not react by hashing every flow into several bins, each with a BLUE
+//! probability of its own, and limits their rate.
+//!
+//! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
+//! INFOCOM 2001 (sfb2001); its parameters as in ns, Linux and afc.
+//!
+//! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
+//! |---|---|---|
+//! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment` | [`Bins::judge`] |
+//! | (2) | `p_min` = smallest p over the levels | the same |
+//! | (3) | `p_min >= unresponsive_at`: the flow does not react; it passes if the rate limit has room, else it is dropped | [`Sfb::admit`] |
+//! | (4) | else drop or mark with `p_min` | the same |
+//! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | [`Bins::count`] |
+//!
+//! Moving hash: two sets of bins with hash functions of their own. One decides. The other warms up: in the last
+//! `warm_up` of an interval it learns from all flows, before that from those of rule (3) only. At the end of the
+//! interval they change places, and the one that decided starts anew with new hash functions.
+//!
+//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw; 16 bytes a
+//! bin and set, no state per flow (unless `penalty = "per_flow"`).
+//!
+//! Choices and deviations:
+//! 1. What a packet was counted in follows from the time of its enqueueing: a set has counted the packets stored since
+//!    it began to. The bins are computed again from the flow when it leaves, nothing is stored with it.
+//! 2. Warm-up by all flows late in the interval is Linux', by flows of rule (3) the paper's; both at once are our choice.
+//!    A flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
+//!    are stored, so that their number would not tell.
+//! 3. `decrement_at = "drain"` lowers p when a bin drains (ns as in another kernel), not at an arrival to an empty bin.
+//! 4. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
+//!
+//! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
+
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::choices;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
+use crate::flow::{FlowKey, FlowTable, bucket, hash};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, Time};
+
+choices! {
+    /// When the probability of an empty bin shrinks.
+    pub enum DecrementAt {
+        /// At an arrival to the empty bin.
+        Arrival = "arrival",
+        /// When its last packet leaves.
+        Drain = "drain",
+    }
+}
+
+choices! {
+    /// Who shares the rate that flows which do not react are limited to.
+    pub enum Penalty {
+        /// All of them together.
+        Shared = "shared",
+        /// Each has it for itself.
+        PerFlow = "per_flow",
+    }
+}
+
+params! {
+    /// SFB. Defaults: afc; columns of ns and Linux in the chapter.
+    pub struct SfbParams {
+        /// Levels, each with a hash function.
+        levels: u32 = 2, in 1..=16, symbol "L", source "afc IV; 8 in Linux";
+        /// Bins of a level.
+        bins: u32 = 23, in 2..=65536, symbol "N", source "afc IV; 32 in ns, 16 in Linux";
+        /// How much a full bin adds to its probability.
+        increment: f64 = 0.005, in 0.0..=1.0, symbol "d1", source "ns; 0.001 in Linux";
+        /// How much an empty bin takes off.
+        decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
+        /// Least time between two changes of a bin's probability.
+        freeze: Time = "100 ms", in "0 s"..="100 s", source "not given in afc; 10-50 ms in ns, 0 in Linux";
+        /// Packets in a bin from which on its probability grows.
+        bin_size: u32 = 20, in 1..=1000000, source "1.5*300/23 (afc's buffer not given); limit/3 in ns, 20 in Linux";
+        /// Packets that all bins of a flow may hold at most; absent: no cap.
+        bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
+        /// When the probability of an empty bin shrinks.
+        decrement_at: DecrementAt = "arrival", source "Linux; drain in ns";
+        /// Smallest probability of a flow that does not react.
+        unresponsive_at: f64 = 1.0, in 0.01..=1.0, source "sfb2001; 0.98 in ns";
+        /// Time between changes of the hash functions: shortest.
+        rehash: Time = "20 s", in "1 ms"..="1 h", source "not given in afc; 11 s in ns, 600 s in Linux";
+        /// Time between changes of the hash functions: longest, uniformly between the two.
+        rehash_most: Time = "20 s", in "1 ms"..="1 h", source "as rehash; 23 s in ns";
+        /// How long before a change all flows teach the other set.
+        warm_up: Time = "2 s", in "0 s"..="1 h", source "a tenth as in Linux (60 s of 600 s); 0 in ns";
+        /// Rate that flows which do not react are limited to.
+        penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s", source "afc Table 1: fair rate 5 Mbit/s / 101";
+        /// Burst that the limit lets through.
+        penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
+        /// Who shares that rate.
+        penalty: Penalty = "shared", source "sfb2001; afc Table 1 with five senders needs per_flow";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "sfb2001";
+        /// Mark ECN-capable packets instead of dropping them with `p_min`.
+        ecn: bool = false, source "sfb2001: mark or drop";
+    }
+}
+
+/// SFB in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct SfbScheme;
+
+impl SchemeSpec for SfbScheme {
+    const ABOUT: About = About {
+        title: "Stochastic fair BLUE",
+        kind: "one queue per class and scheduler; drops or marks the arriving packet",
+        summary: "Hashes flows into bins with a BLUE probability each; a flow whose bins all reach 1 does not react \
+                  and is limited in rate.",
+        source: "Feng, Kandlur, Saha, Shin: Stochastic Fair Blue, INFOCOM 2001",
+        state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
+        cost: "L hashes at an arrival and at a departure, twice that while warming up; 1 draw",
+    };
+    type Params = SfbParams;
+    type Discipline<P: Packet> = ManagedQueue<P, Sfb>;
+
+    fn check(params: &SfbParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
+        if params.rehash_most < params.rehash {
+            let problem = format!(
+                "\"{}\" is out of range, it must be from rehash, \"{}\", to 1 h",
+                params.rehash_most, params.rehash
+            );
+            return error("rehash_most", problem);
+        }
+        if params.warm_up > params.rehash {
+            let problem =
+                format!("\"{}\" is out of range, it must be from 0 s to rehash, \"{}\"", params.warm_up, params.rehash);
+            return error("warm_up", problem);
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(params: &SfbParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, Sfb::new(params))
+    }
+}
+
+/// One bin: packets waiting and BLUE's probability.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    packets: u32,
+    probability: f32,
+    last_change: Option<Time>,
+}
+
+/// L levels of N bins with a hash function each.
+#[derive(Clone, Debug)]
+struct Bins {
+    bins: Box<[Bin]>,
+    per_level: u32,
+    seeds: Box<[u64]>,
+    /// Packets stored from then on are counted here; [`Time::NEVER`] if none are.
+    counts_since: Time,
+}
+
+/// What the bins say of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Judgement {
+    probability: f64,
+    fewest_packets: u32,
+}
+
+impl Bins {
+    fn new(params: &SfbParams) -> Self {
+        Self {
+            bins: vec![Bin::default(); (params.levels * params.bins) as usize].into(),
+            per_level: params.bins,
+            seeds: vec![0; params.levels as usize].into(),
+            counts_since: Time::NEVER,
+        }
+    }
+
+    /// Empty bins and new hash functions.
+    fn restart(&mut self, rng: &mut Rng) {
+        self.bins.fill(Bin::default());
+        self.seeds.fill_with(|| rng.bits());
+        self.counts_since = Time::NEVER;
+    }
+
+    /// Calls `each` for the bins of flow `key`.
+    #[inline]
+    fn for_each(&mut self, key: u32, mut each: impl FnMut(&mut Bin)) {
+        let levels = self.bins.chunks_exact_mut(self.per_level as usize);
+        for (level, &seed) in levels.zip(&self.seeds) {
+            each(&mut level[bucket(hash(key, seed), self.per_level)]);
+        }
+    }
+
+    /// Rules (1) and (2).
+    fn judge(&mut self, key: u32, now: Time, params: &SfbParams) -> Judgement {
+        let mut judgement = Judgement { probability: 1.0, fewest_packets: u32::MAX };
+        self.for_each(key, |bin| {
+            if bin.packets >= params.bin_size {
+                bin.change(params.increment, now, params.freeze);
+            } else if bin.packets == 0 && params.decrement_at == DecrementAt::Arrival {
+                bin.change(-params.decrement, now, params.freeze);
+            }
+            judgement.probability = judgement.probability.min(f64::from(bin.probability));
+            judgement.fewest_packets = judgement.fewest_packets.min(bin.packets);
+        });
+        judgement
+    }
+
+    /// Raises all probabilities of a flow that is known not to react.
+    fn accuse(&mut self, key: u32, now: Time, params: &SfbParams) {
+        self.for_each(key, |bin| bin.change(params.increment, now, params.freeze));
+    }
+
+    /// Rule (5), a packet is stored.
+    fn count(&mut self, key: u32) {
+        self.for_each(key, |bin| bin.packets += 1);
+    }
+
+    /// Rule (5), a packet leaves that was stored at `enqueued_at`.
+    fn release(&mut self, key: u32, enqueued_at: Time, now: Time, params: &SfbParams) {
+        if enqueued_at < self.counts_since {
+            return;
+        }
+        self.for_each(key, |bin| {
+            bin.packets -= 1;
+            if bin.packets == 0 && params.decrement_at == DecrementAt::Drain {
+                bin.change(-params.decrement, now, params.freeze);
+            }
+        });
+    }
+}
+
+impl Bin {
+    #[allow(clippy::cast_possible_truncation)]
+    fn change(&mut self, amount: f64, now: Time, freeze: Time) {
+        if self.last_change.is_none_or(|last| now.saturating_sub(last) >= freeze) {
+            self.probability = (f64::from(self.probability) + amount).clamp(0.0, 1.0) as f32;
+            self.last_change = Some(now);
+        }
+    }
+}
+
+/// Token bucket in bits.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    bits: f64,
+    last: Time,
+}
+
+impl Bucket {
+    fn full(params: &SfbParams, now: Time) -> Self {
+        Self { bits: params.penalty_burst.0 as f64 * 8.0, last: now }
+    }
+
+    /// Whether a packet may pass; then its bits are taken.
+    fn takes(&mut self, wire_bytes: u32, now: Time, params: &SfbParams) -> bool {
+        let earned = now.saturating_sub(self.last).as_secs_f64() * params.penalty_rate.as_f64();
+        self.bits = f64::min(self.bits + earned, params.penalty_burst.0 as f64 * 8.0);
+        self.last = now;
+        let needed = f64::from(wire_bytes) * 8.0;
+        let passes = self.bits >= needed;
+        if passes {
+            self.bits -= needed;
+        }
+        passes
+    }
+}
+
+/// SFB at one port.
+#[derive(Clone, Debug)]
+pub struct Sfb {
+    /// The set that decides, and the one that warms up.
+    sets: [Bins; 2],
+    next_rehash: Option<Time>,
+    shared: Bucket,
+    /// Buckets of flows that do not react, with [`Penalty::PerFlow`]; forgotten with the hash functions.
+    buckets: Box<FlowTable<Bucket>>,
+    probability: f64,
+    penalised: u64,
+    params: Box<SfbParams>,
+}
+
+impl Sfb {
+    /// A port that has seen nothing.
+    #[must_use]
+    pub fn new(params: &SfbParams) -> Self {
+        Self {
+            sets: [Bins::new(params), Bins::new(params)],
+            next_rehash: None,
+            shared: Bucket::full(params, Time::ZERO),
+            buckets: Box::default(),
+            probability: 0.0,
+            penalised: 0,
+            params: Box::new(params.clone()),
+        }
+    }
+
+    /// Changes of hash functions that are due. Sets differ from what a timer would do only in packets that left
+    /// since, which the set that goes has forgotten anyway.
+    fn rehash(&mut self, now: Time, rng: &mut Rng) {
+        let Some(first) = self.next_rehash else {
+            self.sets.iter_mut().for_each(|set| set.restart(rng));
+            self.sets[0].counts_since = Time::ZERO;
+            self.next_rehash = Some(now + self.interval(rng));
+            return self.begin_warm_up(now);
+        };
+        let mut next = first;
+        // Two changes forget everything: more need not be made up.
+        for _ in 0..2 {
+            if now < next {
+                break;
+            }
+            self.begin_warm_up(next);
+            self.sets.swap(0, 1);
+            self.sets[1].restart(rng);
+            self.sets[0].counts_since = self.sets[0].counts_since.min(next);
+            self.buckets.clear();
+            next += self.interval(rng);
+            self.next_rehash = Some(next);
+        }
+        if now >= next {
+            self.next_rehash = Some(now + self.interval(rng));
+        }
+        self.begin_warm_up(now);
+    }
+
+    fn interval(&self, rng: &mut Rng) -> Time {
+        let (least, most) = (self.params.rehash, self.params.rehash_most);
+        if least == most {
+            return least;
+        }
+        least + Time::from_secs_f64(rng.open01() * (most - least).as_secs_f64())
+    }
+
+    /// From `warm_up` before the next change on, the second set counts.
+    fn begin_warm_up(&mut self, now: Time) {
+        let start = self.next_rehash.map_or(Time::NEVER, |next| next.saturating_sub(self.params.warm_up));
+        if now >= start && self.params.warm_up > Time::ZERO {
+            self.sets[1].counts_since = self.sets[1].counts_since.min(start);
+        }
+    }
+
+    fn is_warming(&self) -> bool {
+        self.sets[1].counts_since != Time::NEVER
+    }
+
+    /// Rule (3): whether a packet of a flow that does not react passes.
+    fn passes_limit(&mut self, key: u32, wire_bytes: u32, now: Time) -> bool {
+        let params = &*self.params;
+        let bucket = match params.penalty {
+            Penalty::Shared => &mut self.shared,
+            Penalty::PerFlow => self.buckets.or_insert_with(key, || Bucket::full(params, now)),
+        };
+        bucket.takes(wire_bytes, now, params)
+    }
+}
+
+impl Aqm for Sfb {
+    fn admit<P: Packet>(&mut self, packet: &P, _: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        self.rehash(now, rng);
+        let key = self.params.flow_key.of(packet);
+        let judgement = self.sets[0].judge(key, now, &self.params);
+        let reacts = judgement.probability < self.params.unresponsive_at;
+        if !reacts {
+            self.sets[1].accuse(key, now, &self.params);
+        } else if self.is_warming() {
+            self.sets[1].judge(key, now, &self.params);
+        }
+        self.probability = judgement.probability;
+        if !reacts {
+            let passes = self.passes_limit(key, packet.wire_bytes(), now);
+            self.penalised += u64::from(!passes);
+            return if passes { Verdict::Accept } else { Verdict::Drop };
+        }
+        if self.params.bin_limit.is_some_and(|limit| judgement.fewest_packets >= limit) {
+            return Verdict::Drop;
+        }
+        if judgement.probability == 0.0 || rng.open01() > judgement.probability {
+            Verdict::Accept
+        } else if self.params.ecn {
+            Verdict::Mark
+        } else {
+            Verdict::Drop // rule (4)
+        }
+    }
+
+    fn accepted<P: Packet>(&mut self, packet: &mut P, _: Time) {
+        let key = self.params.flow_key.of(packet);
+        self.sets[0].count(key);
+        if self.is_warming() {
+            self.sets[1].count(key);
+        }
+    }
+
+    fn departed<P: Packet>(&mut self, packet: &P, _: Backlog, now: Time) {
+        let (key, params) = (self.params.flow_key.of(packet), &*self.params);
+        for set in &mut self.sets {
+            set.release(key, packet.enqueued_at(), now, params);
+        }
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let bins: usize = self.sets.iter().map(|set| set.bins.len()).sum();
+        let heap = bins * size_of::<Bin>()
+            + self.sets.iter().map(|set| size_of_val(&*set.seeds)).sum::<usize>()
+            + size_of_val(&*self.params)
+            + size_of_val(&*self.buckets);
+        StateSize { records: bins + self.buckets.len(), bytes: size_of_val(self) + heap + self.buckets.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let certain = |bin: &&Bin| f64::from(bin.probability) >= self.params.unresponsive_at;
+        report("unresponsive_bins", self.sets[0].bins.iter().filter(certain).count() as f64);
+        report("rate_limit_drops", self.penalised as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::QueueDiscipline;
+    use crate::scheme::QueueConfig;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::QueueLimit;
+    use serde_json::json;
+
+    const RATE: BitRate = BitRate(10_000_000);
+
+    struct Host {
+        queue: ManagedQueue<TestPacket, Sfb>,
+        rng: Rng,
+        drops: Drops,
+    }
+
+    impl Host {
+        fn new(params: &SfbParams) -> Self {
+            let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
+            let queue = ManagedQueue::new(&buffer, RATE, Sfb::new(params));
+            Self { queue, rng: Rng::stream(1, 0, "test", 0), drops: Drops::default() }
+        }
+
+        fn offer(&mut self, flow: u32, now: Time) {
+            let packet = TestPacket { flow, wire_bytes: 1000, ..Default::default() };
+            self.queue.enqueue(packet, now, &mut self.rng, &mut self.drops);
+        }
+
+        fn serve(&mut self, now: Time) -> Option<u32> {
+            self.queue.dequeue(now, &mut self.rng, &mut self.drops).map(|packet| packet.flow)
+        }
+    }
+
+    /// A set of bins with hash functions.
+    fn bins(params: &SfbParams) -> Bins {
+        let mut bins = Bins::new(params);
+        bins.restart(&mut Rng::stream(1, 0, "test", 0));
+        bins.counts_since = Time::ZERO;
+        bins
+    }
+
+    #[test]
+    fn rule_1_moves_each_bin_once_per_freeze() {
+        let params = SfbParams { bin_size: 2, increment: 0.25, decrement: 0.125, ..Default::default() };
+        let mut bins = bins(&params);
+        let at = Time::from_millis;
+        let judge = |bins: &mut Bins, ms| bins.judge(7, at(ms), &params).probability;
+        assert_eq!(judge(&mut bins, 0), 0.0); // empty: lowered to 0, frozen until 100 ms
+        (0..2).for_each(|_| bins.count(7));
+        assert_eq!([1, 99, 100, 150, 200].map(|ms| judge(&mut bins, ms)), [0.0, 0.0, 0.25, 0.25, 0.5]);
+        bins.release(7, at(0), at(200), &params);
+        assert_eq!(judge(&mut bins, 400), 0.5); // one packet: neither empty nor full
+        bins.release(7, at(0), at(400), &params);
+        assert_eq!(judge(&mut bins, 401), 0.375);
+        // Drained instead of found empty.
+        let drain = SfbParams { decrement_at: DecrementAt::Drain, ..params.clone() };
+        assert_eq!(bins.judge(7, at(600), &drain).probability, 0.375);
+        bins.count(7);
+        bins.release(7, at(600), at(601), &drain);
+        assert_eq!(bins.judge(7, at(601), &drain).probability, 0.25);
+    }
+
+    #[test]
+    fn rule_2_a_flow_that_shares_one_bin_with_a_bad_one_is_spared_by_the_other() {
+        let params = SfbParams { bin_size: 1, increment: 1.0, freeze: Time::ZERO, ..Default::default() };
+        let mut bins = bins(&params);
+        bins.count(0);
+        assert_eq!(bins.judge(0, Time::ZERO, &params).probability, 1.0);
+        // Two levels of 23 bins: of 23*23 pairs one is hit in both levels. 5290 flows: 10 expected, standard deviation
+        // 3.2, five of them.
+        let hit = (1..=5290).filter(|&flow| bins.clone().judge(flow, Time::ZERO, &params).probability == 1.0).count();
+        assert!(hit > 0 && hit < 26, "{hit}");
+    }
+
+    #[test]
+    fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
+        // 5 Mbit/s, a packet of 1000 B takes 1.6 ms. Flow 0 offers the whole link; 100 others have three packets in the
+        // queue each, whatever happens.
+        let mut host = Host::new(&SfbParams { freeze: Time::from_millis(10), ..Default::default() });
+        let (mut held, mut delivered) = ([0u32; 101], [0u32; 101]);
+        for slot in 0..62_500u64 {
+            let now = Time::from_micros(1600 * slot);
+            for flow in 0..=100 {
+                if flow == 0 || held[flow as usize] < 3 {
+                    let before = host.queue.backlog().packets;
+                    host.offer(flow, now);
+                    held[flow as usize] += host.queue.backlog().packets - before;
+                }
+            }
+            let flow = host.serve(now).unwrap() as usize;
+            held[flow] -= 1;
+            delivered[flow] += u32::from(slot > 31_250);
+        }
+        // The limit is 49.5 kbit/s = 309 packets in 50 s.
+        assert!(delivered[0].abs_diff(309) < 31, "{delivered:?}");
+        // The others, who do not react either, share the rest: 309 each on average. In two levels of 23 bins chance
+        // favours some, but half of them get two thirds of that or more.
+        let mut others = delivered[1..].to_vec();
+        others.sort_unstable();
+        assert!(others[50] > 206, "{others:?}");
+        assert!(host.queue.drop_probability().is_some());
+        let mut readings = Vec::new();
+        host.queue.report(&mut |name, value| readings.push((name, value)));
+        assert!(readings[0].1 >= 2.0 && readings[1].1 > 10_000.0, "{readings:?}");
+    }
+
+    #[test]
+    fn buckets_hold_the_rate_shared_or_per_flow() {
+        let passed = |penalty| {
+            let params = SfbParams { penalty, penalty_rate: BitRate(80_000), ..Default::default() };
+            let mut sfb = Sfb::new(&params);
+            (0..1000u64)
+                .flat_map(|step| [0, 1].map(|flow| (step, flow)))
+                .filter(|&(step, flow)| sfb.passes_limit(flow, 1000, Time::from_millis(10 * step)))
+                .count()
+        };
+        // 10 s at 10 packets a second and a burst of 2, less the last 10 ms.
+        assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
+        assert!((202..=204).contains(&passed(Penalty::PerFlow)));
+    }
+
+    #[test]
+    fn bins_count_what_waits_across_changes_of_the_hash_functions() {
+        let second = Time::from_secs(1);
+        let params =
+            SfbParams { rehash: second, rehash_most: second, warm_up: Time::from_millis(300), ..Default::default() };
+        let mut host = Host::new(&params);
+        let mut choice = Rng::stream(2, 0, "test", 0);
+        for step in 0..20_000u64 {
+            let now = Time::from_millis(step * 3);
+            host.offer((choice.bits() % 50) as u32, now);
+            if choice.open01() < 0.97 || host.queue.backlog().packets > 100 {
+                host.serve(now);
+            }
+        }
+        while host.serve(Time::from_secs(60)).is_some() {}
+        // No bin counts any more: its record starts with "packets: 0".
+        let sfb = format!("{:?}", host.queue);
+        assert!(sfb.split("packets: ").skip(1).all(|rest| rest.starts_with('0')));
+        // An idle time of many intervals is made up at once.
+        host.offer(1, Time::from_secs(1_000_000));
+        assert_eq!(host.queue.backlog().packets, 1);
+        assert_eq!(host.serve(Time::from_secs(2_000_000)), Some(1));
+    }
+
+    #[test]
+    fn changes_come_at_random_times_between_the_two_bounds() {
+        let params = SfbParams { rehash: Time::from_secs(11), rehash_most: Time::from_secs(23), ..Default::default() };
+        let sfb = Sfb::new(&params);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let draws: Vec<f64> = (0..1000).map(|_| sfb.interval(&mut rng).as_secs_f64()).collect();
+        assert!(draws.iter().all(|draw| (11.0..=23.0).contains(draw)));
+        // Mean 17, standard deviation 12/sqrt(12)/sqrt(1000) = 0.11.
+        assert!((draws.iter().sum::<f64>() / 1000.0 - 17.0).abs() < 0.55);
+    }
+
+    #[test]
+    fn a_cap_marks_and_sizes() {
+        let capped = SfbParams { bin_limit: Some(3), bin_size: 100, ..Default::default() };
+        let mut host = Host::new(&capped);
+        (0..10).for_each(|_| host.offer(0, Time::ZERO));
+        assert_eq!(host.queue.backlog().packets, 3);
+        let size = host.queue.state_size();
+        assert_eq!(size.records, 2 * 46);
+        assert!(size.bytes > 2 * 46 * size_of::<Bin>());
+
+        let params = SfbParams { ecn: true, unresponsive_at: 1.0, ..Default::default() };
+        let mut sfb = Sfb::new(&params);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let view = QueueView { backlog: Backlog::default(), head_enqueued_at: None, link_rate: RATE };
+        sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
+        sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = 0.999);
+        assert_eq!(sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng), Verdict::Mark);
+    }
+
+    #[test]
+    fn times_that_do_not_fit_are_refused() {
+        let message = |value: serde_json::Value| {
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(json!({"scheme": "sfb", "rehash": "30 s"})),
+            "queue.rehash_most: \"20 s\" is out of range, it must be from rehash, \"30 s\", to 1 h"
+        );
+        assert_eq!(
+            message(json!({"scheme": "sfb", "warm_up": "30 s"})),
+            "queue.warm_up: \"30 s\" is out of range, it must be from 0 s to rehash, \"20 s\""
+        );
+    }
+}
