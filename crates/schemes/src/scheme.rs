@@ -174,8 +174,12 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
+    /// See [`crate::label::afpft`].
+    Afpft = "afpft", crate::label::afpft::AfpftScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
+    /// See [`crate::fairqueue::stfq`].
+    Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
