@@ -6,19 +6,25 @@ use fairlane_schemes::rng::Rng;
 use fairlane_schemes::scheme::Scheme;
 use fairlane_schemes::testing::harness::{Harness, Offer, Operation, Operations};
 use fairlane_schemes::units::{QueueLimit, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Runs `check` for every scheme, on all cores. A failure names the scheme in its message.
+/// Runs `check` for every scheme, on all cores; fails with the names of all that broke a promise.
 fn for_all(check: impl Fn(Scheme) + Sync) {
-    let next = AtomicUsize::new(0);
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
         while let Some(&scheme) = Scheme::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
-            check(scheme);
+            if catch_unwind(AssertUnwindSafe(|| check(scheme))).is_err() {
+                failed.lock().unwrap().push(scheme.name());
+            }
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(worker)));
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "these broke a promise, see above: {}", failed.join(", "));
 }
 
 /// Random bytes, the same for every run.
