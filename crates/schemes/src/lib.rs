@@ -25,6 +25,7 @@ pub mod fixed;
 pub mod flow;
 pub mod label;
 pub mod marker;
+pub mod maxmin;
 pub mod packet;
 pub mod queue_length;
 pub mod rng;
