@@ -5,7 +5,7 @@
 
 use crate::event::EventSet;
 use crate::host::FlowAck;
-use crate::network::{BOTTLENECK, Hop, Network};
+use crate::network::{AtEnd, BOTTLENECK, Hop, Network, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
@@ -61,6 +61,7 @@ fn cpu_seconds() -> f64 {
 struct Numbering {
     hosts: u32,
     sources: u32,
+    webs: u32,
     flows: u32,
 }
 
@@ -82,10 +83,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         let network = Network::new(scenario, replication);
         let hosts = FIRST_LINK + network.links.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
-        let flows = sources + network.sources.len() as u32;
+        let webs = sources + network.sources.len() as u32;
+        let flows = webs + network.webs.len() as u32;
         let mut events = EventSet::new(flows as usize + network.flows.len());
         for (entity, source) in (sources..).zip(&network.sources) {
             events.set(entity, source.next());
+        }
+        for (entity, web) in (webs..).zip(&network.webs) {
+            events.set(entity, web.next());
         }
         for (entity, flow) in (flows..).zip(&network.flows) {
             events.set(entity, flow.start);
@@ -95,7 +100,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             observer,
             network,
             events,
-            number: Numbering { hosts, sources, flows },
+            number: Numbering { hosts, sources, webs, flows },
             warmup: scenario.run.warmup,
             end: scenario.run.end(),
             handled: 0,
@@ -132,8 +137,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             if entity == CONTROL { self.on_measurement_start(now) } else { self.on_arrival(entity - FIRST_LINK, now) }
         } else if entity < number.sources {
             self.on_host(entity - number.hosts, now);
-        } else if entity < number.flows {
+        } else if entity < number.webs {
             self.on_source(entity - number.sources, now);
+        } else if entity < number.flows {
+            self.on_web(entity - number.webs, now);
         } else {
             self.on_timer(entity - number.flows, now);
         }
@@ -146,8 +153,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
-        self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
-        self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
+        self.network.restart();
     }
 
     /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
@@ -158,11 +164,26 @@ impl<'a, O: Observer> Engine<'a, O> {
         } else {
             let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
             let state = &mut self.network.flows[flow as usize];
-            self.observer.ack_arrived(flow, state, &ack, now);
-            state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
-            self.transmit(flow, now);
-            self.arm(flow);
+            // What answers an earlier connection at this place is too old.
+            if ack.echo >= state.start {
+                self.observer.ack_arrived(flow, state, &ack, now);
+                state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+                self.transmit(flow, now);
+                self.arm(flow);
+                self.end_transfer(flow, now);
+            }
             self.schedule_host(user);
+        }
+    }
+
+    /// If the flow's transfer is acknowledged to its end, another may take its place.
+    #[inline]
+    fn end_transfer(&mut self, index: u32, now: Time) {
+        let flow = &self.network.flows[index as usize];
+        if flow.at_end != AtEnd::Rest && flow.sender.is_done() {
+            let start = self.network.end_transfer(index, now);
+            self.network.flows[index as usize].armed = start;
+            self.events.set(self.number.flows + index, start);
         }
     }
 
@@ -200,10 +221,17 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         if packet.kind == PacketKind::Udp {
-            self.network.users[packet.user as usize].datagram_bytes += u64::from(packet.payload);
+            let user = &mut self.network.users[packet.user as usize];
+            user.delivered_bytes += u64::from(packet.payload);
+            user.datagrams += 1;
             return;
         }
-        let flow = &mut self.network.flows[packet.flow as usize];
+        let index = place_of(packet.flow);
+        let flow = &mut self.network.flows[index];
+        if packet.timestamp < flow.start {
+            return; // It belongs to an earlier connection at this place.
+        }
+        flow.received_bytes += u64::from(packet.wire_bytes);
         let params = &self.network.tcp_params[flow.params as usize];
         let segment = Segment {
             seq: packet.seq,
@@ -219,10 +247,14 @@ impl<'a, O: Observer> Engine<'a, O> {
             && flow.receiver.delivered_bytes() == flow.transfer_bytes
         {
             flow.finish = now;
+            let (start, bytes) = (flow.start, flow.transfer_bytes);
+            if let Some(probe) = self.network.transfer_probe(packet.user) {
+                probe.complete(start, now, bytes);
+            }
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, ack, now),
-            None => self.arm(packet.flow),
+            Some(ack) => self.send_ack(index as u32, ack, now),
+            None => self.arm(index as u32),
         }
     }
 
@@ -245,10 +277,17 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
-        let params = &self.network.tcp_params[flow.params as usize];
         if now == flow.start {
             flow.sender.start();
+            if flow.transfer_bytes > 0 {
+                let (user, bytes) = (flow.user, flow.transfer_bytes);
+                if let Some(probe) = self.network.transfer_probe(user) {
+                    probe.start(now, bytes);
+                }
+            }
         }
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
         }
@@ -286,7 +325,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
                 seq: segment.seq,
-                flow: index,
+                flow: flow.id,
                 user: flow.user,
                 hop: 0,
                 ingress: flow.ingress,
@@ -308,5 +347,24 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
         self.network.hosts.send(packet.user, packet, now);
         self.schedule_host_earlier(packet.user);
+    }
+
+    /// A transfer of a web source starts.
+    fn on_web(&mut self, web: u32, now: Time) {
+        let opened = self.network.open_transfer(web, now);
+        self.events.set(self.number.webs + web, self.network.webs[web as usize].next());
+        let Some(index) = opened else { return };
+        let needed = (self.number.flows + index) as usize + 1;
+        if needed > self.events.entities() {
+            self.events.grow(2 * needed);
+        }
+        let flow = &mut self.network.flows[index as usize];
+        let user = flow.user;
+        flow.sender.start();
+        self.transmit(index, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.events.set(self.number.flows + index, flow.armed);
+        self.schedule_host_earlier(user);
     }
 }

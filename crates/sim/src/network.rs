@@ -3,15 +3,17 @@
 use crate::host::{HostParams, Hosts};
 use crate::link::Link;
 use crate::packet::SimPacket;
-use crate::probe::{PortProbe, Series};
-use crate::scenario::{GroupConfig, Scenario, SourceConfig, UdpKind, UdpParams};
+use crate::probe::{PortProbe, Series, TransferProbe};
+use crate::scenario::{GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
 use crate::source::UdpSource;
-use crate::tcp::{Receiver, Sender, TcpParams};
+use crate::tcp::{Receiver, Sender, SenderStats, TcpParams};
+use crate::web::WebSource;
 use fairlane_schemes::abc::split_reference_rate;
 use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::units::{Bytes, Time};
+use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
 /// [`Hop::END`].
@@ -35,8 +37,29 @@ impl Hop {
 pub struct User {
     /// Index of its group.
     pub group: u16,
-    /// Payload of datagrams delivered during the measurement.
-    pub datagram_bytes: u64,
+    /// Payload delivered during the measurement: datagrams, and transfers whose flow has ended.
+    pub delivered_bytes: u64,
+    /// Datagrams delivered during the measurement.
+    pub datagrams: u64,
+}
+
+/// What happens when a transfer is acknowledged to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtEnd {
+    /// The flow stays as it is.
+    Rest,
+    /// The same transfer again, over a new connection after a pause of this mean; so many times.
+    Repeat {
+        /// Mean pause.
+        pause: Time,
+        /// Transfers still to come.
+        left: u32,
+    },
+    /// Its place is free for another transfer; the web source of this index has one less open.
+    Recycle {
+        /// Index in [`Network::webs`].
+        web: u32,
+    },
 }
 
 /// A TCP connection, both ends.
@@ -56,17 +79,65 @@ pub struct TcpFlow {
     pub params: u32,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
+    /// Bytes on the wire that reached the receiver during the measurement.
+    pub received_bytes: u64,
     /// When the flow's event is due: no earlier deadline has to look it up.
     pub armed: Time,
+    /// The number that its packets carry: its place, with the number of the connection above it. See [`place_of`].
+    pub id: u32,
     /// The user that it belongs to.
     pub user: u32,
     /// Which of the user's ingress nodes its packets enter through.
     pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
+    /// What happens at the end of a finite transfer.
+    pub at_end: AtEnd,
+}
+
+/// Bits of a flow's number that tell its place in [`Network::flows`].
+const PLACE_BITS: u32 = 20;
+/// Most places: flows that last, and transfers open at once.
+pub const MOST_FLOWS: usize = 1_000_000;
+
+/// Where the flow of this number is in [`Network::flows`], if it is a TCP flow.
+#[must_use]
+#[inline]
+pub fn place_of(id: u32) -> usize {
+    (id & ((1 << PLACE_BITS) - 1)) as usize
+}
+
+/// The number of the next connection at the same place: 4096 of them, then they come round.
+fn next_id(id: u32) -> u32 {
+    id.wrapping_add(1 << PLACE_BITS)
 }
 
 impl TcpFlow {
+    /// A connection that is not open yet: `params` with their index, and user, ingress and class of its packets.
+    fn new(
+        (params, tcp): (u32, &TcpParams),
+        (user, ingress, class): (u32, u16, TrafficClass),
+        start: Time,
+        transfer: Option<Bytes>,
+    ) -> Self {
+        Self {
+            sender: Sender::new(tcp, transfer),
+            receiver: Receiver::new(tcp),
+            start,
+            finish: Time::NEVER,
+            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
+            params,
+            unmeasured_bytes: 0,
+            received_bytes: 0,
+            armed: start,
+            id: 0,
+            user,
+            ingress,
+            class,
+            at_end: AtEnd::Rest,
+        }
+    }
+
     /// The earlier of the timers of both ends.
     #[must_use]
     #[inline]
@@ -96,6 +167,18 @@ pub struct Network {
     pub flows: Vec<TcpFlow>,
     /// Sources that do not react.
     pub sources: Vec<UdpSource>,
+    /// Web sources.
+    pub webs: Vec<WebSource>,
+    /// Finite transfers of each group; `None` for a group without any.
+    pub transfers: Vec<Option<Box<TransferProbe>>>,
+    /// What the connections that have ended counted, by group.
+    pub ended: Vec<SenderStats>,
+    /// TCP connections that last as long as the run; the others follow them.
+    pub lasting_flows: usize,
+    /// Places of flows that are free, with the time since when, the longest first.
+    free: VecDeque<(Time, u32)>,
+    /// Randomness of the pauses between transfers.
+    pause_rng: Rng,
     /// TCP parameters, one set for each source table of the scenario.
     pub tcp_params: Vec<TcpParams>,
 }
@@ -121,6 +204,12 @@ impl Network {
                 users: Vec::new(),
                 flows: Vec::new(),
                 sources: Vec::new(),
+                webs: Vec::new(),
+                transfers: Vec::new(),
+                ended: vec![SenderStats::default(); scenario.groups.len()],
+                lasting_flows: 0,
+                free: VecDeque::new(),
+                pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), "pause", 0),
                 tcp_params: Vec::new(),
             },
         };
@@ -132,6 +221,90 @@ impl Network {
         builder.observe_bottleneck();
         builder.network.meters = scenario.marker.build(&builder.meters);
         builder.network
+    }
+
+    /// The measurement starts.
+    pub fn restart(&mut self) {
+        for user in &mut self.users {
+            (user.delivered_bytes, user.datagrams) = (0, 0);
+        }
+        for flow in &mut self.flows {
+            flow.unmeasured_bytes = flow.receiver.delivered_bytes();
+            flow.received_bytes = 0;
+        }
+        self.sources.iter_mut().for_each(UdpSource::restart);
+    }
+
+    /// Starts the next transfer of a web source; gives the place of its flow, `None` if too many are open. Places are
+    /// used again, so that there are as many as transfers were ever open at once.
+    pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {
+        let web = &mut self.webs[index as usize];
+        let bytes = web.start_transfer();
+        let user = web.user;
+        let group = usize::from(self.users[user as usize].group);
+        let probe = self.transfers[group].as_mut().expect("a group with a web source observes transfers");
+        // A place that became free at this very instant may have packets of this instant.
+        let free = self.free.front().is_some_and(|&(since, _)| since < now);
+        if web.open >= web.params().limit || (!free && self.flows.len() >= MOST_FLOWS) {
+            probe.refuse(now);
+            return None;
+        }
+        probe.start(now, bytes);
+        let ingress = (web.transfers % u64::from(web.ingresses)) as u16;
+        web.transfers += 1;
+        web.open += 1;
+        let (tcp, class, at_end) = (web.tcp, web.class, AtEnd::Recycle { web: index });
+        let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
+        let id = place.map_or(next_id(self.flows.len() as u32), |place| next_id(self.flows[place as usize].id));
+        let flow = TcpFlow {
+            id,
+            at_end,
+            ..TcpFlow::new((tcp, &self.tcp_params[tcp as usize]), (user, ingress, class), now, Some(Bytes(bytes)))
+        };
+        match place {
+            Some(place) => self.flows[place as usize] = flow,
+            None => self.flows.push(flow),
+        }
+        Some(place.unwrap_or(self.flows.len() as u32 - 1))
+    }
+
+    /// A transfer is acknowledged to its end: a new connection takes the place of the old one, or the place is free.
+    /// Gives the time at which the new one starts, [`Time::NEVER`] if there is none.
+    pub fn end_transfer(&mut self, place: u32, now: Time) -> Time {
+        let old = &self.flows[place as usize];
+        let params = &self.tcp_params[old.params as usize];
+        let user = &mut self.users[old.user as usize];
+        let start = match old.at_end {
+            AtEnd::Rest => return Time::NEVER,
+            AtEnd::Recycle { web } => {
+                self.webs[web as usize].open -= 1;
+                self.free.push_back((now, place));
+                Time::NEVER
+            }
+            AtEnd::Repeat { left: 0, .. } => return Time::NEVER,
+            // Not at the same instant, so that its packets differ from the old ones in their timestamps.
+            AtEnd::Repeat { pause, .. } => now + Time(1 + self.pause_rng.exponential(pause.0 as f64) as u64),
+        };
+        user.delivered_bytes += old.receiver.delivered_bytes() - old.unmeasured_bytes;
+        self.ended[usize::from(user.group)].add(&old.sender.stats());
+        let transfer = Some(Bytes(old.transfer_bytes));
+        let mut flow = TcpFlow {
+            id: old.id,
+            at_end: old.at_end,
+            received_bytes: old.received_bytes,
+            ..TcpFlow::new((old.params, params), (old.user, old.ingress, old.class), start, transfer)
+        };
+        if let AtEnd::Repeat { left, .. } = &mut flow.at_end {
+            *left -= 1;
+            flow.id = next_id(flow.id);
+        }
+        self.flows[place as usize] = flow;
+        start
+    }
+
+    /// Finite transfers of the group of a user, if it has any.
+    pub fn transfer_probe(&mut self, user: u32) -> Option<&mut TransferProbe> {
+        self.transfers[usize::from(self.users[user as usize].group)].as_deref_mut()
     }
 }
 
@@ -171,10 +344,17 @@ impl Builder<'_> {
     fn add_group(&mut self, index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
         for source in &group.sources {
-            if let SourceConfig::Tcp { tcp, .. } = source {
-                self.network.tcp_params.push(tcp.params.clone());
-            }
+            self.network.tcp_params.extend(source.tcp().map(|tcp| tcp.params.clone()));
         }
+        let transfers = |source: &SourceConfig| match source {
+            SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
+            SourceConfig::Web { .. } => true,
+            SourceConfig::Udp(_) => false,
+        };
+        let probes = &self.scenario.probes;
+        let probe =
+            || TransferProbe::new(self.scenario.run.warmup, &probes.transfer_times, &probes.transfer_sizes).into();
+        self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
         let links = &self.scenario.topology.links;
         let host = HostParams {
             rate: group.params.access_rate.unwrap_or(links.access_rate),
@@ -190,7 +370,7 @@ impl Builder<'_> {
 
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
         let user = self.network.users.len() as u32;
-        self.network.users.push(User { group: group_index as u16, datagram_bytes: 0 });
+        self.network.users.push(User { group: group_index as u16, delivered_bytes: 0, datagrams: 0 });
         self.add_meters(group);
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
@@ -207,16 +387,25 @@ impl Builder<'_> {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
                         let (ingress, start) = next_flow(starts);
-                        let origin = (user, ingress, group.params.traffic_class);
-                        self.add_tcp(params, origin, start, flows.transfer);
+                        self.add_tcp(params, (user, ingress, group.params.traffic_class), start, flows);
                     }
                     params += 1;
                 }
-                SourceConfig::Udp { kind, params } => {
+                SourceConfig::Web { web, .. } => {
+                    let rng = self.stream("web", self.network.webs.len());
+                    let segment = self.network.tcp_params[params as usize].segment_payload;
+                    let window = (group.params.start_from, group.params.start_until);
+                    let mut source = WebSource::new(web, segment, window, rng);
+                    (source.user, source.tcp) = (user, params);
+                    (source.class, source.ingresses) = (group.params.traffic_class, group.params.ingresses);
+                    self.network.webs.push(source);
+                    params += 1;
+                }
+                SourceConfig::Udp(config) => {
                     let (ingress, start) = next_flow(starts);
                     let class = group.params.traffic_class;
                     let template = SimPacket { user, ingress, class, ..SimPacket::BLANK };
-                    self.add_udp(*kind, params, template, start);
+                    self.add_udp(config, template, start);
                 }
             }
         }
@@ -232,34 +421,26 @@ impl Builder<'_> {
         self.meters.extend(parts.into_iter().map(meter));
     }
 
-    fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, transfer: Option<Bytes>) {
+    fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, flows: &TcpSourceParams) {
         let tcp = &self.network.tcp_params[params as usize];
-        let (user, ingress, class) = origin;
-        self.network.flows.push(TcpFlow {
-            sender: Sender::new(tcp, transfer),
-            receiver: Receiver::new(tcp),
-            start,
-            finish: Time::NEVER,
-            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
-            params,
-            unmeasured_bytes: 0,
-            armed: start,
-            user,
-            ingress,
-            class,
-        });
+        let id = self.network.flows.len() as u32;
+        let repeat = AtEnd::Repeat { pause: flows.pause, left: flows.repeat - 1 };
+        let at_end = if flows.repeat > 1 { repeat } else { AtEnd::Rest };
+        let flow = TcpFlow { id, at_end, ..TcpFlow::new((params, tcp), origin, start, flows.transfer) };
+        self.network.flows.push(flow);
     }
 
     /// Flows that do not react follow the TCP connections.
     fn number_udp_flows(&mut self) {
+        self.network.lasting_flows = self.network.flows.len();
         let first = self.network.flows.len() as u32;
         for (flow, source) in (first..).zip(&mut self.network.sources) {
             source.set_flow(flow);
         }
     }
 
-    fn add_udp(&mut self, kind: UdpKind, params: &UdpParams, template: SimPacket, start: Time) {
+    fn add_udp(&mut self, config: &UdpConfig, template: SimPacket, start: Time) {
         let rng = self.stream("source", self.network.sources.len());
-        self.network.sources.push(UdpSource::new(kind, params, template, start, rng));
+        self.network.sources.push(UdpSource::new(config, template, start, rng));
     }
 }

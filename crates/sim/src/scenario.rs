@@ -2,11 +2,16 @@
 
 mod groups;
 mod schema;
+mod sources;
 mod tcp;
 mod topology;
 
-pub use groups::{GroupConfig, GroupParams, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES, UdpKind, UdpParams};
+pub use groups::{GroupConfig, GroupParams};
 pub use schema::{scenario_schema, topologies};
+pub use sources::{
+    BurstDistribution, CbrParams, OnOffParams, SizeDistribution, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES,
+    UdpConfig, UdpParams, WebParams,
+};
 pub use tcp::TcpConfig;
 pub use topology::{RateChange, TopologyConfig};
 
@@ -14,7 +19,7 @@ use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
 use fairlane_schemes::scheme::{QueueConfig, Scheme};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::units::{Bytes, Time};
 use serde_json::{Map, Value as Json};
 
 params! {
@@ -46,8 +51,15 @@ params! {
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
         /// Memory of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
+        /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
+        transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
+        /// Where the classes of transfers by payload begin, in ascending order; the first begins at zero.
+        transfer_sizes: Vec<Bytes> = ["10 kB", "100 kB", "1 MB"], source "our choice";
     }
 }
+
+/// Most classes of transfers of either sort.
+const MOST_CLASSES: usize = 100;
 
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
@@ -115,6 +127,8 @@ impl Scenario {
         table.finish()?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
+        check_classes("probes.transfer_times", &scenario.probes.transfer_times)?;
+        check_classes("probes.transfer_sizes", &scenario.probes.transfer_sizes)?;
         Ok(scenario)
     }
 
@@ -181,6 +195,22 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Checks that classes begin one after another, and above zero.
+fn check_classes<T: ConfigValue + PartialOrd + Default>(key: &str, begins: &[T]) -> Result<(), ConfigError> {
+    let mut before = &T::default();
+    for (index, begin) in begins.iter().enumerate() {
+        if begin <= before {
+            let problem = format!("{} is out of range, it must be above {}", begin.to_json(), before.to_json());
+            return Err(ConfigError::new(format!("{key}[{index}]"), problem));
+        }
+        before = begin;
+    }
+    if begins.len() >= MOST_CLASSES {
+        return Err(ConfigError::new(key, format!("{} values, there may be {MOST_CLASSES} classes", begins.len())));
+    }
+    Ok(())
 }
 
 /// Reads the table `name` of plain parameters, defaults if it is absent.

@@ -1,6 +1,6 @@
 //! Joins the replications of a scenario: means and 95 % confidence intervals.
 
-use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA};
+use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, TransferTimesRecord};
 use crate::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,11 @@ pub struct Summary {
     pub throughput_ratio: Option<Estimate>,
     /// Jain's index over all users; null if no replication has one.
     pub jain_index: Option<Estimate>,
-    /// The observed links.
+    /// Jain's index over all lasting TCP flows; null if no replication has one.
+    pub jain_index_flows: Option<Estimate>,
+    /// Jain's index over the normalised throughput of all users; null if no replication has one.
+    pub jain_index_normalised: Option<Estimate>,
+    /// The links.
     pub links: Vec<LinkSummary>,
 }
 
@@ -98,6 +102,18 @@ pub struct GroupSummary {
     pub user_throughput_bps: Vec<Estimate>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<Estimate>,
+    /// Mean throughput per user over the max-min share.
+    pub normalised_throughput: Estimate,
+    /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
+    pub tcp_flow_throughput_bps: Option<Estimate>,
+    /// UDP packets received over packets sent; null without any.
+    pub udp_delivered_share: Option<Estimate>,
+    /// Finite transfers that started during the measurement and ended; null without a source of any.
+    pub transfers_completed: Option<Estimate>,
+    /// Their mean time; null if none ended.
+    pub transfer_mean_s: Option<Estimate>,
+    /// Their 95th percentile; null if none ended.
+    pub transfer_p95_s: Option<Estimate>,
 }
 
 /// An observed link over all replications.
@@ -175,6 +191,8 @@ pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_byte
             groups: (0..scenario.groups.len()).map(|group| group_summary(&runs, group)).collect(),
             throughput_ratio: Estimate::of(runs.iter().filter_map(|run| run.throughput_ratio)),
             jain_index: Estimate::of(runs.iter().filter_map(|run| run.jain_index)),
+            jain_index_flows: Estimate::of(runs.iter().filter_map(|run| run.jain_index_flows)),
+            jain_index_normalised: Estimate::of(runs.iter().filter_map(|run| run.jain_index_normalised)),
             links: (0..runs[0].links.len()).map(|link| link_summary(&runs, link)).collect(),
         },
         performance: TotalPerformance {
@@ -190,6 +208,13 @@ pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_byte
 fn group_summary(runs: &[RunRecord], group: usize) -> GroupSummary {
     let first = &runs[0].groups[group];
     let users = 0..first.users as usize;
+    let transfers = |value: fn(&TransferTimesRecord) -> Option<f64>| {
+        Estimate::of(runs.iter().filter_map(|run| run.groups[group].transfer_times.as_ref().and_then(value)))
+    };
+    let flow_mean = |run: &RunRecord| {
+        let flows = &run.groups[group].tcp.as_ref()?.flow_throughput_bps;
+        (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / flows.len() as f64)
+    };
     GroupSummary {
         name: first.name.clone(),
         users: first.users,
@@ -202,6 +227,14 @@ fn group_summary(runs: &[RunRecord], group: usize) -> GroupSummary {
         user_goodput_bps: users
             .map(|user| Estimate::every(runs, |run| run.groups[group].user_goodput_bps[user]))
             .collect(),
+        normalised_throughput: Estimate::every(runs, |run| run.groups[group].normalised_throughput),
+        tcp_flow_throughput_bps: Estimate::of(runs.iter().filter_map(flow_mean)),
+        udp_delivered_share: Estimate::of(
+            runs.iter().filter_map(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
+        ),
+        transfers_completed: transfers(|times| Some(times.completed as f64)),
+        transfer_mean_s: transfers(|times| times.mean_s),
+        transfer_p95_s: transfers(|times| times.p95_s),
     }
 }
 

@@ -28,7 +28,7 @@ mod headers;
 use crate::network::{BOTTLENECK, Network, TcpFlow};
 use crate::observe::{AckTimes, Observer};
 use crate::packet::{PacketKind, SimPacket};
-use crate::scenario::{Scenario, SourceConfig};
+use crate::scenario::Scenario;
 use crate::tcp::{Ack, SackBlocks};
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::discipline::{Backlog, DropReason};
@@ -64,7 +64,7 @@ pub struct PcapOptions {
 pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     for (g, group) in scenario.groups.iter().enumerate() {
         for (s, source) in group.sources.iter().enumerate() {
-            let SourceConfig::Tcp { tcp, .. } = source else { continue };
+            let Some(tcp) = source.tcp() else { continue };
             for (key, bytes) in [("header_bytes", tcp.params.header_bytes), ("syn_bytes", tcp.params.syn_bytes)] {
                 if bytes < LEAST_TCP_BYTES {
                     let problem = format!(

@@ -1,14 +1,13 @@
 //! User groups and their sources.
 
+use super::sources::SourceConfig;
 use super::tcp::TcpConfig;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::{BitRate, Bytes, Time};
-use fairlane_schemes::{choices, params};
+use fairlane_schemes::params;
+use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Map, Value as Json};
 
-/// Headers of a UDP packet on the wire: PPP 2, IP 20, UDP 8 bytes. abc2018 IV-A1.
-pub const UDP_HEADER_BYTES: u32 = 30;
 /// Most users, and most flows, in a scenario.
 const MOST: u64 = 1_000_000;
 
@@ -34,55 +33,6 @@ params! {
     }
 }
 
-params! {
-    /// TCP flows of one user.
-    pub struct TcpSourceParams {
-        /// Flows of each user.
-        flows: u32 = 1, in 1..=100000, symbol "f", source "abc2018 IV-A3";
-        /// Payload that each flow transfers; without it the flow always has data to send.
-        transfer: Option<Bytes> = null, in "1 B"..="1000 TB", source "abc2018 IV-G2";
-    }
-}
-
-choices! {
-    /// Spacing of the packets of a source that does not react.
-    pub enum UdpKind {
-        /// Exponential gaps.
-        Poisson = "poisson",
-        /// Equal gaps, from a random phase.
-        Cbr = "cbr",
-    }
-}
-
-params! {
-    /// One flow of each user that does not react.
-    pub struct UdpParams {
-        /// Rate on the wire.
-        rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
-        /// Length of a packet on the wire, headers included.
-        packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
-    }
-}
-
-/// One source of every user of a group.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SourceConfig {
-    /// TCP flows.
-    Tcp {
-        /// Number and size of flows.
-        flows: TcpSourceParams,
-        /// Their TCP.
-        tcp: TcpConfig,
-    },
-    /// A UDP flow that does not react.
-    Udp {
-        /// Spacing of the packets.
-        kind: UdpKind,
-        /// Rate and size.
-        params: UdpParams,
-    },
-}
-
 /// A group and its sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupConfig {
@@ -92,18 +42,6 @@ pub struct GroupConfig {
     pub params: GroupParams,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
-}
-
-choices! {
-    /// The sources there are.
-    pub enum SourceKind {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP with exponential gaps.
-        Poisson = "poisson",
-        /// UDP with equal gaps.
-        Cbr = "cbr",
-    }
 }
 
 /// Reads the `[[groups]]` of a scenario whose run ends at `end`.
@@ -188,53 +126,9 @@ impl GroupConfig {
         map
     }
 
-    /// Flows of each user, all sources together.
+    /// Flows of each user that last as long as the run, all sources together.
     #[must_use]
     pub fn flows_per_user(&self) -> u64 {
-        let flows = |source: &SourceConfig| match source {
-            SourceConfig::Tcp { flows, .. } => u64::from(flows.flows),
-            SourceConfig::Udp { .. } => 1,
-        };
-        self.sources.iter().map(flows).sum()
+        self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
-}
-
-impl SourceConfig {
-    fn read(table: &mut Table<'_>, tcp: &TcpConfig) -> Result<Self, ConfigError> {
-        let kind: SourceKind = table.required("kind")?;
-        let source = match kind {
-            SourceKind::Tcp => {
-                let flows = TcpSourceParams::read(table)?;
-                Self::Tcp { flows, tcp: TcpConfig::read_over(tcp, table)? }
-            }
-            SourceKind::Poisson => Self::Udp { kind: UdpKind::Poisson, params: read_udp(table)? },
-            SourceKind::Cbr => Self::Udp { kind: UdpKind::Cbr, params: read_udp(table)? },
-        };
-        table.finish()?;
-        Ok(source)
-    }
-
-    fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        match self {
-            Self::Tcp { flows, tcp } => {
-                map.insert("kind".into(), SourceKind::Tcp.to_json());
-                flows.write(&mut map);
-                map.extend(tcp.write());
-            }
-            Self::Udp { kind, params } => {
-                map.insert("kind".into(), kind.to_json());
-                params.write(&mut map);
-            }
-        }
-        map
-    }
-}
-
-/// The rate of a UDP source has no default: it is what the scenario is about.
-fn read_udp(table: &mut Table<'_>) -> Result<UdpParams, ConfigError> {
-    if table.get("rate").is_none() {
-        table.required::<BitRate>("rate")?;
-    }
-    UdpParams::read(table)
 }

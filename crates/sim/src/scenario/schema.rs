@@ -1,6 +1,7 @@
 //! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
 
-use super::groups::{GroupParams, SourceKind, TcpSourceParams, UdpParams};
+use super::groups::GroupParams;
+use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpParams, WebParams};
 use super::tcp::TcpProfile;
 use super::topology::{TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
@@ -121,12 +122,19 @@ fn group() -> Json {
 
 fn sources() -> Vec<Json> {
     let kind = |kind: SourceKind| json!({"const": kind.name(), "description": "The kind of source."});
-    let mut tcp = schema_properties(&TcpSourceParams::specs());
-    tcp.extend(tcp_properties());
-    let udp = || schema_properties(&UdpParams::specs());
+    let over_tcp = |specs: &[ParamSpec]| {
+        let mut properties = schema_properties(specs);
+        properties.extend(tcp_properties());
+        properties
+    };
+    let tcp = over_tcp(&TcpSourceParams::specs());
+    let web = over_tcp(&WebParams::specs());
+    let udp = |specs: &[ParamSpec]| schema_properties(specs);
     vec![
         object(with(tcp, "kind", kind(SourceKind::Tcp)), &["kind"]),
-        object(with(udp(), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
-        object(with(udp(), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
+        object(with(web, "kind", kind(SourceKind::Web)), &["kind"]),
+        object(with(udp(&UdpParams::specs()), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
+        object(with(udp(&CbrParams::specs()), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
+        object(with(udp(&OnOffParams::specs()), "kind", kind(SourceKind::OnOff)), &["kind", "rate"]),
     ]
 }

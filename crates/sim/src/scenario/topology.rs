@@ -71,6 +71,19 @@ impl TopologyConfig {
         Ok(Self { links, bottleneck_schedule: steps })
     }
 
+    /// Rate of the bottleneck in bit/s, averaged from `from` to `to`.
+    #[must_use]
+    pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
+        let (mut since, mut rate, mut bits) = (from, self.links.bottleneck_rate, 0.0);
+        for change in &self.bottleneck_schedule {
+            let until = change.at.max(from).min(to);
+            bits += rate.as_f64() * (until - since).as_secs_f64();
+            (since, rate) = (until, change.rate);
+        }
+        bits += rate.as_f64() * (to - since).as_secs_f64();
+        bits / (to - from).as_secs_f64()
+    }
+
     /// Writes the table, every default filled in.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
