@@ -14,7 +14,7 @@ from fairlane.catalogue import schema, schemes, topologies
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, UserError
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.results import Comparison, Result
-from fairlane.scenario import Scenario, cbr, group, poisson, tcp
+from fairlane.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
 from fairlane.simulation import compare, run
 from fairlane.store import Store
 from fairlane.sweeps import SweepResult, sweep
@@ -36,6 +36,7 @@ __all__ = [
     "cbr",
     "compare",
     "group",
+    "on_off",
     "poisson",
     "reproduce",
     "run",
@@ -44,4 +45,5 @@ __all__ = [
     "sweep",
     "tcp",
     "topologies",
+    "web",
 ]

@@ -111,7 +111,7 @@ def commands() -> None:
     "--pcap",
     type=click.Path(path_type=Path),
     metavar="FILE.pcapng",
-    help="Capture the packets of the bottleneck.",
+    help="Capture the packets of a link.",
 )
 @click.option(
     "--pcap-replication",
@@ -141,6 +141,11 @@ def commands() -> None:
     metavar="TIME",
     help='Time between two rows; "0 s": a row at every change [default: 10 ms].',
 )
+@click.option(
+    "--link",
+    metavar="NAME",
+    help="The link that --pcap captures and whose queue --trace has [default: the first, and all].",
+)
 def run(
     file: Path,
     seed: int | None,
@@ -156,6 +161,7 @@ def run(
     pcap_snaplen: int,
     trace: Path | None,
     trace_interval: str,
+    link: str | None,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     if out:
@@ -173,6 +179,7 @@ def run(
             pcap_snaplen=pcap_snaplen,
             trace=trace,
             trace_interval=trace_interval,
+            link=link,
             watched=watched,
         )
     if out:

@@ -5,7 +5,7 @@
 
 use crate::event::EventSet;
 use crate::host::FlowAck;
-use crate::network::{AtEnd, BOTTLENECK, Hop, Network, place_of};
+use crate::network::{AtEnd, Hop, Network, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
@@ -36,7 +36,7 @@ pub fn observe<O: Observer>(
     let cpu_start = cpu_seconds();
     let mut engine = Engine::new(scenario, replication, observer);
     let (network, events) = engine.run(cancelled).then_some((engine.network, engine.handled))?;
-    let delivered_packets = network.links[BOTTLENECK as usize].accounting().departed;
+    let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
     let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
     Some(record(scenario, replication, &network, performance))
 }
@@ -182,7 +182,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         let flow = &self.network.flows[index as usize];
         if flow.at_end != AtEnd::Rest && flow.sender.is_done() {
             let start = self.network.end_transfer(index, now);
-            self.network.flows[index as usize].armed = start;
+            let flow = &mut self.network.flows[index as usize];
+            flow.armed = start;
+            self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
             self.events.set(self.number.flows + index, start);
         }
     }
@@ -220,6 +222,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// A packet has reached its receiver.
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
+        self.network.delivered += 1;
         if packet.kind == PacketKind::Udp {
             let user = &mut self.network.users[packet.user as usize];
             user.delivered_bytes += u64::from(packet.payload);
@@ -247,22 +250,25 @@ impl<'a, O: Observer> Engine<'a, O> {
             && flow.receiver.delivered_bytes() == flow.transfer_bytes
         {
             flow.finish = now;
-            let (start, bytes) = (flow.start, flow.transfer_bytes);
+            // The receiver is beyond its access link.
+            flow.finish += self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+            let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
             if let Some(probe) = self.network.transfer_probe(packet.user) {
-                probe.complete(start, now, bytes);
+                probe.complete(start, finish, bytes);
             }
         }
         match ack {
-            Some(ack) => self.send_ack(index as u32, ack, now),
+            Some(ack) => self.send_ack(index as u32, ack, u32::from(packet.wire_bytes), now),
             None => self.arm(index as u32),
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
+    /// The receiver of a packet of `packet_bytes` acknowledges.
+    fn send_ack(&mut self, flow: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
         let user = state.user;
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
+        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, packet_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
         self.schedule_host_earlier(user);
     }
@@ -294,7 +300,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
         {
-            self.send_ack(index, ack, now);
+            let full = params.segment_payload + params.header_bytes;
+            self.send_ack(index, ack, full, now);
         }
         self.transmit(index, now);
         let flow = &mut self.network.flows[index as usize];
@@ -319,6 +326,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn transmit(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
+        let hop = self.network.first_hops[flow.params as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
                 label: 0.0,
@@ -327,7 +335,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 seq: segment.seq,
                 flow: flow.id,
                 user: flow.user,
-                hop: 0,
+                hop,
                 ingress: flow.ingress,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
                 payload: segment.payload as u16,
@@ -360,6 +368,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
+        self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
         flow.sender.start();
         self.transmit(index, now);
         let flow = &mut self.network.flows[index as usize];

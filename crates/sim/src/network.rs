@@ -1,6 +1,6 @@
 //! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
-use crate::host::{HostParams, Hosts};
+use crate::host::{HostParams, Hosts, WayBack};
 use crate::link::Link;
 use crate::packet::SimPacket;
 use crate::probe::{PortProbe, Series, TransferProbe};
@@ -12,7 +12,7 @@ use fairlane_schemes::abc::split_reference_rate;
 use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::units::{BitRate, Bytes, Time};
 use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
@@ -149,10 +149,12 @@ impl TcpFlow {
 /// Everything that moves.
 #[derive(Debug)]
 pub struct Network {
-    /// Links between nodes; the bottleneck is the first.
+    /// Links between nodes.
     pub links: Vec<Link>,
-    /// The route from the access links to the receivers.
+    /// The routes from the access links to the receivers, one after another.
     pub hops: Vec<Hop>,
+    /// Where the routes of TCP packets begin, by index of their parameters.
+    pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
     pub meters: MarkerBank,
     /// Most ingress nodes that a user has.
@@ -173,6 +175,8 @@ pub struct Network {
     pub transfers: Vec<Option<Box<TransferProbe>>>,
     /// What the connections that have ended counted, by group.
     pub ended: Vec<SenderStats>,
+    /// Packets that have reached the end of their route.
+    pub delivered: u64,
     /// TCP connections that last as long as the run; the others follow them.
     pub lasting_flows: usize,
     /// Places of flows that are free, with the time since when, the longest first.
@@ -183,13 +187,11 @@ pub struct Network {
     pub tcp_params: Vec<TcpParams>,
 }
 
-/// Index of the bottleneck.
-pub const BOTTLENECK: u32 = 0;
-
 impl Network {
     /// The network of a scenario, with the random streams of one replication.
     #[must_use]
     pub fn new(scenario: &Scenario, replication: u32) -> Self {
+        let first = &scenario.topology.links[0].params;
         let mut builder = Builder {
             scenario,
             replication: u64::from(replication),
@@ -197,28 +199,30 @@ impl Network {
             network: Self {
                 links: Vec::new(),
                 hops: Vec::new(),
+                first_hops: Vec::new(),
                 meters: MarkerBank::None,
                 ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
-                hosts: Hosts::new(scenario.topology.links.bottleneck_rate, scenario.topology.links.bottleneck_delay),
+                hosts: Hosts::new(first.rate, first.delay),
                 users: Vec::new(),
                 flows: Vec::new(),
                 sources: Vec::new(),
                 webs: Vec::new(),
                 transfers: Vec::new(),
                 ended: vec![SenderStats::default(); scenario.groups.len()],
+                delivered: 0,
                 lasting_flows: 0,
                 free: VecDeque::new(),
                 pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), "pause", 0),
                 tcp_params: Vec::new(),
             },
         };
-        builder.add_bottleneck();
+        builder.add_links();
         for (index, group) in scenario.groups.iter().enumerate() {
             builder.add_group(index, group);
         }
         builder.number_udp_flows();
-        builder.observe_bottleneck();
+        builder.observe_links();
         builder.network.meters = scenario.marker.build(&builder.meters);
         builder.network
     }
@@ -321,24 +325,69 @@ impl Builder<'_> {
         Rng::stream(self.scenario.run.seed, self.replication, name, index as u64)
     }
 
-    fn add_bottleneck(&mut self) {
-        let topology = &self.scenario.topology;
-        let changes: Vec<_> = topology.bottleneck_schedule.iter().map(|step| (step.at, step.rate)).collect();
-        let rng = self.stream("queue", BOTTLENECK as usize);
-        let (rate, delay) = (topology.links.bottleneck_rate, topology.links.bottleneck_delay);
-        self.network.links.push(Link::new(&self.scenario.queue, rate, &changes, delay, rng));
-        let is_edge = self.scenario.marker != MarkerConfig::None;
-        self.network.hops = vec![Hop { link: BOTTLENECK, is_edge }, Hop::END];
+    fn add_links(&mut self) {
+        for (index, config) in self.scenario.topology.links.iter().enumerate() {
+            let changes: Vec<_> = config.schedule.iter().map(|step| (step.at, step.rate)).collect();
+            let rng = self.stream("queue", index);
+            let queue = config.queue.as_ref().unwrap_or(&self.scenario.queue);
+            self.network.links.push(Link::new(queue, config.params.rate, &changes, config.params.delay, rng));
+        }
     }
 
-    fn observe_bottleneck(&mut self) {
+    /// Where the route begins in the table of hops; groups that take the same one share it.
+    fn first_hop(&mut self, route: &[u32]) -> u16 {
+        let links = |hops: &[Hop]| hops.iter().map(|hop| hop.link).eq(route.iter().copied());
+        let length = route.len() + 1;
+        let present = self.network.hops.windows(length).position(|hops| {
+            links(&hops[..length - 1]) && hops[0].is_edge == self.is_labelled() && hops[length - 1].link == Hop::DELIVER
+        });
+        let first = present.unwrap_or(self.network.hops.len());
+        if present.is_none() {
+            let is_labelled = self.is_labelled();
+            let hop = |(index, &link)| Hop { link, is_edge: index == 0 && is_labelled };
+            self.network.hops.extend(route.iter().enumerate().map(hop).chain([Hop::END]));
+        }
+        u16::try_from(first).expect("the scenario bounds the hops of all routes")
+    }
+
+    fn is_labelled(&self) -> bool {
+        self.scenario.marker != MarkerConfig::None
+    }
+
+    fn observe_links(&mut self) {
         let probes = &self.scenario.probes;
-        let series = probes.series_interval.map(|interval| {
+        let mut series = probes.series_interval.map(|interval| {
             let bins = self.scenario.run.end().0.div_ceil(interval.0) as usize;
             Series::new(interval, bins, self.scenario.groups.len(), probes.series_memory)
         });
-        let group_of_user = self.network.users.iter().map(|user| user.group).collect();
-        self.network.links[BOTTLENECK as usize].attach(PortProbe::new(group_of_user, series));
+        let group_of_user: Vec<u16> = self.network.users.iter().map(|user| user.group).collect();
+        for (index, link) in self.network.links.iter_mut().enumerate() {
+            let series = if index == self.scenario.series_link() { series.take() } else { None };
+            link.attach(PortProbe::new(group_of_user.clone(), series));
+        }
+    }
+
+    /// The way back of acknowledgements, unless it is the reverse of the only link.
+    fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
+        let topology = &self.scenario.topology;
+        let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
+        if is_shared {
+            return None;
+        }
+        let ps_per_byte = |rate: BitRate| 8.0 * Time::PER_SECOND as f64 / rate.as_f64();
+        let mut way = WayBack::default();
+        if let Some(receivers) = &topology.receivers {
+            let rate = group.params.receiver_rate.unwrap_or(receivers.receiver_rate);
+            way.out_delay = group.params.receiver_delay.unwrap_or(receivers.receiver_delay);
+            way.out_ps_per_byte = ps_per_byte(rate);
+            (way.delay, way.ps_per_byte) = (way.out_delay, way.out_ps_per_byte);
+        }
+        for &link in &group.route {
+            let params = &topology.links[link as usize].params;
+            way.delay += params.delay;
+            way.ps_per_byte += ps_per_byte(params.rate);
+        }
+        Some(way)
     }
 
     fn add_group(&mut self, index: usize, group: &GroupConfig) {
@@ -355,20 +404,24 @@ impl Builder<'_> {
         let probe =
             || TransferProbe::new(self.scenario.run.warmup, &probes.transfer_times, &probes.transfer_sizes).into();
         self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
-        let links = &self.scenario.topology.links;
+        let first_hop = self.first_hop(&group.route);
+        self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
+        let access = &self.scenario.topology.access;
         let host = HostParams {
-            rate: group.params.access_rate.unwrap_or(links.access_rate),
-            delay: group.params.access_delay.unwrap_or(links.access_delay),
-            limit: links.access_limit,
+            rate: group.params.access_rate.unwrap_or(access.access_rate),
+            delay: group.params.access_delay.unwrap_or(access.access_delay),
+            limit: access.access_limit,
+            way_back: self.way_back(group),
         };
         self.network.hosts.add(group.params.users as usize, host);
         let mut starts = self.stream("start", index);
         for _ in 0..group.params.users {
-            self.add_user(index, group, first_params, &mut starts);
+            self.add_user(index, group, (first_params, first_hop), &mut starts);
         }
     }
 
-    fn add_user(&mut self, group_index: usize, group: &GroupConfig, first_params: u32, starts: &mut Rng) {
+    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, u16), starts: &mut Rng) {
+        let (first_params, hop) = firsts;
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, delivered_bytes: 0, datagrams: 0 });
         self.add_meters(group);
@@ -404,7 +457,7 @@ impl Builder<'_> {
                 SourceConfig::Udp(config) => {
                     let (ingress, start) = next_flow(starts);
                     let class = group.params.traffic_class;
-                    let template = SimPacket { user, ingress, class, ..SimPacket::BLANK };
+                    let template = SimPacket { user, hop, ingress, class, ..SimPacket::BLANK };
                     self.add_udp(config, template, start);
                 }
             }

@@ -1,13 +1,13 @@
 //! Turns what the probes saw into the record of a run.
 
 use crate::link::Link;
-use crate::network::{AtEnd, BOTTLENECK, Network, TcpFlow};
+use crate::network::{AtEnd, Network, TcpFlow, User};
 use crate::probe::{PortProbe, TransferClass, TransferProbe};
 use crate::result::{
     AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, Performance, QueueRecord,
     RunRecord, SCHEMA, SeriesRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
 };
-use crate::scenario::{GroupConfig, Scenario, SourceConfig};
+use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
 use crate::share::{Demand, max_min_shares};
 use fairlane_schemes::discipline::DropReason;
 use fairlane_schemes::packet::TrafficClass;
@@ -18,9 +18,13 @@ use std::ops::Range;
 #[must_use]
 pub fn record(scenario: &Scenario, replication: u32, network: &Network, performance: Performance) -> RunRecord {
     let seconds = scenario.run.measure.as_secs_f64();
-    let bottleneck = &network.links[BOTTLENECK as usize];
-    let probe = bottleneck.probe().expect("the bottleneck is observed");
-    let throughput: Vec<f64> = probe.user_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
+    let probes: Vec<&PortProbe> =
+        network.links.iter().map(|link| link.probe().expect("every link is observed")).collect();
+    // A user has got what has left the last link of its route.
+    let last_link = |group: u16| scenario.groups[usize::from(group)].route.last().map_or(0, |&link| link as usize);
+    let bytes = |(user, state): (usize, &User)| probes[last_link(state.group)].user_bytes[user];
+    let throughput: Vec<f64> =
+        network.users.iter().enumerate().map(bytes).map(|bytes| bytes as f64 * 8.0 / seconds).collect();
     let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
     let shares = fair_shares(scenario, network, seconds);
     let mut normalised = Vec::new();
@@ -60,8 +64,10 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         jain_index_flows: jain_index(&all_flows),
         jain_index_normalised: jain_index(&normalised),
         groups,
-        links: vec![link_record(scenario, bottleneck, probe, seconds)],
-        series: series_record(scenario, probe),
+        links: (scenario.topology.links.iter().zip(&network.links).zip(&probes))
+            .map(|((config, link), probe)| link_record(scenario, config, link, probe, seconds))
+            .collect(),
+        series: series_record(scenario, probes[scenario.series_link()]),
         performance,
     }
 }
@@ -94,9 +100,10 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
 
 /// The max-min share of a user of each group in bit/s.
 fn fair_shares(scenario: &Scenario, network: &Network, seconds: f64) -> Vec<f64> {
-    let links = &scenario.topology.links;
-    let demand = |(index, group): (usize, &GroupConfig)| {
-        let access = group.params.access_rate.unwrap_or(links.access_rate).as_f64();
+    let topology = &scenario.topology;
+    let mut groups = Vec::new();
+    for (index, group) in scenario.groups.iter().enumerate() {
+        let access = group.params.access_rate.unwrap_or(topology.access.access_rate).as_f64();
         let web = network.transfers[index]
             .as_deref()
             .map_or(0.0, |probe| probe.started_bytes as f64 * 8.0 / seconds / f64::from(group.params.users));
@@ -108,15 +115,16 @@ fn fair_shares(scenario: &Scenario, network: &Network, seconds: f64) -> Vec<f64>
             }
             SourceConfig::Udp(udp) => udp.mean_rate_bps(),
         };
-        Demand {
+        groups.push(Demand {
             users: f64::from(group.params.users),
             weight: group.params.reference_rate.as_f64(),
             rate_bps: group.sources.iter().map(asks).sum::<f64>().min(access),
-            route: &[BOTTLENECK],
-        }
-    };
-    let groups: Vec<Demand<'_>> = scenario.groups.iter().enumerate().map(demand).collect();
-    max_min_shares(&[scenario.topology.mean_rate_bps(scenario.run.warmup, scenario.run.end())], &groups)
+            route: &group.route,
+        });
+    }
+    let (from, to) = (scenario.run.warmup, scenario.run.end());
+    let capacities: Vec<f64> = topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect();
+    max_min_shares(&capacities, &groups)
 }
 
 fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord> {
@@ -215,13 +223,13 @@ fn classes(begins: &[f64], classes: &[TransferClass]) -> Vec<TransferClassRecord
     classes.iter().enumerate().map(record).collect()
 }
 
-fn link_record(scenario: &Scenario, link: &Link, probe: &PortProbe, seconds: f64) -> LinkRecord {
+fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &PortProbe, seconds: f64) -> LinkRecord {
     let accounting = link.accounting();
     let queued = link.backlog().packets;
     let distribution = probe.queue.distribution();
     LinkRecord {
-        name: "bottleneck".into(),
-        rate_bps: scenario.topology.links.bottleneck_rate.as_f64(),
+        name: config.name.clone(),
+        rate_bps: config.params.rate.as_f64(),
         utilisation: probe.utilisation(scenario.run.end()),
         throughput_bps: probe.user_bytes.iter().sum::<u64>() as f64 * 8.0 / seconds,
         queue: QueueRecord {
@@ -276,6 +284,7 @@ fn series_record(scenario: &Scenario, probe: &PortProbe) -> Option<SeriesRecord>
         rate_bps,
     };
     Some(SeriesRecord {
+        link: scenario.topology.links[scenario.series_link()].name.clone(),
         interval_s: interval.as_secs_f64(),
         start_s: 0.0,
         groups: scenario.groups.iter().zip(series.group_rates()).map(group).collect(),

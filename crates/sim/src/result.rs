@@ -266,6 +266,9 @@ pub struct AccountingRecord {
 /// Time series in equal bins from time 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRecord {
+    /// Link that they were taken at.
+    #[serde(default = "bottleneck")]
+    pub link: String,
     /// Length of a bin.
     pub interval_s: f64,
     /// Start of the first bin.
@@ -277,6 +280,11 @@ pub struct SeriesRecord {
     /// Mean drop threshold that arrivals met, in the unit of the scheme's thresholds (packets, bytes or seconds);
     /// null where nothing arrived or the scheme has none.
     pub drop_threshold: Vec<Option<f64>>,
+}
+
+/// The link of records from before there were others.
+fn bottleneck() -> String {
+    "bottleneck".into()
 }
 
 /// Rates of one group over time.
@@ -293,7 +301,7 @@ pub struct GroupSeriesRecord {
 /// What a run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Performance {
-    /// Packets that crossed the bottleneck, warm-up included.
+    /// Packets that crossed links, access links not counted, warm-up included.
     pub delivered_packets: u64,
     /// Events handled.
     pub events: u64,

@@ -13,7 +13,7 @@ pub use sources::{
     UdpConfig, UdpParams, WebParams,
 };
 pub use tcp::TcpConfig;
-pub use topology::{RateChange, TopologyConfig};
+pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
@@ -49,6 +49,8 @@ params! {
     pub struct ProbeParams {
         /// Bin of the time series; without it there are none.
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
+        /// Link that the time series are taken at, by name; the first without it.
+        series_link: Option<String> = null, source "our choice";
         /// Memory of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
         /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
@@ -73,7 +75,7 @@ pub struct Scenario {
     pub run: RunParams,
     /// Links and their arrangement.
     pub topology: TopologyConfig,
-    /// Discipline of the bottleneck's egress port.
+    /// Discipline of every link that has none of its own.
     pub queue: QueueConfig,
     /// Marker of the edge.
     pub marker: MarkerConfig,
@@ -105,15 +107,11 @@ impl Scenario {
             Some(mut table) => MarkerConfig::read(&mut table, queue.scheme().marker())?,
             None => MarkerConfig::of(queue.scheme().marker()),
         };
-        let needed = queue.scheme().marker();
-        if needed != MarkerScheme::None && marker.scheme() != needed {
-            let problem = format!(
-                "\"{}\" is not what queue.scheme \"{}\" needs: \"{}\"",
-                marker.scheme().name(),
-                queue.scheme().name(),
-                needed.name()
-            );
-            return Err(ConfigError::new("marker.scheme", problem));
+        check_marker(&marker, queue.scheme(), "queue.scheme")?;
+        for (index, link) in topology.links.iter().enumerate() {
+            if let Some(queue) = &link.queue {
+                check_marker(&marker, queue.scheme(), &format!("topology.links[{index}].queue.scheme"))?;
+            }
         }
         let tcp = match table.table("tcp")? {
             Some(mut table) => {
@@ -123,7 +121,7 @@ impl Scenario {
             }
             None => TcpConfig::default(),
         };
-        let groups = groups::read_groups(&mut table, &tcp, run.end())?;
+        let groups = groups::read_groups(&mut table, &topology, &tcp, run.end())?;
         table.finish()?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
@@ -166,23 +164,19 @@ impl Scenario {
         self.groups.iter().map(|group| group.params.users as usize).sum()
     }
 
-    /// Group, and user within it, of each TCP flow, in the order of their numbers.
+    /// Number of the link that the time series are taken at.
     #[must_use]
-    pub fn tcp_flows(&self) -> Vec<(u32, u32)> {
-        let mut flows = Vec::new();
-        for (g, group) in (0..).zip(&self.groups) {
-            for user in 0..group.params.users {
-                for source in &group.sources {
-                    if let SourceConfig::Tcp { flows: tcp, .. } = source {
-                        flows.extend((0..tcp.flows).map(|_| (g, user)));
-                    }
-                }
-            }
-        }
-        flows
+    pub fn series_link(&self) -> usize {
+        let name = self.probes.series_link.as_ref();
+        name.and_then(|name| self.topology.links.iter().position(|link| link.name == *name)).unwrap_or(0)
     }
 
     fn check_series(&self) -> Result<(), ConfigError> {
+        if let Some(name) = &self.probes.series_link
+            && !self.topology.links.iter().any(|link| link.name == *name)
+        {
+            return Err(ConfigError::new("probes.series_link", format!("\"{name}\" is not a link of the topology")));
+        }
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
         let bins = self.run.end().0.div_ceil(interval.0);
         if bins > MOST_BINS {
@@ -195,6 +189,17 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Checks that the edge writes the labels that a queue needs.
+fn check_marker(marker: &MarkerConfig, scheme: Scheme, key: &str) -> Result<(), ConfigError> {
+    let needed = scheme.marker();
+    if needed == MarkerScheme::None || marker.scheme() == needed {
+        return Ok(());
+    }
+    let problem =
+        format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), scheme.name(), needed.name());
+    Err(ConfigError::new("marker.scheme", problem))
 }
 
 /// Checks that classes begin one after another, and above zero.

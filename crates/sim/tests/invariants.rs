@@ -3,7 +3,6 @@
 use fairlane_schemes::units::{BitRate, Time};
 use fairlane_sim::batch::Batch;
 use fairlane_sim::engine;
-use fairlane_sim::network::BOTTLENECK;
 use fairlane_sim::result::{Performance, RunRecord};
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
@@ -114,7 +113,7 @@ proptest! {
             prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
         }
         // Senders to access links, access links to the bottleneck.
-        let bottleneck = &network.links[BOTTLENECK as usize];
+        let bottleneck = &network.links[0];
         let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
         let senders = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));

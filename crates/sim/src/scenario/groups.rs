@@ -2,6 +2,7 @@
 
 use super::sources::SourceConfig;
 use super::tcp::TcpConfig;
+use super::topology::TopologyConfig;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::params;
@@ -10,6 +11,8 @@ use serde_json::{Map, Value as Json};
 
 /// Most users, and most flows, in a scenario.
 const MOST: u64 = 1_000_000;
+/// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
+const MOST_COUNTERS: u64 = 20_000_000;
 
 params! {
     /// A group of users that behave alike.
@@ -28,6 +31,12 @@ params! {
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
         /// Delay of these users' access links, if other than the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
+        /// Rate of these users' receivers' access links, if other than the topology's.
+        receiver_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Delay of these users' receivers' access links, if other than the topology's.
+        receiver_delay: Option<Time> = null, in "0 s"..="1 h", source "our choice";
+        /// Links that the users' packets cross, by name and in order; all links of the topology if empty.
+        route: Vec<String> = [], source "our choice";
         /// Ingress nodes over which a user's flows spread, each with a meter and an equal part of the reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
     }
@@ -40,6 +49,8 @@ pub struct GroupConfig {
     pub name: String,
     /// Users.
     pub params: GroupParams,
+    /// Numbers of the links of the route.
+    pub route: Vec<u32>,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
 }
@@ -47,13 +58,14 @@ pub struct GroupConfig {
 /// Reads the `[[groups]]` of a scenario whose run ends at `end`.
 pub(super) fn read_groups(
     scenario: &mut Table<'_>,
+    topology: &TopologyConfig,
     tcp: &TcpConfig,
     end: Time,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
     let (mut users, mut flows) = (0, 0);
     for (i, mut table) in scenario.tables("groups")?.into_iter().enumerate() {
-        let group = GroupConfig::read(&mut table, i, tcp, end)?;
+        let group = GroupConfig::read(&mut table, i, topology, tcp, end)?;
         if let Some(twin) = groups.iter().position(|other| other.name == group.name) {
             let problem = format!("\"{}\" is already the name of groups[{twin}], names must differ", group.name);
             return Err(ConfigError::new(table.key("name"), problem));
@@ -69,6 +81,14 @@ pub(super) fn read_groups(
             }
         }
         groups.push(group);
+        if users * topology.links.len() as u64 > MOST_COUNTERS {
+            let problem = format!(
+                "{users} users are out of range, with {} links there may be {}",
+                topology.links.len(),
+                MOST_COUNTERS / topology.links.len() as u64
+            );
+            return Err(ConfigError::new(table.key("users"), problem));
+        }
     }
     if groups.is_empty() {
         return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
@@ -77,7 +97,13 @@ pub(super) fn read_groups(
 }
 
 impl GroupConfig {
-    fn read(table: &mut Table<'_>, index: usize, tcp: &TcpConfig, end: Time) -> Result<Self, ConfigError> {
+    fn read(
+        table: &mut Table<'_>,
+        index: usize,
+        topology: &TopologyConfig,
+        tcp: &TcpConfig,
+        end: Time,
+    ) -> Result<Self, ConfigError> {
         let name: String = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));
         if name.trim().is_empty() {
             return Err(ConfigError::new(table.key("name"), format!("\"{name}\" is empty, results need a name")));
@@ -102,6 +128,8 @@ impl GroupConfig {
                 format!("{} is out of range, each ingress needs 1 bit/s of the reference rate", params.ingresses);
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
+        let route = topology.route(&params.route, &table.key("route"))?;
+        check_receiver_link(&params, &route, topology, table)?;
         let mut sources = Vec::new();
         for mut source in table.tables("sources")? {
             sources.push(SourceConfig::read(&mut source, tcp)?);
@@ -113,7 +141,7 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, sources })
+        Ok(Self { name, params, route, sources })
     }
 
     /// Writes the table, every default filled in.
@@ -131,4 +159,36 @@ impl GroupConfig {
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
+}
+
+/// A receiver's access link has no queue: no link may be faster than it.
+fn check_receiver_link(
+    params: &GroupParams,
+    route: &[u32],
+    topology: &TopologyConfig,
+    table: &Table<'_>,
+) -> Result<(), ConfigError> {
+    let Some(receivers) = &topology.receivers else {
+        let given =
+            [("receiver_rate", params.receiver_rate.is_some()), ("receiver_delay", params.receiver_delay.is_some())];
+        return match given.iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(ConfigError::new(
+                table.key(key),
+                "the one_sided_dumbbell has no access links of receivers, set topology.kind to two_sided_dumbbell",
+            )),
+            None => Ok(()),
+        };
+    };
+    let link = &topology.links[route[route.len() - 1] as usize];
+    let fastest =
+        link.schedule.iter().map(|change| change.rate).max().unwrap_or(link.params.rate).max(link.params.rate);
+    let (key, rate) = match params.receiver_rate {
+        Some(rate) => (table.key("receiver_rate"), rate),
+        None => ("topology.receiver_rate".into(), receivers.receiver_rate),
+    };
+    if rate < fastest {
+        let problem = format!("\"{rate}\" is out of range, it must be at least the rate of {}, {fastest}", link.name);
+        return Err(ConfigError::new(key, problem));
+    }
+    Ok(())
 }

@@ -11,7 +11,7 @@ use fairlane_schemes::units::{Bytes, Time};
 
 use super::congestion::{Congestion, Flight, Progress};
 use super::rto::Rto;
-use super::{Ack, Segment, TcpParams, clamped};
+use super::{Ack, FullAckWindow, Segment, TcpParams, clamped};
 use selective::Selective;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
@@ -388,7 +388,10 @@ impl Sender {
     fn on_full_ack(&mut self, params: &TcpParams) {
         // ns-3.26 ReceivedAck: inflight still counts what this ACK covers, as it does the duplicate ACKs.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
-        self.cwnd = self.ssthresh.min(clamped(flight));
+        self.cwnd = match params.full_ack_window {
+            FullAckWindow::Inflight => self.ssthresh.min(clamped(flight)),
+            FullAckWindow::Ssthresh => self.ssthresh,
+        };
         self.settle(Phase::Open);
     }
 
