@@ -34,7 +34,9 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         let users = first..first + group.params.users as usize;
         first = users.end;
         let mean_throughput = mean(&throughput[users.clone()]);
-        normalised.extend(throughput[users.clone()].iter().map(|x| x / shares[index]));
+        if shares[index] > 0.0 {
+            normalised.extend(throughput[users.clone()].iter().map(|x| x / shares[index]));
+        }
         groups.push(GroupRecord {
             name: group.name.clone(),
             users: group.params.users,
@@ -43,7 +45,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             user_throughput_bps: throughput[users.clone()].to_vec(),
             user_goodput_bps: goodput[users.clone()].to_vec(),
             max_min_share_bps: shares[index],
-            normalised_throughput: mean_throughput / shares[index],
+            normalised_throughput: (shares[index] > 0.0).then(|| mean_throughput / shares[index]),
             tcp: tcp_record(network, index, seconds),
             udp: udp_record(network, index, seconds),
             transfers: transfers(network, &users),

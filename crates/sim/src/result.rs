@@ -62,9 +62,9 @@ pub struct GroupRecord {
     /// ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access links bound it.
     #[serde(default)]
     pub max_min_share_bps: f64,
-    /// Mean throughput per user over that share.
+    /// Mean throughput per user over that share; null if the share is zero.
     #[serde(default)]
-    pub normalised_throughput: f64,
+    pub normalised_throughput: Option<f64>,
     /// The group's TCP flows; null without any.
     pub tcp: Option<TcpRecord>,
     /// The group's UDP flows; null without any.

@@ -116,8 +116,8 @@ pub struct GroupSummary {
     pub user_throughput_bps: Vec<Estimate>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<Estimate>,
-    /// Mean throughput per user over the max-min share.
-    pub normalised_throughput: Estimate,
+    /// Mean throughput per user over the max-min share; null if no replication has one.
+    pub normalised_throughput: Option<Estimate>,
     /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
     pub tcp_flow_throughput_bps: Option<Estimate>,
     /// UDP packets received over packets sent; null without any.
@@ -245,7 +245,7 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
             .map(|user| all.every(|run| run.groups[group].user_throughput_bps[user]))
             .collect(),
         user_goodput_bps: users.map(|user| all.every(|run| run.groups[group].user_goodput_bps[user])).collect(),
-        normalised_throughput: all.every(|run| run.groups[group].normalised_throughput),
+        normalised_throughput: all.some(|run| run.groups[group].normalised_throughput),
         tcp_flow_throughput_bps: all.some(flow_mean),
         udp_delivered_share: all.some(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
         transfers_completed: transfers(|times| Some(times.completed as f64)),
