@@ -69,7 +69,9 @@ class Watch:
                 run = self._start(scenario, pcap, interval=self.interval if folder else None)
                 try:
                     with progress(f"watching replication {self.replication}", 1, show=show_progress) as advance:
-                        record = self._follow(run, _Tables(folder, scenario, self.replication, self.link) if folder else None)
+                        record = self._follow(
+                            run, _Tables(folder, scenario, self.replication, self.link) if folder else None
+                        )
                         advance()
                 finally:
                     run.cancel()

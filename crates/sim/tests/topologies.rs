@@ -173,7 +173,8 @@ fn queues_of_a_graph_are_as_long_as_theory_says() {
 fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
     // Poisson, so that an arrival of whatever flow finds the queue as any other does: a full link of rate C offered r
     // passes C/r of each flow. The rates differ: behind a link of the same rate the long flow's packets would come at a
-    // fixed time within the transmissions of the next one, and find a free place more or less often than others.
+    // fixed time within the transmissions of the next one, and find a free place more or less often than others. Slow
+    // access links would space the packets of a user, who would then meet a full queue less often than the long flow.
     let rates = [10.0, 9.3, 10.7];
     let cross = |number: usize| {
         json!({"name": format!("cross{number}"), "users": 10, "route": [format!("l{number}")],
@@ -185,7 +186,7 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
     groups.extend((0..3).map(cross));
     let record = run(&json!({
         "run": {"warmup": "20 s", "measure": "2000 s"},
-        "topology": {"kind": "graph", "access_rate": "20 Mbit/s", "receiver_rate": "20 Mbit/s",
+        "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "receiver_rate": "20 Mbit/s",
             "links": (0..3).map(link).collect::<Vec<_>>()},
         "queue": {"scheme": "droptail", "limit": "50 packets"}, "groups": groups,
     }));

@@ -97,9 +97,7 @@ class Table:
         ]
         confidence = float(self.parameters.get("confidence", CONFIDENCE))
         cells = [
-            Cell({**row.at, "metric": metric}, row.metric(metric), confidence)
-            for metric in metrics
-            for row in selected
+            Cell({**row.at, "metric": metric}, row.metric(metric), confidence) for metric in metrics for row in selected
         ]
         return [cell for cell in cells if cell.samples]
 

@@ -12,7 +12,8 @@
 //! - Link type 101, raw IPv4. The original length is the simulator's, link layer included: with the default of 54 bytes
 //!   of headers it is 2 bytes (PPP) longer than the IPv4 packet. The captured part are the headers; payload is zeros.
 //! - Addresses: 10.0.0.1 and on for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000 at the
-//!   user and 40000 + f div 10000 at the server. TCP flows are numbered before UDP flows.
+//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of web
+//!   sources have larger numbers.
 //! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
 //! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
 //!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On

@@ -8,9 +8,12 @@ use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::params;
 use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeSet;
 
 /// Most users, and most flows, in a scenario.
 const MOST: u64 = 1_000_000;
+/// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
+const MOST_HOPS: usize = 65_535;
 /// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
 const MOST_COUNTERS: u64 = 20_000_000;
 
@@ -64,6 +67,7 @@ pub(super) fn read_groups(
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
     let (mut users, mut flows) = (0, 0);
+    let mut routes = BTreeSet::new();
     for (i, mut table) in scenario.tables("groups")?.into_iter().enumerate() {
         let group = GroupConfig::read(&mut table, i, topology, tcp, end)?;
         if let Some(twin) = groups.iter().position(|other| other.name == group.name) {
@@ -79,6 +83,12 @@ pub(super) fn read_groups(
                     format!("{value} is out of range, all groups together may have {MOST} users and {MOST} flows");
                 return Err(ConfigError::new(table.key(key), problem));
             }
+        }
+        routes.insert(group.route.clone());
+        let hops: usize = routes.iter().map(|route| route.len() + 1).sum();
+        if hops > MOST_HOPS {
+            let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
+            return Err(ConfigError::new(table.key("route"), problem));
         }
         groups.push(group);
         if users * topology.links.len() as u64 > MOST_COUNTERS {
