@@ -115,6 +115,7 @@ impl SchemeSpec for SfbScheme {
         state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
         cost: "L hashes at an arrival and at a departure, twice that while warming up; 1 draw",
     };
+    const DROPS_WHEN_EMPTY: bool = true;
     type Params = SfbParams;
     type Discipline<P: Packet> = ManagedQueue<P, Sfb>;
 
