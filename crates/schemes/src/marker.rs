@@ -211,4 +211,6 @@ macro_rules! markers {
 markers! {
     /// Activity, see [`crate::abc`].
     Abc = "abc", crate::abc::AbcMarker;
+    /// Rate, see [`crate::label::csfq`].
+    Csfq = "csfq", crate::label::csfq::CsfqMarker;
 }

@@ -6,8 +6,9 @@
 //! head of the queue has waited, which reacts one delay later.
 
 use crate::choices;
+use crate::config::{ConfigError, Table};
 use crate::discipline::{Backlog, QueueView};
-use crate::units::{QueueMeasure, Time};
+use crate::units::{QueueLimit, QueueMeasure, Threshold, Time};
 
 choices! {
     /// Where an expected queueing delay comes from.
@@ -19,6 +20,38 @@ choices! {
         /// How long the head of the queue has waited.
         Sojourn = "sojourn",
     }
+}
+
+/// Whether the queue is shorter than `threshold`; as a delay, backlog over the link's rate.
+#[inline]
+pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
+    match threshold {
+        Threshold::Packets(packets) => f64::from(queue.backlog.packets) < packets,
+        Threshold::Bytes(bytes) => (queue.backlog.bytes as f64) < bytes,
+        Threshold::Delay(delay) => queue.backlog.bytes as f64 * 8.0 < delay.as_secs_f64() * queue.link_rate.as_f64(),
+    }
+}
+
+/// Checks that the queue can reach the threshold `name`, if both are in one unit.
+///
+/// # Errors
+/// It is above the limit of the queue.
+pub fn check_threshold(
+    name: &'static str,
+    threshold: Threshold,
+    limit: QueueLimit,
+    table: &Table<'_>,
+) -> Result<(), ConfigError> {
+    let reachable = match (limit, threshold) {
+        (QueueLimit::Packets(limit), Threshold::Packets(packets)) => packets <= f64::from(limit),
+        (QueueLimit::Bytes(limit), Threshold::Bytes(bytes)) => bytes <= limit as f64,
+        _ => true,
+    };
+    if reachable {
+        return Ok(());
+    }
+    let problem = format!("\"{threshold}\" is out of range, it must be from 0 to the limit of the queue, {limit}");
+    Err(ConfigError::new(table.key(name), problem))
 }
 
 /// Measures a queue in the unit of the thresholds it is compared with.
@@ -110,6 +143,31 @@ mod tests {
         // 10 * 12 000 bit / 10 Mbit/s = 12 ms; the head came 17 ms ago.
         assert!((length(QueueMeasure::Delay, DelayEstimate::LinkRate) - 0.012).abs() < 1e-12);
         assert!((length(QueueMeasure::Delay, DelayEstimate::Sojourn) - 0.017).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_threshold_is_met_by_a_queue_of_its_length() {
+        // 10 packets of 1500 B are 12 ms at 10 Mbit/s.
+        for (at, above) in [
+            (Threshold::Packets(10.0), Threshold::Packets(10.5)),
+            (Threshold::Bytes(15_000.0), Threshold::Bytes(15_001.0)),
+            (Threshold::Delay(Time::from_millis(12)), Threshold::Delay(Time::from_micros(12_001))),
+        ] {
+            assert!(!is_shorter(&TEN_PACKETS, at) && is_shorter(&TEN_PACKETS, above));
+        }
+    }
+
+    #[test]
+    fn a_threshold_above_the_limit_is_refused_if_both_have_one_unit() {
+        let empty = serde_json::json!({});
+        let table = Table::new("queue", &empty).unwrap();
+        let check = |threshold, limit| check_threshold("q_min", threshold, limit, &table);
+        assert_eq!(
+            check(Threshold::Packets(25.0), QueueLimit::Packets(24)).unwrap_err().to_string(),
+            r#"queue.q_min: "25 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
+        );
+        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Bytes(1999)).is_err());
+        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Packets(1)).is_ok());
     }
 
     #[test]

@@ -172,6 +172,8 @@ schemes! {
     DropTail = "droptail", crate::droptail::DropTailScheme;
     /// See [`crate::abc`].
     Abc = "abc", crate::abc::AbcScheme;
+    /// See [`crate::label::csfq`].
+    Csfq = "csfq", crate::label::csfq::CsfqScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].

@@ -4,9 +4,9 @@ use crate::config::{ConfigError, Table};
 use crate::discipline::{Aqm, Backlog, QueueView, Report, Verdict};
 use crate::packet::Packet;
 use crate::params;
-use crate::queue_length::{DelayEstimate, QueueLength};
+use crate::queue_length::{DelayEstimate, QueueLength, check_threshold};
 use crate::rng::Rng;
-use crate::units::{QueueLimit, QueueMeasure, Threshold, Time};
+use crate::units::{QueueLimit, Threshold, Time};
 use crate::utema::WeightedMean;
 
 params! {
@@ -77,17 +77,7 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
             ));
         }
     }
-    let limit_in_measure = match (limit, measure) {
-        (QueueLimit::Packets(packets), QueueMeasure::Packets) => f64::from(packets),
-        (QueueLimit::Bytes(bytes), QueueMeasure::Bytes) => bytes as f64,
-        _ => return Ok(()),
-    };
-    if params.q_min.magnitude() > limit_in_measure {
-        let problem =
-            format!("\"{}\" is out of range, it must be from 0 to the limit of the queue, {limit}", params.q_min);
-        return Err(ConfigError::new(table.key("q_min"), problem));
-    }
-    Ok(())
+    check_threshold("q_min", params.q_min, limit, table)
 }
 
 impl Aqm for AbcAqm {

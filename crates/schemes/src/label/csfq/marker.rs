@@ -1,0 +1,99 @@
+//! The edge of CSFQ: a flow's rate over its weight.
+
+use crate::flow::FlowKey;
+use crate::label::rate::{Averaging, RateEstimates};
+use crate::marker::{Marker, MeterSpec};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::units::Time;
+
+params! {
+    /// Rate estimator at the edge of CSFQ.
+    pub struct CsfqMarkerParams {
+        /// Time constant of the rate estimate.
+        rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "abc2018 V-A, afpft Table II";
+        /// What gets a share of its own. The papers speak of flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
+        share_per: FlowKey = "user", source "abc2018 Fig. 15(b), our reading";
+    }
+}
+
+/// What the meters of a domain have in common.
+#[derive(Clone, Debug)]
+pub struct CsfqMarker {
+    averaging: Averaging,
+    share_per: FlowKey,
+}
+
+/// The meter of one flow or user.
+#[derive(Clone, Debug)]
+pub struct CsfqMeter {
+    rate: RateEstimates<1>,
+    weight: f64,
+}
+
+/// The label is the rate in bit/s per unit of weight; [`MeterSpec::reference_rate`] is not used.
+impl Marker for CsfqMarker {
+    type Params = CsfqMarkerParams;
+    type State = CsfqMeter;
+
+    fn new(params: &CsfqMarkerParams) -> Self {
+        Self { averaging: Averaging::new(params.rate_constant), share_per: params.share_per }
+    }
+
+    fn key(&self) -> FlowKey {
+        self.share_per
+    }
+
+    fn state(&self, spec: &MeterSpec) -> CsfqMeter {
+        CsfqMeter { rate: RateEstimates::new(spec.start), weight: spec.weight }
+    }
+
+    #[inline]
+    fn mark<P: Packet>(&self, meter: &mut CsfqMeter, packet: &mut P, now: Time, _: &mut Rng) {
+        meter.rate.update(self.averaging, [f64::from(packet.wire_bytes()) * 8.0], now);
+        packet.set_label(meter.rate.rates()[0] / meter.weight); // eq. (2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::marker::Bank;
+    use crate::testing::TestPacket;
+    use crate::units::BitRate;
+
+    /// Labels of two flows of one user after 5 s, 1 and 3 Mbit/s.
+    fn labels(share_per: FlowKey, weight: f64) -> [f64; 2] {
+        let params = CsfqMarkerParams { share_per, ..Default::default() };
+        let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };
+        let mut bank = Bank::<CsfqMarker>::new(&params, &[spec]);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut labels = [0.0; 2];
+        for tick in 1..=1250u64 {
+            for flow in [0, 1, 1, 1] {
+                let mut packet = TestPacket { flow, wire_bytes: 500, ..Default::default() };
+                bank.mark(0, &mut packet, Time::from_millis(4 * tick), &mut rng);
+                labels[flow as usize] = packet.label;
+            }
+        }
+        labels
+    }
+
+    #[test]
+    fn equation_2_a_flow_is_labelled_with_its_rate_over_its_weight() {
+        // 4000 bit every 4 ms are 1 Mbit/s; three at a time are 3 Mbit/s, or 4 Mbit/s the user as a whole.
+        // The label of a group shows what the estimator saw up to its first packet: the whole group before it.
+        let close = |labels: [f64; 2], expected: [f64; 2]| {
+            assert!(labels.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3 * b), "{labels:?}");
+        };
+        close(labels(FlowKey::Flow, 1.0), [1e6, 3e6]);
+        close(labels(FlowKey::Flow, 2.0), [0.5e6, 1.5e6]);
+        close(labels(FlowKey::User, 1.0), [4e6, 4e6]);
+    }
+
+    #[test]
+    fn a_meter_takes_half_a_cache_line() {
+        assert_eq!(size_of::<CsfqMeter>(), 32);
+    }
+}

@@ -1,0 +1,77 @@
+//! CSFQ, core-stateless fair queueing: the edge writes a flow's rate, the core drops what exceeds the fair rate.
+//!
+//! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003);
+//! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code as two independent ports show it.
+//!
+//! | number | equation | where |
+//! |---|---|---|
+//! | (1) | `r = (1-e^(-T/K))*L/T + e^(-T/K)*r` | [`crate::label::rate`] |
+//! | (2) | label `= r/w` in bit/s, at the edge | [`CsfqMarker`] |
+//! | (3) | drop with probability `max(0, 1 - alpha/label)` | [`CsfqAqm`], `admit` |
+//! | (4) | relabel what passes with `min(label, alpha)` | `accepted` |
+//! | (5) | A >= C for a window K_c: `alpha = min(C, alpha*C/F)` | `FairRate::congested` |
+//! | (6) | A < C for a window K_c: `alpha = max label` | `FairRate::uncongested` |
+//! | (7) | at an overflow: `alpha = 0.99*alpha`, 30 times at most | `FairRate::overflow` |
+//!
+//! A and F are the rates of arrivals and of what (3) accepts, by (1) with K_alpha. alpha = 0 means no estimate:
+//! everything passes. Amendments of 2003: (7), and below a queue threshold the link counts as uncongested.
+//!
+//! Cost per packet: edge one exponential; port one exponential, two divisions, one draw if the flow exceeds alpha.
+//! State: port 18 numbers; flow (or user), at the edge, 4 numbers; in the core none per flow.
+//!
+//! Deviations and choices:
+//! 1. The original texts of the amendments were not at hand: see `variant`, `cut_budget` and `overflow_bound`.
+//! 2. A packet that overflows has been counted in F, as in one of the two ports.
+//! 3. The relabelling uses the alpha that the packet was judged by: a reset to "no estimate" in the same step
+//!    cannot write label 0.
+//! 4. Below `q_min` (abc2018 V-E1) packets count as accepted in F and are relabelled all the same.
+//! 5. In the version of 1998, alpha = 0 at the end of a congested window counts as C; without this a link that
+//!    is congested from its first packet would never drop.
+//! 6. `ton_fig4` adds the test at the end of a congested window to those of the ports, it does not replace them.
+//!
+//! Needs the link's rate: after a change of it, alpha follows within a few windows. A packet without a label
+//! (label 0 or below) is never dropped early. One of a flow above alpha may be dropped though nothing waits.
+
+mod aqm;
+mod fair_rate;
+mod marker;
+
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::config::{ConfigError, Table};
+use crate::marker::MarkerScheme;
+use crate::packet::Packet;
+use crate::queue_length::check_threshold;
+use crate::scheme::{About, Port, SchemeSpec};
+
+pub use aqm::{CsfqAqm, CsfqParams};
+pub use fair_rate::{CsfqVariant, CutBudget, OverflowBound};
+pub use marker::{CsfqMarker, CsfqMarkerParams, CsfqMeter};
+
+/// CSFQ in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct CsfqScheme;
+
+impl SchemeSpec for CsfqScheme {
+    const ABOUT: About = About {
+        title: "Core-stateless fair queueing",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "The edge labels packets with their flow's rate; a port estimates the fair rate and drops the part \
+                  of each flow that exceeds it.",
+        source: "Stoica, Shenker, Zhang: Core-Stateless Fair Queueing, SIGCOMM 1998 and IEEE/ACM ToN 2003",
+        state: "port: 18 numbers; flow or user, at the edge: 4 numbers; in the core: none per flow",
+        cost: "edge: 1 exponential; port: 1 exponential, 2 divisions",
+    };
+    const MARKER: MarkerScheme = MarkerScheme::Csfq;
+    const DROPS_WHEN_EMPTY: bool = true;
+    type Params = CsfqParams;
+    type Discipline<P: Packet> = ManagedQueue<P, CsfqAqm>;
+
+    fn check(params: &CsfqParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        check_threshold("q_threshold", params.q_threshold, buffer.limit, table)?;
+        check_threshold("q_min", params.q_min, buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &CsfqParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, CsfqAqm::new(params))
+    }
+}
