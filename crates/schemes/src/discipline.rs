@@ -57,6 +57,16 @@ impl Backlog {
         }
     }
 
+    /// Whether more waits than `limit` allows.
+    #[must_use]
+    #[inline]
+    pub fn exceeds(self, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(limit) => self.packets > limit,
+            QueueLimit::Bytes(limit) => self.bytes > limit,
+        }
+    }
+
     /// Counts a packet that joins.
     #[inline]
     pub fn add(&mut self, wire_bytes: u32) {

@@ -213,4 +213,6 @@ markers! {
     Abc = "abc", crate::abc::AbcMarker;
     /// Rate, see [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqMarker;
+    /// Negative tag, see [`crate::label::afpft`].
+    Afpft = "afpft", crate::label::afpft::AfpftMarker;
 }

@@ -174,6 +174,8 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
+    /// See [`crate::label::afpft`].
+    Afpft = "afpft", crate::label::afpft::AfpftScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].
@@ -190,6 +192,8 @@ schemes! {
     Pie = "pie", crate::aqm::pie::PieScheme;
     /// See [`crate::aqm::dualpi2`].
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
+    /// See [`crate::fairqueue::stfq`].
+    Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

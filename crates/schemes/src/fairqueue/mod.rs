@@ -1,1 +1,5 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
+//!
+//! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
+
+pub mod stfq;

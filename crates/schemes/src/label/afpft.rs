@@ -1,0 +1,441 @@
+//! AFpFT, approximate fairness through partial finish times: one queue sorted by tag, with state in the core only for
+//! flows that have packets in it.
+//!
+//! Source: Eshete and Jiang, "Approximate Fairness Through Limited Flow List" (afpft), Fig. 1, eq. (1) and (2).
+//!
+//! | number | equation | where |
+//! |---|---|---|
+//! | (1) | `S = max(v, finish)` | [`AfpftQueue`], `tag_of` |
+//! | (2) | `finish = S + L/r` | the same |
+//! | - | edge, or a packet of the flow waits: tag = S; else tag = v | the same |
+//! | - | too long: drop the largest tag, `finish = finish - L/r` of its flow (Alg. 1, line 20) | `expel` |
+//! | - | at service: v = tag; when the queue is empty: v = 0, finish = 0 for all (Alg. 2) | `dequeue` |
+//!
+//! The label is the tag in seconds of virtual time. A source's edge writes a negative one ([`AfpftMarker`]); the port
+//! that meets it is the edge of the flow and writes its own tag, 0 or more, so that all later ports are core. They do
+//! not read the value.
+//!
+//! Cost per packet: O(log n) comparisons for n packets in the queue, one table look-up at arrival and one at
+//! departure. State: 25 bytes for each flow that has packets in the queue; at the edge also for flows whose finish is
+//! ahead of v. 24 bytes a packet for the order.
+//!
+//! Deviations and choices:
+//! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We keep the outcome of the first
+//!    test in the flow's record; otherwise no edge would keep its records.
+//! 2. The first packet of a core flow leaves finish at 0, as in the pseudo-code: the second can get the tag v as
+//!    well. `init_finish` sets it.
+//! 3. finish is not lowered below the tag of the dropped packet; only rounding could do that.
+//! 4. Records of the edge expire when finish <= v and no packet waits, for then they say nothing; the paper expires
+//!    them after an unnamed time.
+//! 5. A packet that is longer than the whole queue is dropped at once; the pseudo-code would empty the queue first.
+//!
+//! Packets of one flow keep their order if it enters at one edge. An empty queue drops no packet that fits its limit.
+
+use crate::buffer::BufferParams;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::expiring::ExpiringTable;
+use crate::flow::FlowKey;
+use crate::marker::{Marker, MarkerScheme, MeterSpec};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::sorted_queue::{Sorted, SortedQueue};
+use crate::units::{BitRate, QueueLimit, Time};
+
+params! {
+    /// A port of AFpFT.
+    pub struct AfpftParams {
+        /// What has a tag of its own.
+        share_per: FlowKey = "flow", source "afpft II, footnote 2";
+        /// Rate of virtual time. Shares do not depend on it.
+        flow_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "r", source "afpft II-A, Table II";
+        /// Whether a dropped packet is taken back from its flow's finish.
+        correct_finish: bool = true, source "afpft II-C, Alg. 1 line 20; Fig. 2 compares";
+        /// Whether the first packet of a core flow sets finish. The pseudo-code does not.
+        init_finish: bool = false, source "afpft Alg. 1, our reading";
+    }
+}
+
+params! {
+    /// The marker of AFpFT has no parameters.
+    pub struct AfpftMarkerParams {}
+}
+
+/// AFpFT in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AfpftScheme;
+
+impl SchemeSpec for AfpftScheme {
+    const ABOUT: About = About {
+        title: "Approximate fairness through partial finish times",
+        kind: "one queue sorted by tag; pushes out the largest tag",
+        summary: "Sorts packets by start tags as start-time fair queueing does, but the core keeps a finish time only \
+                  for flows that have packets in the queue.",
+        source: "Eshete, Jiang: Approximate Fairness Through Limited Flow List",
+        state: "port: 25 bytes for each flow with packets in the queue; at the edge for each active flow",
+        cost: "O(log n) comparisons for n packets in the queue, 2 look-ups",
+    };
+    const MARKER: MarkerScheme = MarkerScheme::Afpft;
+    const ORDERS_PACKETS: bool = true;
+    type Params = AfpftParams;
+    type Discipline<P: Packet> = AfpftQueue<P>;
+
+    fn build<P: Packet>(params: &AfpftParams, port: &Port<'_>) -> AfpftQueue<P> {
+        AfpftQueue::new(params, port.buffer)
+    }
+}
+
+/// Tells the first port that it is the edge: writes a negative tag.
+#[derive(Clone, Copy, Debug)]
+pub struct AfpftMarker;
+
+impl Marker for AfpftMarker {
+    type Params = AfpftMarkerParams;
+    type State = ();
+
+    fn new(_: &AfpftMarkerParams) -> Self {
+        Self
+    }
+
+    fn state(&self, _: &MeterSpec) {}
+
+    #[inline]
+    fn mark<P: Packet>(&self, (): &mut (), packet: &mut P, _: Time, _: &mut Rng) {
+        packet.set_label(-1.0);
+    }
+}
+
+/// What a port knows of a flow.
+#[derive(Clone, Copy, Debug)]
+struct FlowRecord {
+    /// Seconds of virtual time.
+    finish: f64,
+    /// Packets in the queue.
+    count: u32,
+    /// Whether a packet came with a negative tag.
+    is_edge: bool,
+}
+
+/// The queue of one port.
+#[derive(Clone, Debug)]
+pub struct AfpftQueue<P> {
+    queue: SortedQueue<P>,
+    limit: QueueLimit,
+    flows: ExpiringTable<FlowRecord>,
+    /// v: tag of the packet last put into service.
+    virtual_time: f64,
+    seconds_per_byte: f64,
+    share_per: FlowKey,
+    correct_finish: bool,
+    init_finish: bool,
+}
+
+impl<P: Packet> AfpftQueue<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: &AfpftParams, buffer: &BufferParams) -> Self {
+        Self {
+            queue: SortedQueue::default(),
+            limit: buffer.limit,
+            flows: ExpiringTable::default(),
+            virtual_time: 0.0,
+            seconds_per_byte: 8.0 / params.flow_rate.as_f64(),
+            share_per: params.share_per,
+            correct_finish: params.correct_finish,
+            init_finish: params.init_finish,
+        }
+    }
+
+    /// The virtual time that a packet takes: L/r.
+    #[inline]
+    fn span_of(&self, packet: &P) -> f64 {
+        f64::from(packet.wire_bytes()) * self.seconds_per_byte
+    }
+
+    /// Alg. 1, lines 2 to 11: counts an arrival and returns its tag.
+    fn tag_of(&mut self, packet: &P) -> f64 {
+        let (now, span) = (self.virtual_time, self.span_of(packet));
+        let is_live = |record: &FlowRecord| record.count > 0 || record.finish > now;
+        let new = || FlowRecord { finish: 0.0, count: 0, is_edge: false };
+        let record = self.flows.get_or_insert_with(self.share_per.of(packet), is_live, new);
+        let is_edge = packet.label() < 0.0;
+        record.is_edge |= is_edge;
+        record.count += 1;
+        if is_edge || record.count >= 2 {
+            let start = f64::max(now, record.finish); // eq. (1)
+            record.finish = start + span; // eq. (2)
+            return start;
+        }
+        if self.init_finish {
+            record.finish = now + span;
+        }
+        now
+    }
+
+    /// Counts a packet that leaves the queue; a core flow without packets is forgotten.
+    #[inline]
+    fn release(&mut self, packet: &P) -> Option<&mut FlowRecord> {
+        let key = self.share_per.of(packet);
+        let record = self.flows.get_mut(key)?;
+        record.count -= 1;
+        if record.count == 0 && !record.is_edge {
+            self.flows.remove(key);
+            return None;
+        }
+        self.flows.get_mut(key)
+    }
+
+    /// Alg. 1, lines 16 to 23: drops the last packet.
+    fn expel(&mut self, arrival: u64, found: Backlog, drops: &mut impl DropSink<P>) {
+        let Some(Sorted { packet, tag, arrival: number }) = self.queue.pop_back() else { return };
+        let span = if self.correct_finish { self.span_of(&packet) } else { 0.0 };
+        if let Some(record) = self.release(&packet) {
+            record.finish = f64::max(record.finish - span, tag);
+        }
+        let reason = if number == arrival { DropReason::Overlimit } else { DropReason::PushedOut };
+        drops.dropped(&packet, reason, found);
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for AfpftQueue<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queue.backlog();
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            return drops.dropped(&packet, DropReason::Overlimit, found);
+        }
+        let tag = self.tag_of(&packet);
+        packet.set_label(tag);
+        packet.set_enqueued_at(now);
+        let arrival = self.queue.push(tag, packet);
+        while self.queue.backlog().exceeds(self.limit) {
+            self.expel(arrival, found, drops);
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let Some(Sorted { packet, tag, .. }) = self.queue.pop_front() else {
+            self.virtual_time = 0.0;
+            self.flows.clear(); // finish = 0 = v: records say nothing any more
+            return None;
+        };
+        self.virtual_time = tag;
+        self.release(&packet);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn state_size(&self) -> StateSize {
+        StateSize { records: self.flows.len(), bytes: size_of_val(self) + self.flows.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("virtual_time_s", self.virtual_time);
+        report("flows", self.flows.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Drops, TestPacket};
+
+    /// A port with its drops. One packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
+    struct Rig {
+        queue: AfpftQueue<TestPacket>,
+        rng: Rng,
+        drops: Drops,
+    }
+
+    impl Rig {
+        fn new(limit: QueueLimit, params: &AfpftParams) -> Self {
+            let buffer = BufferParams { limit, ..Default::default() };
+            Self { queue: AfpftQueue::new(params, &buffer), rng: Rng::stream(1, 0, "test", 0), drops: Drops::default() }
+        }
+
+        fn packets(limit: u32) -> Self {
+            Self::new(QueueLimit::Packets(limit), &AfpftParams::default())
+        }
+
+        fn offer(&mut self, flow: u32, label: f64) {
+            let packet = TestPacket { flow, label, wire_bytes: 1250, ..Default::default() };
+            self.queue.enqueue(packet, Time::ZERO, &mut self.rng, &mut self.drops);
+        }
+
+        fn serve(&mut self) -> Option<(u32, f64)> {
+            self.queue.dequeue(Time::ZERO, &mut self.rng, &mut self.drops).map(|packet| (packet.flow, packet.label))
+        }
+
+        fn serve_all(&mut self) -> Vec<(u32, f64)> {
+            std::iter::from_fn(|| self.serve()).collect()
+        }
+
+        fn dropped(&self) -> Vec<(u32, f64, DropReason)> {
+            self.drops.0.iter().map(|&(packet, reason, _)| (packet.flow, packet.label, reason)).collect()
+        }
+    }
+
+    const EDGE: f64 = -1.0;
+    const CORE: f64 = 0.0;
+
+    #[test]
+    fn the_marker_makes_the_first_port_the_edge() {
+        let mut packet = TestPacket::default();
+        let marker = AfpftMarker::new(&AfpftMarkerParams {});
+        marker.mark(&mut (), &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
+        assert!(packet.label < 0.0);
+    }
+
+    #[test]
+    fn equations_1_and_2_at_the_edge_interleave_flows_whatever_the_order_of_arrival() {
+        let mut rig = Rig::packets(10);
+        [0, 0, 0, 1, 1].into_iter().for_each(|flow| rig.offer(flow, EDGE));
+        assert_eq!(rig.serve_all(), [(0, 0.0), (1, 0.0), (0, 1.0), (1, 1.0), (0, 2.0)]);
+    }
+
+    #[test]
+    fn the_edge_remembers_a_flow_whose_packets_have_left() {
+        let mut rig = Rig::packets(10);
+        (0..2).for_each(|_| rig.offer(0, EDGE));
+        rig.offer(1, EDGE);
+        assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((1, 0.0)), Some((0, 1.0))]);
+        // v = 1 and finish = 2 for flow 0: its next tag is 2; flow 1 has finish = 1 = v.
+        rig.offer(0, EDGE);
+        rig.offer(1, EDGE);
+        assert_eq!(rig.serve_all(), [(1, 1.0), (0, 2.0)]);
+    }
+
+    #[test]
+    fn the_core_forgets_a_flow_with_its_last_packet_and_its_first_packet_does_not_count() {
+        let mut rig = Rig::packets(10);
+        (0..3).for_each(|_| rig.offer(0, CORE));
+        assert_eq!(rig.queue.state_size().records, 1);
+        // First: v = 0, finish stays 0. Second: max(0, 0), finish 1. Third: 1.
+        assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((0, 0.0)), Some((0, 1.0))]);
+        assert_eq!(rig.queue.state_size().records, 0);
+        rig.offer(0, CORE);
+        assert_eq!(rig.serve(), Some((0, 1.0))); // v, though finish was 2
+    }
+
+    #[test]
+    fn init_finish_counts_the_first_packet_of_a_core_flow() {
+        let params = AfpftParams { init_finish: true, ..Default::default() };
+        let mut rig = Rig::new(QueueLimit::Packets(10), &params);
+        (0..3).for_each(|_| rig.offer(0, CORE));
+        assert_eq!(rig.serve_all(), [(0, 0.0), (0, 1.0), (0, 2.0)]);
+    }
+
+    #[test]
+    fn an_empty_queue_resets_virtual_time_and_all_flows() {
+        let mut rig = Rig::packets(10);
+        (0..4).for_each(|_| rig.offer(0, EDGE));
+        assert_eq!(rig.serve_all().len(), 4); // and one call that finds nothing
+        assert_eq!(rig.queue.state_size().records, 0);
+        rig.offer(0, EDGE);
+        assert_eq!(rig.serve(), Some((0, 0.0)));
+        // The link is busy with it: v stays, and so does the flow's finish of 1.
+        rig.offer(0, EDGE);
+        assert_eq!(rig.serve(), Some((0, 1.0)));
+    }
+
+    #[test]
+    fn a_full_queue_pushes_out_the_largest_tag_or_refuses_the_arrival() {
+        let mut rig = Rig::packets(3);
+        (0..4).for_each(|_| rig.offer(0, EDGE));
+        rig.offer(1, EDGE);
+        assert_eq!(rig.dropped(), [(0, 3.0, DropReason::Overlimit), (0, 2.0, DropReason::PushedOut)]);
+        assert!(rig.drops.0.iter().all(|drop| drop.2.packets == 3));
+        assert_eq!(rig.serve_all(), [(0, 0.0), (1, 0.0), (0, 1.0)]);
+    }
+
+    #[test]
+    fn line_20_takes_a_dropped_packet_back_from_its_flow() {
+        let next_tag = |correct_finish| {
+            let params = AfpftParams { correct_finish, ..Default::default() };
+            let mut rig = Rig::new(QueueLimit::Packets(2), &params);
+            (0..5).for_each(|_| rig.offer(0, EDGE));
+            rig.serve();
+            rig.offer(0, EDGE);
+            rig.serve();
+            rig.serve().unwrap().1
+        };
+        assert_eq!(next_tag(true), 2.0); // 0, 1 in the queue, three dropped with tag 2
+        assert_eq!(next_tag(false), 5.0); // dropped with tags 2, 3, 4
+    }
+
+    #[test]
+    fn a_limit_in_bytes_may_cost_several_packets_and_a_giant_none_but_itself() {
+        let mut rig = Rig::new(QueueLimit::Bytes(5000), &AfpftParams::default());
+        (0..4).for_each(|_| rig.offer(0, EDGE));
+        let mut offer = |wire_bytes| {
+            let packet = TestPacket { flow: 1, label: EDGE, wire_bytes, ..Default::default() };
+            rig.queue.enqueue(packet, Time::ZERO, &mut rig.rng, &mut rig.drops);
+        };
+        offer(5001);
+        offer(2000);
+        // 5000 + 2000 bytes: two packets of 1250 go.
+        assert_eq!(
+            rig.dropped(),
+            [(1, -1.0, DropReason::Overlimit), (0, 3.0, DropReason::PushedOut), (0, 2.0, DropReason::PushedOut)]
+        );
+        assert_eq!(rig.queue.backlog(), Backlog { packets: 3, bytes: 4500 });
+    }
+
+    #[test]
+    fn users_can_share_instead_of_flows() {
+        let params = AfpftParams { share_per: FlowKey::User, ..Default::default() };
+        let mut rig = Rig::new(QueueLimit::Packets(10), &params);
+        (0..3).for_each(|flow| rig.offer(flow, EDGE)); // all of user 0
+        assert_eq!(rig.serve_all(), [(0, 0.0), (1, 1.0), (2, 2.0)]);
+    }
+
+    #[test]
+    fn records_of_the_edge_expire_without_an_idle_period() {
+        let mut rig = Rig::packets(10);
+        rig.offer(0, EDGE);
+        for flow in 1..100_000 {
+            rig.offer(flow, EDGE);
+            rig.offer(flow, EDGE);
+            rig.serve();
+            rig.serve(); // never the last packet
+        }
+        assert!(rig.queue.state_size().records < 100, "{:?}", rig.queue.state_size());
+        let mut readings = Vec::new();
+        rig.queue.report(&mut |name, value| readings.push((name, value)));
+        assert!(readings[0].0 == "virtual_time_s" && readings[0].1 > 0.0);
+        assert_eq!(readings[1], ("flows", rig.queue.state_size().records as f64));
+    }
+
+    #[test]
+    fn fig_2_on_one_port() {
+        // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5, 2 Mbit/s on 20 Mbit/s, in ticks of
+        // 1 ms: 1, 2, 3, 4 packets of 500 bit each; the link serves 40 of them in a tick. Max-min: 0.5, 1, 1.25, 1.25.
+        let rates = |correct_finish| {
+            let params = AfpftParams { correct_finish, ..Default::default() };
+            let mut rig = Rig::new(QueueLimit::Packets(800), &params);
+            let mut served = [0u32; 4];
+            for tick in 0..20_000u32 {
+                for round in 0..4 {
+                    // No flow is always first.
+                    for flow in (0..20).map(|flow| (flow + tick) % 20).filter(|flow| flow / 5 >= round) {
+                        rig.offer(flow, EDGE);
+                    }
+                }
+                for _ in 0..40 {
+                    let Some((flow, _)) = rig.serve() else { break };
+                    served[flow as usize / 5] += u32::from(tick >= 10_000);
+                }
+            }
+            served.map(|count| f64::from(count) * 500.0 / 5.0 / 10.0 / 1e6)
+        };
+        let with = rates(true);
+        assert!(with[2..].iter().all(|rate| (rate - 1.25).abs() < 0.0125), "{with:?}");
+        let without = rates(false);
+        assert!(without[2] > 1.45 && without[3] < 1.05, "{without:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What schemes with labels promise, with constant-rate sources on one link: the published small cases.
+
+use fairlane_sim::engine;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// Throughput in Mbit/s of each user; user i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II.
+fn throughput(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Vec<f64> {
+    let group = |(index, rate): (usize, &f64)| {
+        json!({"name": format!("user{index}"), "users": 1, "start_until": "1 s",
+            "sources": [{"kind": "cbr", "rate": format!("{rate} Mbit/s"), "packet_size": "1000 B"}]})
+    };
+    let scenario = json!({
+        "run": {"warmup": "25 s", "measure": format!("{seconds} s"), "replications": 1},
+        "topology": {"bottleneck_rate": format!("{link_mbps} Mbit/s"), "bottleneck_delay": "1 ms"},
+        "queue": queue,
+        "groups": rates.iter().enumerate().map(group).collect::<Vec<_>>(),
+    });
+    let scenario = Scenario::read(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+    record.groups.iter().map(|group| group.throughput_bps / 1e6).collect()
+}
+
+/// afpft Fig. 6: flow i of 32 sends i times the fair share of 0.3125 Mbit/s.
+fn fig_6_rates() -> Vec<f64> {
+    (1..=32).map(|i| f64::from(i) * 0.3125).collect()
+}
+
+/// afpft Fig. 2: four groups of five flows.
+fn fig_2_rates() -> Vec<f64> {
+    [0.5, 1.0, 1.5, 2.0].into_iter().flat_map(|rate| [rate; 5]).collect()
+}
+
+/// Mean of each group of five.
+fn groups_of_five(rates: &[f64]) -> Vec<f64> {
+    rates.chunks(5).map(|group| group.iter().sum::<f64>() / 5.0).collect()
+}
+
+fn assert_close(measured: &[f64], expected: &[f64], tolerance: f64) {
+    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance * b;
+    assert!(measured.iter().zip(expected).all(close), "{measured:.4?} is not {expected:?} within {tolerance}");
+}
+
+#[test]
+fn csfq_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
+    let queue = json!({"scheme": "csfq", "limit": "50 kB", "q_threshold": "25 kB",
+        "aggregate_constant": "200 ms", "window": "200 ms"});
+    // Drops are independent: N packets pass with a deviation below sqrt(N). 700 s pass 27 000 of each flow: 0.6 %.
+    let shares = throughput(&queue, 10, &fig_6_rates(), 700);
+    println!("{shares:.4?}");
+    assert_close(&shares, &[0.3125; 32], 0.03);
+}
+
+#[test]
+fn afpft_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
+    let shares = throughput(&json!({"scheme": "afpft", "limit": "50 kB"}), 10, &fig_6_rates(), 25);
+    println!("{shares:.4?}");
+    assert_close(&shares, &[0.3125; 32], 0.03);
+}
+
+#[test]
+fn afpft_fig_2_groups_above_the_share_get_the_share_only_with_the_correction_of_finish() {
+    let shares = |correct: bool| {
+        let queue = json!({"scheme": "afpft", "limit": "50 kB", "correct_finish": correct});
+        groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 25))
+    };
+    let (with, without) = (shares(true), shares(false));
+    println!("with {with:.4?}, without {without:.4?}");
+    // Max-min: (20 - 5*0.5 - 5*1)/10 = 1.25 Mbit/s for groups 3 and 4.
+    assert_close(&with, &[0.5, 1.0, 1.25, 1.25], 0.03);
+    // Without: group 3 gets all it sends, group 4 the rest, (20 - 5*(0.5 + 1 + 1.5))/5 = 1 Mbit/s.
+    assert_close(&without, &[0.5, 1.0, 1.5, 1.0], 0.03);
+}
+
+#[test]
+fn start_time_fair_queueing_gives_constant_rates_their_max_min_share() {
+    let queue = json!({"scheme": "stfq", "limit": "50 kB"});
+    assert_close(&throughput(&queue, 10, &fig_6_rates(), 25), &[0.3125; 32], 0.03);
+    assert_close(&groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 25)), &[0.5, 1.0, 1.25, 1.25], 0.03);
+}
