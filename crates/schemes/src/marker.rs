@@ -215,4 +215,6 @@ markers! {
     Csfq = "csfq", crate::label::csfq::CsfqMarker;
     /// Negative tag, see [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftMarker;
+    /// Colour, see [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqMarker;
 }

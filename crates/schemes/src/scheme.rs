@@ -176,6 +176,8 @@ schemes! {
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
     /// See [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
+    /// See [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].
