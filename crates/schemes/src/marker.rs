@@ -217,4 +217,6 @@ markers! {
     Afpft = "afpft", crate::label::afpft::AfpftMarker;
     /// Colour, see [`crate::label::rfq`].
     Rfq = "rfq", crate::label::rfq::RfqMarker;
+    /// Value, see [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvMarker;
 }

@@ -178,6 +178,8 @@ schemes! {
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
     /// See [`crate::label::rfq`].
     Rfq = "rfq", crate::label::rfq::RfqScheme;
+    /// See [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvScheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].

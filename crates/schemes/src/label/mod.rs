@@ -2,10 +2,12 @@
 //!
 //! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
 //! - [`csfq`]: rates, and drops in proportion to what exceeds the fair one
+//! - [`ppv`]: values, and a full queue that drops the least
 //! - [`rate`]: the rate estimator that markers and ports share
 //! - [`rfq`]: colours of the layers of a rate, and a threshold
 
 pub mod afpft;
 pub mod csfq;
+pub mod ppv;
 pub mod rate;
 pub mod rfq;
