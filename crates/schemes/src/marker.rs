@@ -219,4 +219,6 @@ markers! {
     Rfq = "rfq", crate::label::rfq::RfqMarker;
     /// Value, see [`crate::label::ppv`].
     Ppv = "ppv", crate::label::ppv::PpvMarker;
+    /// Activity of the first ABC, see [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Marker;
 }
