@@ -1,9 +1,11 @@
 //! The port of the first ABC: bends the drop probability of another AQM by activity.
 
+use crate::aqm::pie::PieParams;
+use crate::aqm::pie_core::PieCore;
 use crate::aqm::red_core::{RedCore, RedSettings, WeightRule};
 use crate::choices;
 use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
 use crate::packet::Packet;
 use crate::params;
 use crate::queue_length::{DelayEstimate, QueueLength, check_threshold};
@@ -17,6 +19,8 @@ choices! {
         Linear = "linear",
         /// RED: the average queue, the gentle line up to twice `max_th`, without count.
         Red = "red",
+        /// PIE: the probability that holds the queueing delay at `target`; nothing while PIE exempts arrivals.
+        Pie = "pie",
     }
 }
 
@@ -39,7 +43,9 @@ params! {
         max_p: f64 = 0.1, in 0.0..=1.0, symbol "max_p", source "our choice";
         /// Weight of the present queue in the average of RED.
         queue_weight: f64 = 0.002, in 0.000001..=1.0, symbol "w_q", source "ns-3.26 RED";
-        /// Mean length of a packet, for the average of RED over idle times.
+        /// Queueing delay that PIE holds; `base = "pie"` only.
+        target: Time = "15 ms", in "10 us"..="10 s", source "RFC 8033 4.2, as the other defaults of PIE";
+        /// Mean length of a packet, for the average of RED over idle times and the least backlog of PIE.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "our MTU";
     }
 }
@@ -49,6 +55,7 @@ params! {
 enum Base {
     Linear { min_th: f64, max_th: f64, full_th: f64, max_p: f64, length: QueueLength },
     Red(RedCore),
+    Pie(PieCore),
 }
 
 impl Base {
@@ -74,6 +81,10 @@ impl Base {
                 };
                 Self::Red(RedCore::new(settings, BitRate(1)))
             }
+            BaseAqm::Pie => {
+                let pie = PieParams { target: params.target, mean_packet: params.mean_packet, ..Default::default() };
+                Self::Pie(PieCore::new(pie.settings(), BitRate(1)))
+            }
         }
     }
 
@@ -96,6 +107,10 @@ impl Base {
                 core.arrival(queue.backlog, wire_bytes, now);
                 // As RED itself: a long average does not drop what finds nothing waiting.
                 if queue.backlog.packets == 0 { 0.0 } else { core.base_probability() }
+            }
+            Self::Pie(core) => {
+                core.catch_up(now);
+                if core.exempts(queue.backlog) { 0.0 } else { core.probability() }
             }
         }
     }
@@ -181,7 +196,19 @@ impl Aqm for Abc2016Aqm {
     }
 
     #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+    fn accepted<P: Packet>(&mut self, packet: &mut P, _: Time) {
+        if let Base::Pie(core) = &mut *self.base {
+            core.accepted(packet.wire_bytes());
+        }
+    }
+
+    #[inline]
+    fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
+        if let Base::Pie(core) = &mut *self.base {
+            core.catch_up(now);
+            core.departed(packet.wire_bytes(), packet.enqueued_at(), backlog, now);
+        }
+    }
 
     fn idle(&mut self, now: Time) {
         if let Base::Red(core) = &mut *self.base {
@@ -190,8 +217,10 @@ impl Aqm for Abc2016Aqm {
     }
 
     fn set_link_rate(&mut self, rate: BitRate) {
-        if let Base::Red(core) = &mut *self.base {
-            core.set_link_rate(rate);
+        match &mut *self.base {
+            Base::Linear { .. } => {}
+            Base::Red(core) => core.set_link_rate(rate),
+            Base::Pie(core) => core.set_link_rate(rate),
         }
     }
 
@@ -211,9 +240,10 @@ impl Aqm for Abc2016Aqm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::{BufferParams, ManagedQueue};
     use crate::config::ParamSet;
-    use crate::discipline::Backlog;
-    use crate::testing::TestPacket;
+    use crate::discipline::QueueDiscipline;
+    use crate::testing::{Drops, TestPacket};
     use serde_json::{Value as Json, json};
 
     /// p_A for an activity, at a queue of `packets` and an average of `average`.
@@ -298,6 +328,28 @@ mod tests {
         let expected = 0.1 * (10.5 / 2048.0 + 12.0 - 6.0) / 12.0;
         assert!((aqm.drop_probability().unwrap() - expected).abs() < 1e-12);
         assert!(aqm.state_size().bytes > size_of::<Abc2016Aqm>());
+    }
+
+    #[test]
+    fn the_base_of_pie_holds_the_delay() {
+        let params = Abc2016Params { base: BaseAqm::Pie, ..Default::default() };
+        let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
+        let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Abc2016Aqm::new(&params));
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        let (mut sum, mut delays) = (0.0, 0.0);
+        // 20 Mbit/s of one activity on 10 Mbit/s: a packet of 1500 B every 0.6 ms, one in 1.2 ms is served.
+        for tick in 0..200_000u64 {
+            let now = Time::from_micros(600 * tick);
+            queue.enqueue(TestPacket { label: 5.0, ..Default::default() }, now, &mut rng, &mut drops);
+            let packet = if tick % 2 == 1 { queue.dequeue(now, &mut rng, &mut drops) } else { None };
+            if let Some(packet) = packet.filter(|_| tick >= 100_000) {
+                sum += now.saturating_sub(packet.enqueued_at).as_secs_f64();
+                delays += 1.0;
+            }
+        }
+        // Equal activities leave p alone; half of the packets go, and the controller holds 15 ms.
+        assert!((sum / delays - 0.015).abs() < 0.002, "{}", sum / delays);
+        assert!((queue.drop_probability().unwrap() - 0.5).abs() < 0.1);
     }
 
     fn problem(value: &Json) -> String {

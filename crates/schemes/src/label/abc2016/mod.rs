@@ -25,7 +25,7 @@
 //!    a user group, does not.
 //! 3. The allowance is full at the start. In the token meter it refills while A = 0 only, in the rate meter always.
 //! 4. A_avg starts with 0 and includes the packet that is judged.
-//! 5. The base is linear on the present queue, or RED without count. The exponent in (7) is bounded to 2^±60.
+//! 5. The base is linear on the present queue, RED without count, or PIE without its spreading of drops. The exponent in (7) is bounded to 2^±60.
 
 mod aqm;
 mod marker;
