@@ -180,6 +180,8 @@ schemes! {
     Rfq = "rfq", crate::label::rfq::RfqScheme;
     /// See [`crate::label::ppv`].
     Ppv = "ppv", crate::label::ppv::PpvScheme;
+    /// See [`crate::label::pvpie`].
+    PvPie = "pvpie", crate::label::pvpie::PvPieScheme;
     /// See [`crate::label::abc2016`].
     Abc2016 = "abc2016", crate::label::abc2016::Abc2016Scheme;
     /// See [`crate::aqm::red`].

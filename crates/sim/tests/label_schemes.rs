@@ -100,11 +100,11 @@ fn rainbow_fair_queueing_gives_constant_rates_their_max_min_share_within_a_few_c
 
 #[test]
 fn per_packet_value_gives_constant_rates_their_max_min_share() {
-    for place in ["random", "token_buckets"] {
-        let mut scenario = scenario(&json!({"scheme": "ppv", "limit": "50 kB"}), 20, &fig_2_rates(), 100);
+    for (scheme, place) in [("ppv", "random"), ("ppv", "token_buckets"), ("pvpie", "random")] {
+        let mut scenario = scenario(&json!({"scheme": scheme, "limit": "50 kB"}), 20, &fig_2_rates(), 100);
         scenario["marker"] = json!({"place": place});
         let shares = groups_of_five(&run(&scenario));
-        println!("{place} {shares:.4?}");
+        println!("{scheme} {place} {shares:.4?}");
         assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.05);
     }
 }
