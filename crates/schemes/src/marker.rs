@@ -215,4 +215,10 @@ markers! {
     Csfq = "csfq", crate::label::csfq::CsfqMarker;
     /// Negative tag, see [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftMarker;
+    /// Colour, see [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqMarker;
+    /// Value, see [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvMarker;
+    /// Activity of the first ABC, see [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Marker;
 }

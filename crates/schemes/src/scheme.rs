@@ -176,6 +176,14 @@ schemes! {
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
     /// See [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
+    /// See [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqScheme;
+    /// See [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvScheme;
+    /// See [`crate::label::pvpie`].
+    PvPie = "pvpie", crate::label::pvpie::PvPieScheme;
+    /// See [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Scheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].
