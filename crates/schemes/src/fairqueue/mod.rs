@@ -3,3 +3,6 @@
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 
 pub mod stfq;
+pub mod heap;
+pub mod list;
+pub mod store;
