@@ -194,6 +194,8 @@ schemes! {
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
     /// See [`crate::fairqueue::stfq`].
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
+    /// See [`crate::fairqueue::drr`].
+    Drr = "drr", crate::fairqueue::drr::DrrScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

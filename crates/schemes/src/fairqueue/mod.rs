@@ -1,8 +1,16 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
+//! - [`drr`]: deficit round robin
+//!
+//! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
+//! makes up rounds without a packet.
 
-pub mod stfq;
+#[cfg(test)]
+mod checks;
+pub mod drr;
 pub mod heap;
 pub mod list;
+pub mod round;
+pub mod stfq;
 pub mod store;
