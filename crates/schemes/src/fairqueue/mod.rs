@@ -1,5 +1,6 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
+//! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 //! - [`drr`]: deficit round robin
 //!
@@ -14,3 +15,4 @@ pub mod list;
 pub mod round;
 pub mod stfq;
 pub mod store;
+pub mod wfq;
