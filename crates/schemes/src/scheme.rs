@@ -192,6 +192,8 @@ schemes! {
     Pie = "pie", crate::aqm::pie::PieScheme;
     /// See [`crate::aqm::dualpi2`].
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
+    /// See [`crate::aqm::codel`].
+    Codel = "codel", crate::aqm::codel::CodelScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].
