@@ -3,6 +3,7 @@
 //! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 //! - [`drr`]: deficit round robin
+//! - [`fq_codel`]: hashed queues, each with a CoDel
 //!
 //! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
 //! makes up rounds without a packet.
@@ -10,6 +11,7 @@
 #[cfg(test)]
 mod checks;
 pub mod drr;
+pub mod fq_codel;
 pub mod heap;
 pub mod list;
 pub mod round;
