@@ -3,6 +3,7 @@
 //! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 //! - [`drr`]: deficit round robin
+//! - [`sfq`]: stochastic fair queueing
 //! - [`fq_codel`]: hashed queues, each with a CoDel
 //!
 //! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
@@ -15,6 +16,7 @@ pub mod fq_codel;
 pub mod heap;
 pub mod list;
 pub mod round;
+pub mod sfq;
 pub mod stfq;
 pub mod store;
 pub mod wfq;
