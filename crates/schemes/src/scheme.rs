@@ -200,6 +200,8 @@ schemes! {
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
     /// See [`crate::fairqueue::drr`].
     Drr = "drr", crate::fairqueue::drr::DrrScheme;
+    /// See [`crate::fairqueue::drr_lds`].
+    DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
     /// See [`crate::fairqueue::sfq`].
     Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
     /// See [`crate::fairqueue::fq_codel`].

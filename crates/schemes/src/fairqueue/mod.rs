@@ -2,7 +2,7 @@
 //!
 //! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
-//! - [`drr`]: deficit round robin
+//! - [`drr`], [`drr_lds`]: deficit round robin, without and with limited deficit savings
 //! - [`sfq`]: stochastic fair queueing
 //! - [`fq_codel`]: hashed queues, each with a CoDel
 //!
@@ -12,6 +12,7 @@
 #[cfg(test)]
 mod checks;
 pub mod drr;
+pub mod drr_lds;
 pub mod fq_codel;
 pub mod heap;
 pub mod list;
