@@ -206,6 +206,8 @@ schemes! {
     Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
     /// See [`crate::fairqueue::fq_codel`].
     FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
+    /// See [`crate::fairqueue::afq`].
+    Afq = "afq", crate::fairqueue::afq::AfqScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

@@ -5,10 +5,12 @@
 //! - [`drr`], [`drr_lds`]: deficit round robin, without and with limited deficit savings
 //! - [`sfq`]: stochastic fair queueing
 //! - [`fq_codel`]: hashed queues, each with a CoDel
+//! - [`afq`]: approximate fair queueing with a calendar of queues
 //!
 //! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
 //! makes up rounds without a packet.
 
+pub mod afq;
 #[cfg(test)]
 mod checks;
 pub mod drr;
