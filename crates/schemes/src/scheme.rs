@@ -208,6 +208,8 @@ schemes! {
     FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
     /// See [`crate::fairqueue::afq`].
     Afq = "afq", crate::fairqueue::afq::AfqScheme;
+    /// See [`crate::fairqueue::fdpa`].
+    Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

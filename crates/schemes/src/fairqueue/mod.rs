@@ -6,6 +6,7 @@
 //! - [`sfq`]: stochastic fair queueing
 //! - [`fq_codel`]: hashed queues, each with a CoDel
 //! - [`afq`]: approximate fair queueing with a calendar of queues
+//! - [`fdpa`]: priority by measured rate
 //!
 //! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
 //! makes up rounds without a packet.
@@ -15,6 +16,7 @@ pub mod afq;
 mod checks;
 pub mod drr;
 pub mod drr_lds;
+pub mod fdpa;
 pub mod fq_codel;
 pub mod heap;
 pub mod list;
