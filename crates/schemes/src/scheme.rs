@@ -200,8 +200,24 @@ schemes! {
     Pie = "pie", crate::aqm::pie::PieScheme;
     /// See [`crate::aqm::dualpi2`].
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
+    /// See [`crate::aqm::codel`].
+    Codel = "codel", crate::aqm::codel::CodelScheme;
+    /// See [`crate::fairqueue::wfq`].
+    Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
+    /// See [`crate::fairqueue::drr`].
+    Drr = "drr", crate::fairqueue::drr::DrrScheme;
+    /// See [`crate::fairqueue::drr_lds`].
+    DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
+    /// See [`crate::fairqueue::sfq`].
+    Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
+    /// See [`crate::fairqueue::fq_codel`].
+    FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
+    /// See [`crate::fairqueue::afq`].
+    Afq = "afq", crate::fairqueue::afq::AfqScheme;
+    /// See [`crate::fairqueue::fdpa`].
+    Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

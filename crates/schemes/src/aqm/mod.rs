@@ -7,10 +7,12 @@
 //! - [`sfb`]: BLUE in hashed bins, with a rate limit for flows that do not react
 //! - [`red_pd`]: RED with a prefilter for flows found in its history of drops
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
+//! - [`codel`]: drops at the head while the least delay stays too long
 //! - [`dualpi2`]: two queues for scalable and classic congestion control
 
 pub mod ared;
 pub mod blue;
+pub mod codel;
 pub mod dualpi2;
 pub mod fred;
 pub mod pie;
