@@ -5,22 +5,17 @@ use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;
 
-/// Throughput in Mbit/s of each user; user i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II.
-fn throughput(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Vec<f64> {
 /// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II, and is measured for `seconds`.
 fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
     let group = |(index, rate): (usize, &f64)| {
         json!({"name": format!("user{index}"), "users": 1, "start_until": "1 s",
             "sources": [{"kind": "cbr", "rate": format!("{rate} Mbit/s"), "packet_size": "1000 B"}]})
     };
-    let scenario = json!({
     json!({
         "run": {"warmup": "25 s", "measure": format!("{seconds} s"), "replications": 1},
         "topology": {"bottleneck_rate": format!("{link_mbps} Mbit/s"), "bottleneck_delay": "1 ms"},
         "queue": queue,
         "groups": rates.iter().enumerate().map(group).collect::<Vec<_>>(),
-    });
-    let scenario = Scenario::read(&scenario).unwrap_or_else(|error| panic!("{error}"));
     })
 }
 

@@ -1,12 +1,5 @@
 //! Label-based schemes besides ABC: the edge writes a label, every port decides by it.
 //!
-//! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
-//! - [`csfq`]: rates, and drops in proportion to what exceeds the fair one
-//! - [`rate`]: the rate estimator that markers and ports share
-
-pub mod afpft;
-pub mod csfq;
-pub mod rate;
 //! - [`abc2016`]: activities that bend the drop probability of another AQM
 //! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
 //! - [`csfq`]: rates, and drops in proportion to what exceeds the fair one
