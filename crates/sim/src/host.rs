@@ -8,6 +8,7 @@
 use crate::observe::AckTimes;
 use crate::packet::SimPacket;
 use crate::pool::{Line, Pool, WatchedLine};
+use crate::rate::Serialiser;
 use crate::tcp::Ack;
 use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 
@@ -43,20 +44,28 @@ struct Host {
     down: Line,
     /// When the last transmission down ends.
     down_busy_until: Time,
-    /// Index in [`Hosts::params`].
-    params: u32,
+    /// Index in [`Hosts::access`].
+    access: u32,
+}
+
+/// The access links of a group of hosts.
+#[derive(Clone, Debug)]
+struct Access {
+    params: HostParams,
+    up: Serialiser,
+    down: Serialiser,
 }
 
 /// All hosts, and the reverse bottleneck that their acknowledgements share.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     hosts: Vec<Host>,
-    params: Vec<HostParams>,
+    access: Vec<Access>,
     packets: Pool<SimPacket>,
     acks: Pool<FlowAck>,
     arrived: u64,
     dropped: u64,
-    reverse_rate: BitRate,
+    reverse: Serialiser,
     reverse_delay: Time,
     reverse_busy_until: Time,
 }
@@ -67,12 +76,12 @@ impl Hosts {
     pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
         Self {
             hosts: Vec::new(),
-            params: Vec::new(),
+            access: Vec::new(),
             packets: Pool::default(),
             acks: Pool::default(),
             arrived: 0,
             dropped: 0,
-            reverse_rate,
+            reverse: Serialiser::new(reverse_rate),
             reverse_delay,
             reverse_busy_until: Time::ZERO,
         }
@@ -85,9 +94,10 @@ impl Hosts {
             up_busy_until: Time::ZERO,
             down: Line::EMPTY,
             down_busy_until: Time::ZERO,
-            params: self.params.len() as u32,
+            access: self.access.len() as u32,
         };
-        self.params.push(params);
+        let rate = Serialiser::new(params.rate);
+        self.access.push(Access { params, up: rate.clone(), down: rate });
         self.hosts.resize(self.hosts.len() + count, host);
     }
 
@@ -114,13 +124,13 @@ impl Hosts {
     #[inline]
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) {
         let host = &mut self.hosts[user as usize];
-        let params = &self.params[host.params as usize];
+        let Access { params, up, .. } = &mut self.access[host.access as usize];
         self.arrived += 1;
         if !has_room(host, params, &self.packets, &packet, now) {
             self.dropped += 1;
             return;
         }
-        host.up_busy_until = host.up_busy_until.max(now) + params.transmission(&packet);
+        host.up_busy_until = host.up_busy_until.max(now) + up.time_of(u64::from(packet.wire_bytes));
         self.packets.push_watched(&mut host.up, host.up_busy_until + params.delay, packet);
     }
 
@@ -135,11 +145,11 @@ impl Hosts {
     #[inline]
     pub fn acknowledge(&mut self, user: u32, ack: FlowAck, wire_bytes: u32, now: Time) -> AckTimes {
         let host = &mut self.hosts[user as usize];
-        let params = &self.params[host.params as usize];
+        let Access { params, down, .. } = &mut self.access[host.access as usize];
         let wire_bytes = u64::from(wire_bytes);
-        self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse_rate.time_of(wire_bytes);
+        self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(wire_bytes);
         let at_edge = self.reverse_busy_until + self.reverse_delay;
-        host.down_busy_until = host.down_busy_until.max(at_edge) + params.rate.time_of(wire_bytes);
+        host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(wire_bytes);
         let at_host = host.down_busy_until + params.delay;
         self.acks.push(&mut host.down, at_host, ack);
         AckTimes { sent: now, at_edge, at_host }
