@@ -266,3 +266,16 @@ impl Builder<'_> {
         self.network.sources.push(UdpSource::new(kind, params, template, start, rng));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn both_ends_of_a_flow_begin_their_lines() {
+        // The second half of the receiver ends with the second line but for 16 bytes, the sender begins the third.
+        assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (112, 128));
+        assert_eq!((size_of::<TcpFlow>(), align_of::<TcpFlow>()), (320, 64));
+    }
+}
