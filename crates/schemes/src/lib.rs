@@ -19,6 +19,7 @@ pub mod buffer;
 pub mod config;
 pub mod discipline;
 pub mod droptail;
+pub mod elementary;
 pub mod expiring;
 pub mod fairqueue;
 pub mod fixed;

@@ -159,9 +159,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
             let state = &mut self.network.flows[flow as usize];
             self.observer.ack_arrived(flow, state, &ack, now);
+            let before = state.sender.timer();
             state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
-            self.transmit(flow, now);
-            self.arm(flow);
+            self.transmit(flow, user, now);
+            self.arm_sender(flow, before);
             self.schedule_host(user);
         }
     }
@@ -214,21 +215,22 @@ impl<'a, O: Observer> Engine<'a, O> {
             timestamp: packet.timestamp,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
-        if flow.transfer_bytes > 0
-            && flow.finish == Time::NEVER
-            && flow.receiver.delivered_bytes() == flow.transfer_bytes
-        {
+        let transfer_bytes = self.network.transfer_bytes[flow.params as usize];
+        if transfer_bytes > 0 && flow.finish == Time::NEVER && flow.receiver.delivered_bytes() == transfer_bytes {
             flow.finish = now;
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, ack, now),
-            None => self.arm(packet.flow),
+            Some(ack) => self.send_ack(packet.flow, packet.user, ack, now),
+            None => {
+                // Only the receiver's timer may have become earlier.
+                let deadline = flow.receiver.timer();
+                self.arm(packet.flow, deadline);
+            }
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: Ack, now: Time) {
+    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, now: Time) {
         let state = &self.network.flows[flow as usize];
-        let user = state.user;
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
         let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
@@ -255,20 +257,29 @@ impl<'a, O: Observer> Engine<'a, O> {
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
         {
-            self.send_ack(index, ack, now);
+            self.send_ack(index, user, ack, now);
         }
-        self.transmit(index, now);
+        self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.events.set(self.number.flows + index, flow.armed);
         self.schedule_host_earlier(user);
     }
 
-    /// Makes the flow's event due at its next deadline if it is due later; it may stay due too early.
+    /// As [`Engine::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
+    /// later than that, so that most ACKs, which make the timer later, need not look.
     #[inline]
-    fn arm(&mut self, index: u32) {
+    fn arm_sender(&mut self, index: u32, before: Time) {
+        let deadline = self.network.flows[index as usize].sender.timer();
+        if deadline < before {
+            self.arm(index, deadline);
+        }
+    }
+
+    /// Makes the flow's event due at `deadline` if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
-        let deadline = flow.deadline();
         if deadline < flow.armed {
             flow.armed = deadline;
             self.events.set(self.number.flows + index, deadline);
@@ -277,7 +288,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
     #[inline]
-    fn transmit(&mut self, index: u32, now: Time) {
+    fn transmit(&mut self, index: u32, user: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
@@ -287,7 +298,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 timestamp: segment.timestamp,
                 seq: segment.seq,
                 flow: index,
-                user: flow.user,
+                user,
                 hop: 0,
                 ingress: flow.ingress,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
@@ -297,7 +308,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
                 cwr: segment.cwr,
             };
-            self.network.hosts.send(packet.user, packet, now);
+            self.network.hosts.send(user, packet, now);
         }
         self.observer.sender_acted(index, flow, params, now);
     }

@@ -39,31 +39,31 @@ pub struct User {
     pub datagram_bytes: u64,
 }
 
-/// A TCP connection, both ends.
+/// A TCP connection, both ends. In this order, five cache lines: a segment that arrives in order touches the second,
+/// an ACK of new data the second and third, losses the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct TcpFlow {
-    /// The end that sends data.
-    pub sender: Sender,
-    /// The end that acknowledges it.
-    pub receiver: Receiver,
     /// When the connection is opened.
     pub start: Time,
     /// When the last byte of a finite transfer was received; [`Time::NEVER`] until then.
     pub finish: Time,
-    /// Payload of a finite transfer; 0 for an endless one.
-    pub transfer_bytes: u64,
-    /// Index in [`Network::tcp_params`].
-    pub params: u32,
-    /// Payload delivered before the measurement.
-    pub unmeasured_bytes: u64,
+    /// The end that acknowledges data. Its second half is what each segment touches.
+    pub receiver: Receiver,
     /// When the flow's event is due: no earlier deadline has to look it up.
     pub armed: Time,
-    /// The user that it belongs to.
-    pub user: u32,
+    /// Index in [`Network::tcp_params`] and [`Network::transfer_bytes`].
+    pub params: u32,
     /// Which of the user's ingress nodes its packets enter through.
     pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
+    /// The end that sends data. Its first line is what each ACK touches.
+    pub sender: Sender,
+    /// Payload delivered before the measurement.
+    pub unmeasured_bytes: u64,
+    /// The user that it belongs to.
+    pub user: u32,
 }
 
 impl TcpFlow {
@@ -98,6 +98,8 @@ pub struct Network {
     pub sources: Vec<UdpSource>,
     /// TCP parameters, one set for each source table of the scenario.
     pub tcp_params: Vec<TcpParams>,
+    /// Payload of each transfer of these sources; 0 if they are endless.
+    pub transfer_bytes: Vec<u64>,
 }
 
 /// Index of the bottleneck.
@@ -122,6 +124,7 @@ impl Network {
                 flows: Vec::new(),
                 sources: Vec::new(),
                 tcp_params: Vec::new(),
+                transfer_bytes: Vec::new(),
             },
         };
         builder.add_bottleneck();
@@ -171,8 +174,9 @@ impl Builder<'_> {
     fn add_group(&mut self, index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
         for source in &group.sources {
-            if let SourceConfig::Tcp { tcp, .. } = source {
+            if let SourceConfig::Tcp { tcp, flows } = source {
                 self.network.tcp_params.push(tcp.params.clone());
+                self.network.transfer_bytes.push(flows.transfer.map_or(0, |bytes| bytes.0));
             }
         }
         let links = &self.scenario.topology.links;
@@ -240,7 +244,6 @@ impl Builder<'_> {
             receiver: Receiver::new(tcp),
             start,
             finish: Time::NEVER,
-            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
             params,
             unmeasured_bytes: 0,
             armed: start,
@@ -261,5 +264,18 @@ impl Builder<'_> {
     fn add_udp(&mut self, kind: UdpKind, params: &UdpParams, template: SimPacket, start: Time) {
         let rng = self.stream("source", self.network.sources.len());
         self.network.sources.push(UdpSource::new(kind, params, template, start, rng));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn both_ends_of_a_flow_begin_their_lines() {
+        // The second half of the receiver ends with the second line but for 16 bytes, the sender begins the third.
+        assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (112, 128));
+        assert_eq!((size_of::<TcpFlow>(), align_of::<TcpFlow>()), (320, 64));
     }
 }

@@ -95,10 +95,11 @@ fn tcp_record(network: &Network, group: usize) -> Option<TcpRecord> {
 }
 
 fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
-    let finite = |flow: &&crate::network::TcpFlow| flow.transfer_bytes > 0 && users.contains(&(flow.user as usize));
+    let bytes = |flow: &crate::network::TcpFlow| network.transfer_bytes[flow.params as usize];
+    let finite = |flow: &&crate::network::TcpFlow| bytes(flow) > 0 && users.contains(&(flow.user as usize));
     let transfer = |flow: &crate::network::TcpFlow| TransferRecord {
         user: flow.user - users.start as u32,
-        bytes: flow.transfer_bytes,
+        bytes: bytes(flow),
         start_s: flow.start.as_secs_f64(),
         finish_s: (flow.finish < Time::NEVER).then(|| flow.finish.as_secs_f64()),
     };

@@ -240,7 +240,10 @@ impl<W: Write> Pcap<W> {
 impl<W: Write> Observer for Pcap<W> {
     fn started(&mut self, network: &Network) {
         let connection = |(index, flow): (u32, &TcpFlow)| Connection {
-            plan: HeaderPlan::new(&network.tcp_params[flow.params as usize], flow.transfer_bytes),
+            plan: HeaderPlan::new(
+                &network.tcp_params[flow.params as usize],
+                network.transfer_bytes[flow.params as usize],
+            ),
             ip: IpFields::of(flow.user, index, flow.class),
             echo: Time::ZERO,
             later_echoes: VecDeque::new(),

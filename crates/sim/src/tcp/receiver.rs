@@ -15,15 +15,20 @@ const NONE: u32 = u32::MAX;
 /// The caller hands it each segment and, when [`Receiver::timer`] is due, calls [`Receiver::on_timer`]; an ACK that
 /// they return is to be sent at once. `params` must be the same in every call.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
+    // What is touched while there is a gap.
+    /// Segments that arrived beyond a gap, all above `next`.
+    early: BitRing,
+    /// The blocks to report: runs of `early`, each one whole.
+    sacks: SackBlocks,
+    // What is touched by each segment: the last 48 bytes.
     /// When the delayed ACK is due.
     timer: Time,
     /// The timestamp to echo (TS.Recent).
     echo: Time,
     /// Payload in order so far.
     delivered: u64,
-    /// Segments that arrived beyond a gap, all above `next`.
-    early: BitRing,
     /// The next segment expected (RCV.NXT).
     next: u32,
     /// The number that the last ACK carried (Last.ACK.sent).
@@ -33,8 +38,8 @@ pub struct Receiver {
     /// The segment shorter than one MSS, the last one, if it has arrived, and its payload.
     short_seq: u32,
     short_payload: u32,
-    /// The blocks to report: runs of `early`, each one whole.
-    sacks: SackBlocks,
+    /// Whether `early` has members; without them there is no block to report.
+    gap: bool,
     /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
     congestion_echo: bool,
     /// Whether a SYN has arrived.
@@ -57,6 +62,7 @@ impl Receiver {
             short_seq: NONE,
             short_payload: 0,
             sacks: SackBlocks::default(),
+            gap: false,
             congestion_echo: false,
             open: false,
         }
@@ -90,21 +96,22 @@ impl Receiver {
         if segment.seq > self.next {
             // RFC 5681 4.2: an out-of-order segment is acknowledged at once, new or not.
             self.early.insert(self.next, segment.seq);
+            self.gap = true;
             if params.sack {
                 self.report(segment.seq);
             }
             return Some(self.ack());
         }
+        if !self.gap {
+            self.deliver(params, 1);
+            return self.delay_ack(params, now);
+        }
         let filled = self.early.take_run(self.next + 1);
         self.deliver(params, 1 + filled);
-        if filled > 0 {
-            self.sacks.drop_below(self.next);
-        }
-        if filled > 0 || !self.early.is_empty() {
-            // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
-            return Some(self.ack());
-        }
-        self.delay_ack(params, now)
+        self.sacks.drop_below(self.next);
+        self.gap = !self.early.is_empty();
+        // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
+        Some(self.ack())
     }
 
     /// Sends the delayed ACK if it is due; harmless if early.
@@ -141,7 +148,8 @@ impl Receiver {
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.last_ack = self.next;
-        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks: self.sacks }
+        let sacks = if self.gap { self.sacks } else { SackBlocks::default() };
+        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks }
     }
 
     /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.

@@ -43,6 +43,7 @@ fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u
 #[test]
 fn state_is_as_small_as_documented() {
     assert_eq!(size_of::<Sender>(), 152);
+    assert_eq!(std::mem::offset_of!(Sender, recover), 64);
     assert_eq!(size_of::<crate::tcp::Receiver>(), 96);
     assert_eq!(size_of::<Selective>(), 88);
 }
