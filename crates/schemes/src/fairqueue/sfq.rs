@@ -12,7 +12,7 @@
 //! | defaults | 1024 buckets, 128 flows, depth 127, quantum 1514 B, limit 127 packets | 16 buckets, limit 40 packets |
 //!
 //! Cost: one hash and O(1) per packet; a perturbation moves all waiting packets. State: 4 bytes a bucket, and a record
-//! of 90 bytes for each queue in use, at most `flows`; none per flow.
+//! of 76 bytes for each queue in use, at most `flows`; none per flow.
 //!
 //! Deviations: 1. The limit is the buffer's; `ns2` needs it in packets. 2. With `ns2` a packet that finds nothing
 //! waiting is stored: the rule of ns-2 would drop it if the limit is 1. 3. Rounds in which all queues are in debt are
