@@ -202,7 +202,7 @@ impl<P: Packet> FqCodel<P> {
         let visits =
             |queues: &QueueStore<P, (), Bucket>, queue| ((1.0 - queues[queue].credits) / quantum).ceil().max(0.0) + 1.0;
         make_up(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
-            bucket.credits += rounds * quantum
+            bucket.credits += rounds * quantum;
         });
     }
 }

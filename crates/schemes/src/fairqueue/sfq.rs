@@ -218,7 +218,7 @@ impl<P: Packet> Sfq<P> {
         make_up(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
     }
 
-    fn to_end(&mut self, queue: u32) {
+    fn move_to_end(&mut self, queue: u32) {
         self.round.remove(self.queues.elements(), queue);
         self.round.push_back(self.queues.elements(), queue);
     }
@@ -236,7 +236,7 @@ impl<P: Packet> Sfq<P> {
             }
             first_in_debt = first_in_debt.or(Some(queue));
             self.queues[queue].allot += self.params.quantum.0 as f64;
-            self.to_end(queue);
+            self.move_to_end(queue);
         }
     }
 }
@@ -261,7 +261,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
         if self.queues.length(queue).packets == 0 {
             self.leave(queue);
         } else if self.params.profile == SfqProfile::Ns2 {
-            self.to_end(queue);
+            self.move_to_end(queue);
         } else {
             self.queues[queue].allot -= f64::from(packet.wire_bytes());
         }
