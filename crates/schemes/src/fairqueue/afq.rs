@@ -15,7 +15,7 @@
 //! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
 //!
 //! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
-//! State: the sketch, 64 kB by default, or 20 bytes a flow that waits or was served in this round.
+//! State: the sketch, 64 kB by default, or 29 bytes a flow that waits or was served in this round.
 //!
 //! Deviations: 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue. 2. Bids are
 //! real numbers and divided by the weight of the flow; the paper has no weights. 3. At an idle port the round is over:
@@ -97,6 +97,8 @@ enum Bids {
 struct ExactBid {
     bid: f64,
     waiting: u32,
+    /// Whether it is among those to be looked at when the round is over.
+    listed: bool,
 }
 
 impl Bids {
@@ -147,7 +149,7 @@ impl Bids {
             && let Some(record) = bids.get_mut(key)
         {
             record.waiting -= 1;
-            if record.waiting == 0 {
+            if record.waiting == 0 && !std::mem::replace(&mut record.listed, true) {
                 served.push(key);
             }
         }
@@ -157,8 +159,9 @@ impl Bids {
     fn round_over(&mut self) {
         if let Self::Exact { bids, served } = self {
             for key in served.drain(..) {
-                if bids.get(key).is_some_and(|record| record.waiting == 0) {
-                    bids.remove(key);
+                match bids.get_mut(key) {
+                    Some(record) if record.waiting > 0 => record.listed = false,
+                    _ => _ = bids.remove(key),
                 }
             }
         }

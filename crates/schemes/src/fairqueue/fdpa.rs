@@ -12,7 +12,7 @@
 //! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served |
 //! | (5) | drop it if its queue or the buffer is full |
 //!
-//! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 80 bytes a user
+//! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 65 bytes a user
 //! that sent within the last T, none for others.
 //!
 //! Deviations: 1. The rules are ours, see source. 2. One queue may take a part of the buffer only: with a buffer that

@@ -12,7 +12,7 @@
 //! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) |
 //! | (6) | buffer full: drop at the head of the queue with most bytes, 64 packets or half its bytes, whichever is first |
 //!
-//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::store`]; one hash. State: a record of 120 bytes for each
+//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::store`]; one hash. State: a record of 116 bytes for each
 //! of the 1024 queues, whether used or not; none per flow.
 //!
 //! Deviations: 1. The queue with most bytes is found through a heap, not by a scan of all. 2. Rounds in which all
@@ -202,7 +202,7 @@ impl<P: Packet> FqCodel<P> {
         let visits =
             |queues: &QueueStore<P, (), Bucket>, queue| ((1.0 - queues[queue].credits) / quantum).ceil().max(0.0) + 1.0;
         make_up(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
-            bucket.credits += rounds * quantum
+            bucket.credits += rounds * quantum;
         });
     }
 }

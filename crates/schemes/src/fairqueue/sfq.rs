@@ -12,7 +12,7 @@
 //! | defaults | 1024 buckets, 128 flows, depth 127, quantum 1514 B, limit 127 packets | 16 buckets, limit 40 packets |
 //!
 //! Cost: one hash and O(1) per packet; a perturbation moves all waiting packets. State: 4 bytes a bucket, and a record
-//! of 90 bytes for each queue in use, at most `flows`; none per flow.
+//! of 76 bytes for each queue in use, at most `flows`; none per flow.
 //!
 //! Deviations: 1. The limit is the buffer's; `ns2` needs it in packets. 2. With `ns2` a packet that finds nothing
 //! waiting is stored: the rule of ns-2 would drop it if the limit is 1. 3. Rounds in which all queues are in debt are
@@ -218,7 +218,7 @@ impl<P: Packet> Sfq<P> {
         make_up(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
     }
 
-    fn to_end(&mut self, queue: u32) {
+    fn move_to_end(&mut self, queue: u32) {
         self.round.remove(self.queues.elements(), queue);
         self.round.push_back(self.queues.elements(), queue);
     }
@@ -236,7 +236,7 @@ impl<P: Packet> Sfq<P> {
             }
             first_in_debt = first_in_debt.or(Some(queue));
             self.queues[queue].allot += self.params.quantum.0 as f64;
-            self.to_end(queue);
+            self.move_to_end(queue);
         }
     }
 }
@@ -261,7 +261,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
         if self.queues.length(queue).packets == 0 {
             self.leave(queue);
         } else if self.params.profile == SfqProfile::Ns2 {
-            self.to_end(queue);
+            self.move_to_end(queue);
         } else {
             self.queues[queue].allot -= f64::from(packet.wire_bytes());
         }

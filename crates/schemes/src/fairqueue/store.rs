@@ -149,10 +149,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
     /// Whether more waits than `limit` allows.
     #[inline]
     pub fn exceeds(&self, limit: QueueLimit) -> bool {
-        match limit {
-            QueueLimit::Packets(packets) => self.backlog.packets > packets,
-            QueueLimit::Bytes(bytes) => self.backlog.bytes > bytes,
-        }
+        self.backlog.exceeds(limit)
     }
 
     /// What waits in `queue`.
