@@ -202,6 +202,8 @@ schemes! {
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
     /// See [`crate::aqm::codel`].
     Codel = "codel", crate::aqm::codel::CodelScheme;
+    /// See [`crate::aqm::care`].
+    Care = "care", crate::aqm::care::CareScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

@@ -9,9 +9,11 @@
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
 //! - [`codel`]: drops at the head while the least delay stays too long
 //! - [`dualpi2`]: two queues for scalable and classic congestion control
+//! - [`care`]: fair shares from captured packets
 
 pub mod ared;
 pub mod blue;
+pub mod care;
 pub mod codel;
 pub mod dualpi2;
 pub mod fred;
