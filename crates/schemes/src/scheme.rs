@@ -204,6 +204,8 @@ schemes! {
     Codel = "codel", crate::aqm::codel::CodelScheme;
     /// See [`crate::aqm::care`].
     Care = "care", crate::aqm::care::CareScheme;
+    /// See [`crate::aqm::choke`].
+    Choke = "choke", crate::aqm::choke::ChokeScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

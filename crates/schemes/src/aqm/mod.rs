@@ -10,10 +10,13 @@
 //! - [`codel`]: drops at the head while the least delay stays too long
 //! - [`dualpi2`]: two queues for scalable and classic congestion control
 //! - [`care`]: fair shares from captured packets
+//! - [`red_part`]: parameters of RED as a part of other schemes
+//! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
 
 pub mod ared;
 pub mod blue;
 pub mod care;
+pub mod choke;
 pub mod codel;
 pub mod dualpi2;
 pub mod fred;
@@ -21,5 +24,6 @@ pub mod pie;
 pub mod pie_core;
 pub mod red;
 pub mod red_core;
+pub mod red_part;
 pub mod red_pd;
 pub mod sfb;

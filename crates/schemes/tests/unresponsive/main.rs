@@ -2,4 +2,5 @@
 //! set-up of afc section 4. The model's figures are evidence for a reading of the paper, not the paper's.
 
 mod care;
+mod choke;
 mod link;
