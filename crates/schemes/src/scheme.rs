@@ -206,6 +206,8 @@ schemes! {
     Care = "care", crate::aqm::care::CareScheme;
     /// See [`crate::aqm::choke`].
     Choke = "choke", crate::aqm::choke::ChokeScheme;
+    /// See [`crate::aqm::black`].
+    Black = "black", crate::aqm::black::BlackScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

@@ -12,8 +12,10 @@
 //! - [`care`]: fair shares from captured packets
 //! - [`red_part`]: parameters of RED as a part of other schemes
 //! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
+//! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
 
 pub mod ared;
+pub mod black;
 pub mod blue;
 pub mod care;
 pub mod choke;
