@@ -208,6 +208,8 @@ schemes! {
     Choke = "choke", crate::aqm::choke::ChokeScheme;
     /// See [`crate::aqm::black`].
     Black = "black", crate::aqm::black::BlackScheme;
+    /// See [`crate::aqm::afc`].
+    Afc = "afc", crate::aqm::afc::AfcScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

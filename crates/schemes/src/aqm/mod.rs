@@ -13,7 +13,9 @@
 //! - [`red_part`]: parameters of RED as a part of other schemes
 //! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
 //! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
+//! - [`afc`]: flows above their share of the enqueued bytes are shut out, unless they have credit
 
+pub mod afc;
 pub mod ared;
 pub mod black;
 pub mod blue;
