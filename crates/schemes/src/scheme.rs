@@ -210,6 +210,8 @@ schemes! {
     Black = "black", crate::aqm::black::BlackScheme;
     /// See [`crate::aqm::afc`].
     Afc = "afc", crate::aqm::afc::AfcScheme;
+    /// See [`crate::aqm::afd`].
+    Afd = "afd", crate::aqm::afd::AfdScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

@@ -14,8 +14,10 @@
 //! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
 //! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
 //! - [`afc`]: flows above their share of the enqueued bytes are shut out, unless they have credit
+//! - [`afd`]: what exceeds a fair share of sampled arrivals is dropped
 
 pub mod afc;
+pub mod afd;
 pub mod ared;
 pub mod black;
 pub mod blue;
