@@ -212,6 +212,8 @@ schemes! {
     Afc = "afc", crate::aqm::afc::AfcScheme;
     /// See [`crate::aqm::afd`].
     Afd = "afd", crate::aqm::afd::AfdScheme;
+    /// See [`crate::aqm::cp_aqm`].
+    CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].

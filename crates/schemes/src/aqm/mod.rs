@@ -15,6 +15,7 @@
 //! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
 //! - [`afc`]: flows above their share of the enqueued bytes are shut out, unless they have credit
 //! - [`afd`]: what exceeds a fair share of sampled arrivals is dropped
+//! - [`cp_aqm`]: users pay for congestion from an allowance
 
 pub mod afc;
 pub mod afd;
@@ -24,6 +25,7 @@ pub mod blue;
 pub mod care;
 pub mod choke;
 pub mod codel;
+pub mod cp_aqm;
 pub mod dualpi2;
 pub mod fred;
 pub mod pie;
