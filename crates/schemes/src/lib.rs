@@ -15,6 +15,7 @@
 
 pub mod abc;
 pub mod aqm;
+pub mod bitmap;
 pub mod buffer;
 pub mod config;
 pub mod discipline;
@@ -25,9 +26,12 @@ pub mod fairqueue;
 pub mod fixed;
 pub mod flow;
 pub mod label;
+pub mod lru;
 pub mod marker;
 pub mod packet;
 pub mod queue_length;
+pub mod queue_threshold;
+pub mod random_access;
 pub mod rng;
 pub mod scheme;
 pub mod sorted_queue;

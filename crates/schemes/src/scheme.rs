@@ -202,6 +202,18 @@ schemes! {
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
     /// See [`crate::aqm::codel`].
     Codel = "codel", crate::aqm::codel::CodelScheme;
+    /// See [`crate::aqm::care`].
+    Care = "care", crate::aqm::care::CareScheme;
+    /// See [`crate::aqm::choke`].
+    Choke = "choke", crate::aqm::choke::ChokeScheme;
+    /// See [`crate::aqm::black`].
+    Black = "black", crate::aqm::black::BlackScheme;
+    /// See [`crate::aqm::afc`].
+    Afc = "afc", crate::aqm::afc::AfcScheme;
+    /// See [`crate::aqm::afd`].
+    Afd = "afd", crate::aqm::afd::AfdScheme;
+    /// See [`crate::aqm::cp_aqm`].
+    CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
     /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].
