@@ -218,6 +218,8 @@ schemes! {
     Afq = "afq", crate::fairqueue::afq::AfqScheme;
     /// See [`crate::fairqueue::fdpa`].
     Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
+    /// See [`crate::fairqueue::cebinae`].
+    Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {

@@ -25,3 +25,5 @@ pub mod sfq;
 pub mod stfq;
 pub mod store;
 pub mod wfq;
+
+pub mod cebinae;
