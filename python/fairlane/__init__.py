@@ -11,7 +11,8 @@ swept = fairlane.sweep("sweep.toml")
 
 from fairlane._fairlane import version as _version
 from fairlane.catalogue import schema, schemes, topologies
-from fairlane.errors import FairlaneError, Interrupted, ScenarioError, UserError
+from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.results import Comparison, Result
 from fairlane.scenario import Scenario, cbr, group, poisson, tcp
@@ -23,20 +24,27 @@ __version__ = _version()
 
 __all__ = [
     "Comparison",
+    "EarlyDrop",
     "FairlaneError",
     "Interrupted",
+    "Packet",
+    "Port",
+    "QueueDiscipline",
     "Reproduction",
     "Result",
     "Scenario",
     "ScenarioError",
     "Store",
     "SweepResult",
+    "SchemeError",
+    "SchemeFactory",
     "UserError",
     "__version__",
     "cbr",
     "compare",
     "group",
     "poisson",
+    "register_scheme",
     "reproduce",
     "run",
     "schema",

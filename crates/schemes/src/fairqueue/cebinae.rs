@@ -85,6 +85,8 @@ impl SchemeSpec for CebinaeScheme {
         cost: "O(1): up to 2 hashes at arrival and at departure; once per decision a pass over the flows seen",
     };
     const ORDERS_PACKETS: bool = true;
+    const DROPS_WHEN_EMPTY: bool = true;
+    const REORDERS_FLOWS: bool = true;
     type Params = CebinaeParams;
     type Discipline<P: Packet> = Cebinae<P>;
 
