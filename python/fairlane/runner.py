@@ -100,7 +100,7 @@ class _Work:
         ]
         self._unsaved: dict[int, dict[int, str]] = {}
         self._writer: Writer | None = None
-        self._identities: list[Identity] = []
+        self._identities: dict[int, Identity] = {}
 
     @property
     def total(self) -> int:
@@ -113,7 +113,9 @@ class _Work:
     def keep_with(self, writer: Writer) -> None:
         """Runs go to the store as they finish."""
         self._writer = writer
-        self._identities = [Identity.of(scenario) for scenario in self.scenarios]
+        self._identities = {
+            index: Identity.of(scenario) for index, scenario in enumerate(self.scenarios) if self._storable[index]
+        }
 
     def missing(self) -> list[tuple[int, int]]:
         """(scenario, replication) of every run that is not there."""

@@ -15,7 +15,7 @@ import fairlane
 from conftest import EXAMPLES, FAIRLANE, Cli
 from fairlane.external import load_schemes
 from fairlane.runner import simulate
-from fairlane.store import Store
+from fairlane.store import Store, key
 
 MODULE = EXAMPLES / "my_scheme.py"
 
@@ -221,10 +221,11 @@ def test_errors_reach_python_as_scheme_errors(tmp_path: Path) -> None:
 
 def test_runs_of_python_schemes_are_not_stored(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    simulate([scenario("all-pass").canonical()], store, keep=True)
-    assert not store.folder.exists()
-    simulate([scenario("droptail").canonical()], store, keep=True)
-    assert store.folder.exists()
+    droptail = scenario("droptail").canonical()
+    simulate([scenario("all-pass").canonical(), droptail], store, keep=True)
+    assert [entry.name for entry in (store.folder / "runs").iterdir()] == [f"{key(droptail)}.parquet"]
+    with pytest.raises(fairlane.UserError, match='queue.scheme: "all-pass" is written in Python, its runs cannot be'):
+        store.load(scenario("all-pass").canonical())
 
 
 @pytest.fixture
