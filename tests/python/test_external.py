@@ -224,7 +224,7 @@ def test_runs_of_python_schemes_are_not_stored(tmp_path: Path) -> None:
     droptail = scenario("droptail").canonical()
     simulate([scenario("all-pass").canonical(), droptail], store, keep=True)
     assert [entry.name for entry in (store.folder / "runs").iterdir()] == [f"{key(droptail)}.parquet"]
-    with pytest.raises(fairlane.UserError, match='queue.scheme: "all-pass" is written in Python, its runs cannot be'):
+    with pytest.raises(fairlane.UserError, match=r'queue\.scheme: "all-pass" is written in Python, its runs cannot be'):
         store.load(scenario("all-pass").canonical())
 
 

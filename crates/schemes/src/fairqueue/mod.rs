@@ -1,6 +1,7 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
 //! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
+//! - [`cebinae`]: two queues by rounds, and a tax on the largest flows of a saturated link
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 //! - [`drr`], [`drr_lds`]: deficit round robin, without and with limited deficit savings
 //! - [`sfq`]: stochastic fair queueing
@@ -27,3 +28,4 @@ pub mod store;
 pub mod wfq;
 
 pub mod cebinae;
+pub mod stfq;
