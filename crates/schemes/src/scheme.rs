@@ -193,6 +193,8 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
+    /// See [`crate::label::hcsfq`].
+    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqScheme;
     /// See [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
     /// See [`crate::label::rfq`].
