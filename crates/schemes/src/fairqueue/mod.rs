@@ -13,6 +13,7 @@
 //! makes up rounds without a packet.
 
 pub mod afq;
+pub mod cebinae;
 #[cfg(test)]
 mod checks;
 pub mod drr;
@@ -26,6 +27,3 @@ pub mod sfq;
 pub mod stfq;
 pub mod store;
 pub mod wfq;
-
-pub mod cebinae;
-pub mod stfq;

@@ -12,8 +12,8 @@
 pub mod abc2016;
 pub mod afpft;
 pub mod csfq;
+pub mod hcsfq;
 pub mod ppv;
 pub mod pvpie;
-pub mod hcsfq;
 pub mod rate;
 pub mod rfq;
