@@ -10,6 +10,7 @@
 //! - [`label`]: other schemes with labels
 //! - [`aqm`]: active queue management without labels
 //! - [`fairqueue`]: schedulers with a queue per flow, user or bucket
+//! - [`external`]: schemes of the host's own
 //!
 //! [`scheme`] builds them from a configuration and lists them.
 
@@ -22,6 +23,7 @@ pub mod discipline;
 pub mod droptail;
 pub mod elementary;
 pub mod expiring;
+pub mod external;
 pub mod fairqueue;
 pub mod fixed;
 pub mod flow;

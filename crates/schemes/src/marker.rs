@@ -213,6 +213,8 @@ markers! {
     Abc = "abc", crate::abc::AbcMarker;
     /// Rate, see [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqMarker;
+    /// Rate of each flow, see [`crate::label::hcsfq`].
+    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqMarker;
     /// Negative tag, see [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftMarker;
     /// Colour, see [`crate::label::rfq`].

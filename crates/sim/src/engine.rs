@@ -19,6 +19,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Events between two looks at the flag that cancels a run: well below a millisecond.
 const EVENTS_PER_CHECK: u64 = 4096;
 
+/// Why a run has no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was cancelled, or its observer gave up.
+    Cancelled,
+    /// A discipline from outside failed; one line.
+    SchemeFailed(String),
+}
+
 /// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
 #[must_use]
 pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
@@ -33,12 +42,26 @@ pub fn observe<O: Observer>(
     cancelled: &AtomicBool,
     observer: &mut O,
 ) -> Option<RunRecord> {
+    try_observe(scenario, replication, cancelled, observer).ok()
+}
+
+/// As [`observe`], and says why there is no record.
+///
+/// # Errors
+/// There is none.
+pub fn try_observe<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
     let mut engine = Engine::new(scenario, replication, observer);
-    let (network, events) = engine.run(cancelled).then_some((engine.network, engine.handled))?;
+    engine.run(cancelled)?;
+    let (network, events) = (engine.network, engine.handled);
     let delivered_packets = network.links[BOTTLENECK as usize].accounting().departed;
     let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
-    Some(record(scenario, replication, &network, performance))
+    Ok(record(scenario, replication, &network, performance))
 }
 
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
@@ -47,7 +70,8 @@ pub fn observe<O: Observer>(
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
     let mut engine = Engine::new(scenario, replication, &mut nobody);
-    engine.run(cancelled).then_some((engine.network, engine.handled))
+    engine.run(cancelled).ok()?;
+    Some((engine.network, engine.handled))
 }
 
 /// CPU time of this thread in seconds.
@@ -102,13 +126,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Handles every event before the end; false if the run was cancelled.
-    fn run(&mut self, cancelled: &AtomicBool) -> bool {
+    /// Handles every event before the end.
+    fn run(&mut self, cancelled: &AtomicBool) -> Result<(), Stop> {
         self.observer.started(&self.network);
         loop {
             if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
-                return false;
+                return Err(Stop::Cancelled);
             }
+            self.check_schemes()?;
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, entity) = self.events.next();
                 if now >= self.end {
@@ -116,13 +141,18 @@ impl<'a, O: Observer> Engine<'a, O> {
                         link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
                     }
                     self.observer.finished(self.end, &self.network);
-                    return true;
+                    return self.check_schemes();
                 }
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
                 self.handle(entity, now);
             }
         }
+    }
+
+    fn check_schemes(&self) -> Result<(), Stop> {
+        let failure = self.network.links.iter().find_map(|link| link.failure());
+        failure.map_or(Ok(()), |problem| Err(Stop::SchemeFailed(problem.into())))
     }
 
     #[inline]

@@ -11,6 +11,7 @@ pub use tcp::TcpConfig;
 pub use topology::{RateChange, TopologyConfig};
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
 use fairlane_schemes::scheme::{QueueConfig, Scheme};
@@ -79,6 +80,14 @@ impl Scenario {
     /// # Errors
     /// The first mistake: key, value, what is allowed.
     pub fn read(value: &Json) -> Result<Self, ConfigError> {
+        Self::read_with(value, &no_external)
+    }
+
+    /// As [`Scenario::read`]; the queue's scheme may also be one that `find` finds.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_with(value: &Json, find: FindExternal<'_>) -> Result<Self, ConfigError> {
         let mut table = Table::new("", value)?;
         let name = table.optional("name", None)?.unwrap_or_else(|| "scenario".to_string());
         let run = read_params::<RunParams>(&mut table, "run")?;
@@ -88,17 +97,17 @@ impl Scenario {
             let schemes = Scheme::CHOICES.unwrap_or_default().join(", ");
             return Err(ConfigError::new("queue", format!("missing, must be a table with a scheme, one of {schemes}")));
         };
-        let queue = QueueConfig::read(&mut queue_table)?;
+        let queue = QueueConfig::read_with(&mut queue_table, find)?;
         let marker = match table.table("marker")? {
-            Some(mut table) => MarkerConfig::read(&mut table, queue.scheme().marker())?,
-            None => MarkerConfig::of(queue.scheme().marker()),
+            Some(mut table) => MarkerConfig::read(&mut table, queue.marker())?,
+            None => MarkerConfig::of(queue.marker()),
         };
-        let needed = queue.scheme().marker();
+        let needed = queue.marker();
         if needed != MarkerScheme::None && marker.scheme() != needed {
             let problem = format!(
                 "\"{}\" is not what queue.scheme \"{}\" needs: \"{}\"",
                 marker.scheme().name(),
-                queue.scheme().name(),
+                queue.name(),
                 needed.name()
             );
             return Err(ConfigError::new("marker.scheme", problem));
@@ -136,7 +145,7 @@ impl Scenario {
     /// The same scenario with another discipline, at its defaults, on the same buffer and with its own marker.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
-        if scheme == self.queue.scheme() {
+        if Some(scheme) == self.queue.scheme() {
             return self.clone();
         }
         Self {
@@ -144,6 +153,12 @@ impl Scenario {
             marker: MarkerConfig::of(scheme.marker()),
             ..self.clone()
         }
+    }
+
+    /// The same scenario with an external discipline, on the same buffer and with the same marker.
+    #[must_use]
+    pub fn with_external(&self, scheme: ExternalScheme) -> Self {
+        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), ..self.clone() }
     }
 
     /// Number of users in all groups.

@@ -1,6 +1,7 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
 //! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
+//! - [`cebinae`]: two queues by rounds, and a tax on the largest flows of a saturated link
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
 //! - [`drr`], [`drr_lds`]: deficit round robin, without and with limited deficit savings
 //! - [`sfq`]: stochastic fair queueing
@@ -12,6 +13,7 @@
 //! makes up rounds without a packet.
 
 pub mod afq;
+pub mod cebinae;
 #[cfg(test)]
 mod checks;
 pub mod drr;
