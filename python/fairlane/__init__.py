@@ -11,7 +11,8 @@ swept = fairlane.sweep("sweep.toml")
 
 from fairlane._fairlane import version as _version
 from fairlane.catalogue import schema, schemes, topologies
-from fairlane.errors import FairlaneError, Interrupted, ScenarioError, UserError
+from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.results import Comparison, Result
 from fairlane.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
@@ -23,12 +24,18 @@ __version__ = _version()
 
 __all__ = [
     "Comparison",
+    "EarlyDrop",
     "FairlaneError",
     "Interrupted",
+    "Packet",
+    "Port",
+    "QueueDiscipline",
     "Reproduction",
     "Result",
     "Scenario",
     "ScenarioError",
+    "SchemeError",
+    "SchemeFactory",
     "Store",
     "SweepResult",
     "UserError",
@@ -38,6 +45,7 @@ __all__ = [
     "group",
     "on_off",
     "poisson",
+    "register_scheme",
     "reproduce",
     "run",
     "schema",

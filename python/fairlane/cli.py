@@ -20,7 +20,8 @@ import fairlane
 from fairlane import _fairlane
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS
-from fairlane.errors import Interrupted, ScenarioError, UserError
+from fairlane.errors import Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.external import load_schemes
 from fairlane.files import check_writable
 from fairlane.scenario import Scenario
 
@@ -41,7 +42,7 @@ def _run(arguments: list[str]) -> int:
         return commands.main(arguments, prog_name="fairlane", standalone_mode=False) or 0
     except click.ClickException as error:
         return _fail(error.format_message())
-    except (UserError, ScenarioError) as error:
+    except (UserError, ScenarioError, SchemeError) as error:
         return _fail(str(error))
     except Interrupted as interrupted:
         click.echo(str(interrupted), err=True)
@@ -73,6 +74,11 @@ def _options(*decorators: Callable[[Function], Function]) -> Callable[[Function]
     return decorate
 
 
+def _load_schemes(paths: tuple[Path, ...]) -> None:
+    for path in paths:
+        load_schemes(path)
+
+
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 _run_options = _options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
@@ -94,6 +100,17 @@ _scenario_options = _options(
         type=click.Path(path_type=Path),
         metavar="DIR",
         help="Write Parquet, figures and result.json.",
+    ),
+    click.option(
+        "--scheme-module",
+        "modules",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        expose_value=False,
+        callback=lambda _context, _option, paths: _load_schemes(paths),
+        is_eager=True,
+        metavar="FILE.py",
+        help="Run a file that registers schemes of your own; can be given again.",
     ),
     _run_options,
 )

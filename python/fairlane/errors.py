@@ -1,8 +1,8 @@
 """Errors that end a command with one line for the user."""
 
-from fairlane._fairlane import ScenarioError
+from fairlane._fairlane import ScenarioError, SchemeError
 
-__all__ = ["FairlaneError", "Interrupted", "ScenarioError", "UserError"]
+__all__ = ["FairlaneError", "Interrupted", "ScenarioError", "SchemeError", "UserError"]
 
 
 class FairlaneError(Exception):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
+from fairlane.external import is_external
 from fairlane.progress import progress
 from fairlane.store import Store, Writer
 from fairlane.store.point import Identity
@@ -40,7 +41,8 @@ def simulate(
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Where finished runs are looked up and kept.
+        store: Where finished runs are looked up and kept, but for those of schemes written in Python: the same
+            scenario may mean another scheme tomorrow.
         keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
         given: Runs of the first scenario that are there already, by replication.
         threads: Simulator threads; all cores if None.
@@ -91,10 +93,14 @@ class _Work:
         self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
-        self._done = [store.load(scenario) for scenario in scenarios]
+        self._storable = [not is_external(scenario) for scenario in scenarios]
+        self._done = [
+            store.load(scenario) if storable else {}
+            for scenario, storable in zip(scenarios, self._storable, strict=True)
+        ]
         self._unsaved: dict[int, dict[int, str]] = {}
         self._writer: Writer | None = None
-        self._identities: list[Identity] = []
+        self._identities: dict[int, Identity] = {}
 
     @property
     def total(self) -> int:
@@ -107,7 +113,9 @@ class _Work:
     def keep_with(self, writer: Writer) -> None:
         """Runs go to the store as they finish."""
         self._writer = writer
-        self._identities = [Identity.of(scenario) for scenario in self.scenarios]
+        self._identities = {
+            index: Identity.of(scenario) for index, scenario in enumerate(self.scenarios) if self._storable[index]
+        }
 
     def missing(self) -> list[tuple[int, int]]:
         """(scenario, replication) of every run that is not there."""
@@ -120,6 +128,8 @@ class _Work:
 
     def finish(self, index: int, number: int, run: str) -> None:
         self._done[index][number] = run
+        if not self._storable[index]:
+            return
         if self._writer is None:
             self._unsaved.setdefault(index, {})[number] = run
         else:
@@ -128,12 +138,15 @@ class _Work:
     def save_or_say_why(self) -> str:
         if not self.finished:
             return "finished, nothing to keep"
+        if not any(self._storable):
+            return "finished, not kept: runs of schemes written in Python never are"
         try:
             for index, runs in self._unsaved.items():
                 self._store.add(self.scenarios[index], runs)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
-        return f"finished and kept in {self._store.folder}; the same command continues from there"
+        kept = f"finished and kept in {self._store.folder}; the same command continues from there"
+        return kept if all(self._storable) else f"{kept}, but runs of schemes written in Python are not kept"
 
     def runs(self) -> list[list[str]]:
         return [

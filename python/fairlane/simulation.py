@@ -53,6 +53,7 @@ def run(
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
+        SchemeError: A scheme written in Python failed.
         UserError: The file cannot be read; capture or tables cannot be written.
         Interrupted: Ctrl-C.
     """
@@ -92,7 +93,7 @@ def compare(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        queues: Names of schemes, as `fairlane schemes` lists them.
+        queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`.
         replications: In place of `run.replications`.
         seed: In place of `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
@@ -101,6 +102,7 @@ def compare(
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
+        SchemeError: A scheme written in Python failed.
         UserError: The file cannot be read; a queue is unknown or named twice, or none is named.
         Interrupted: Ctrl-C.
     """
@@ -108,7 +110,8 @@ def compare(
     if not all(names) or not names or len(set(names)) < len(names):
         raise UserError(f"queues: {','.join(names) or 'nothing'} given; name each scheme once, as in droptail,abc")
     for name in names:
-        schemes(name)  # raises if there is none
+        if name not in _fairlane.registered_schemes():
+            schemes(name)  # raises if there is none
     canonical = _prepare(scenario, replications, seed).canonical()
     scenarios = [_fairlane.with_queue(canonical, name) for name in names]
     results = _results(scenarios, threads=threads, store=store, progress=progress)

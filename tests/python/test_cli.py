@@ -81,7 +81,7 @@ def test_schemes_topologies_and_schemas(cli: Cli) -> None:
     assert "Q_max" in cli("schemes", "droptail").stdout
     assert "queue.averager_memory" in cli("schemes", "abc").stdout
     assert "Drop-tail" in cli("schemes").stdout
-    assert [scheme["name"] for scheme in json.loads(cli("schemes", "--json").stdout)] == ["droptail", "abc"]
+    assert [scheme["name"] for scheme in json.loads(cli("schemes", "--json").stdout)][:2] == ["droptail", "abc"]
     assert "topology.bottleneck_rate" in cli("topologies").stdout
     assert json.loads(cli("topologies", "--json").stdout) == fairlane.topologies()
     for of in ("scenario", "result"):

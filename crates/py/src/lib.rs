@@ -2,16 +2,19 @@
 //!
 //! Everything that a user sees is built in Python on top of it; types are in `_fairlane.pyi`.
 
+mod external;
+
+use external::{Packet, Port, find, register_scheme, registered_schemes};
 use fairlane_schemes::config::{ConfigError, read_value};
 use fairlane_schemes::scheme::{Scheme, catalogue};
 use fairlane_schemes::units::Time;
-use fairlane_sim::batch;
+use fairlane_sim::batch::{self, Failure};
 use fairlane_sim::pcap::PcapOptions;
 use fairlane_sim::result::RunRecord;
 use fairlane_sim::scenario::{self, Scenario};
 use fairlane_sim::summary::{self, ResultDocument};
 use fairlane_sim::tcp::Phase;
-use fairlane_sim::traced::{self, Failure, Message, Watch};
+use fairlane_sim::traced::{self, Message, Watch};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+create_exception!(fairlane, SchemeError, PyRuntimeError, "A scheme written in Python failed: scheme, method, mistake.");
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
 
 /// The private extension module.
@@ -28,8 +32,9 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 mod _fairlane {
     #[pymodule_export]
     use super::{
-        Batch, ScenarioError, TracedRun, canonical, engine_version, links, result_schema, scenario_schema, schemes,
-        student_t, summarise, tcp_states, topologies, users, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, register_scheme,
+        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
+        users, version, with_queue,
     };
 }
 
@@ -39,7 +44,7 @@ fn scenario_error(error: &ConfigError) -> PyErr {
 
 fn read_scenario(text: &str) -> PyResult<Scenario> {
     let value: Json = serde_json::from_str(text).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    Scenario::read(&value).map_err(|error| scenario_error(&error))
+    Scenario::read_with(&value, &find).map_err(|error| scenario_error(&error))
 }
 
 /// Version of the extension, which is that of the package.
@@ -63,9 +68,13 @@ fn canonical(scenario: &str) -> PyResult<String> {
 /// The scenario with another queue discipline at its defaults, on the same buffer.
 #[pyfunction]
 fn with_queue(scenario: &str, scheme: &str) -> PyResult<String> {
+    let scenario = read_scenario(scenario)?;
+    if let Some(scheme) = find(scheme) {
+        return Ok(scenario.with_external(scheme).write().to_string());
+    }
     let scheme: Scheme =
         read_value("queue.scheme", &Json::from(scheme), None).map_err(|error| scenario_error(&error))?;
-    Ok(read_scenario(scenario)?.with_queue(scheme).write().to_string())
+    Ok(scenario.with_queue(scheme).write().to_string())
 }
 
 /// The catalogue of schemes.
@@ -133,7 +142,7 @@ fn peak_memory_bytes() -> Option<u64> {
 
 /// Runs under way in threads of their own.
 #[pyclass(frozen)]
-struct Batch(batch::Batch);
+struct Batch(Option<batch::Batch>);
 
 #[pymethods]
 impl Batch {
@@ -151,29 +160,38 @@ impl Batch {
             let (_, scenario) = &parsed[parsed.len() - 1];
             runs.push((scenario.clone(), replication));
         }
-        Ok(Self(batch::Batch::start(runs, threads)))
+        Ok(Self(Some(batch::Batch::start(runs, threads))))
     }
 
     /// The next finished run: index of its job and its record; None after `timeout_s` seconds without one.
     fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<(usize, String)>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
-        match py.detach(|| self.0.next(timeout)) {
+        match py.detach(|| self.0.as_ref()?.next(timeout)) {
             None => Ok(None),
             Some((index, Ok(record))) => Ok(Some((index, to_json(&record)?))),
-            Some((_, Err(defect))) => Err(PyRuntimeError::new_err(defect)),
+            Some((_, Err(Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
+            Some((_, Err(Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
         }
     }
 
     /// Runs not yet given out.
     #[getter]
     fn remaining(&self) -> usize {
-        self.0.remaining()
+        self.0.as_ref().map_or(0, batch::Batch::remaining)
     }
 
     /// Stops all runs within milliseconds.
     fn cancel(&self) {
-        self.0.cancel();
+        self.0.as_ref().into_iter().for_each(batch::Batch::cancel);
+    }
+}
+
+/// Ends the threads, which may wait for the interpreter to call a scheme.
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let batch = self.0.take();
+        Python::attach(|py| py.detach(|| drop(batch)));
     }
 }
 
@@ -253,14 +271,23 @@ impl TracedRun {
                 Ok((Some((chunk.table, columns)), None))
             }
             Some(Message::Ended(Ok(record))) => Ok((None, Some(to_json(&record)?))),
-            Some(Message::Ended(Err(Failure::Io(error)))) => Err(error.into()),
-            Some(Message::Ended(Err(Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
+            Some(Message::Ended(Err(traced::Failure::Io(error)))) => Err(error.into()),
+            Some(Message::Ended(Err(traced::Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
+            Some(Message::Ended(Err(traced::Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
         }
     }
 
     /// Stops the run within milliseconds.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| *self.0.lock().expect("no holder of the lock panics") = None);
+    }
+}
+
+/// As for [`Batch`].
+impl Drop for TracedRun {
+    fn drop(&mut self) {
+        let run = self.0.get_mut().map_or(None, Option::take);
+        Python::attach(|py| py.detach(|| drop(run)));
     }
 }
 

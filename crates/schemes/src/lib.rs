@@ -10,24 +10,31 @@
 //! - [`label`]: other schemes with labels
 //! - [`aqm`]: active queue management without labels
 //! - [`fairqueue`]: schedulers with a queue per flow, user or bucket
+//! - [`external`]: schemes of the host's own
 //!
 //! [`scheme`] builds them from a configuration and lists them.
 
 pub mod abc;
 pub mod aqm;
+pub mod bitmap;
 pub mod buffer;
 pub mod config;
 pub mod discipline;
 pub mod droptail;
+pub mod elementary;
 pub mod expiring;
+pub mod external;
 pub mod fairqueue;
 pub mod fixed;
 pub mod flow;
 pub mod label;
+pub mod lru;
 pub mod marker;
 pub mod maxmin;
 pub mod packet;
 pub mod queue_length;
+pub mod queue_threshold;
+pub mod random_access;
 pub mod rng;
 pub mod scheme;
 pub mod sorted_queue;

@@ -213,6 +213,14 @@ markers! {
     Abc = "abc", crate::abc::AbcMarker;
     /// Rate, see [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqMarker;
+    /// Rate of each flow, see [`crate::label::hcsfq`].
+    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqMarker;
     /// Negative tag, see [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftMarker;
+    /// Colour, see [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqMarker;
+    /// Value, see [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvMarker;
+    /// Activity of the first ABC, see [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Marker;
 }

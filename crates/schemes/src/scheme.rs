@@ -5,8 +5,9 @@
 
 use crate::buffer::{BufferParams, Scheduler};
 use crate::choices;
-use crate::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
+use crate::config::{ConfigError, ParamSet, ParamSpec, Table};
 use crate::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
+use crate::external::{External, ExternalScheme, FindExternal, no_external};
 use crate::flow::Weights;
 use crate::marker::MarkerScheme;
 use crate::packet::Packet;
@@ -136,32 +137,50 @@ macro_rules! schemes {
 
         /// Parameters of a scheme beyond the buffer.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum SchemeParams { $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Params), )+ }
+        pub enum SchemeParams {
+            $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Params), )+
+            /// A scheme that is not in the list.
+            External(ExternalScheme),
+        }
 
         impl SchemeParams {
-            fn scheme(&self) -> Scheme {
-                match self { $( Self::$Variant(_) => Scheme::$Variant, )+ }
+            fn scheme(&self) -> Option<Scheme> {
+                match self {
+                    $( Self::$Variant(_) => Some(Scheme::$Variant), )+
+                    Self::External(_) => None,
+                }
             }
 
             fn write(&self, into: &mut Map<String, Json>) {
-                match self { $( Self::$Variant(params) => params.write(into), )+ }
+                match self {
+                    $( Self::$Variant(params) => params.write(into), )+
+                    Self::External(_) => {}
+                }
             }
 
             fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
                 match self {
                     $( Self::$Variant(params) => AnyDiscipline::$Variant(<$Spec as SchemeSpec>::build(params, port)), )+
+                    Self::External(scheme) => AnyDiscipline::External(External::new(scheme, port.buffer, port.rate)),
                 }
             }
         }
 
         /// All queue disciplines behind one static dispatch.
         #[derive(Debug)]
-        pub enum AnyDiscipline<P: Packet> { $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+ }
+        pub enum AnyDiscipline<P: Packet> {
+            $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
+            /// See [`crate::external`].
+            External(External<P>),
+        }
 
         /// Calls the same method of whichever discipline it is.
         macro_rules! dispatch {
             ($self:expr, $discipline:ident => $call:expr) => {
-                match $self { $( AnyDiscipline::$Variant($discipline) => $call, )+ }
+                match $self {
+                    $( AnyDiscipline::$Variant($discipline) => $call, )+
+                    AnyDiscipline::External($discipline) => $call,
+                }
             };
         }
     };
@@ -174,8 +193,18 @@ schemes! {
     Abc = "abc", crate::abc::AbcScheme;
     /// See [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
+    /// See [`crate::label::hcsfq`].
+    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqScheme;
     /// See [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
+    /// See [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqScheme;
+    /// See [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvScheme;
+    /// See [`crate::label::pvpie`].
+    PvPie = "pvpie", crate::label::pvpie::PvPieScheme;
+    /// See [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Scheme;
     /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
     /// See [`crate::aqm::ared`].
@@ -192,8 +221,38 @@ schemes! {
     Pie = "pie", crate::aqm::pie::PieScheme;
     /// See [`crate::aqm::dualpi2`].
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
+    /// See [`crate::aqm::codel`].
+    Codel = "codel", crate::aqm::codel::CodelScheme;
+    /// See [`crate::aqm::care`].
+    Care = "care", crate::aqm::care::CareScheme;
+    /// See [`crate::aqm::choke`].
+    Choke = "choke", crate::aqm::choke::ChokeScheme;
+    /// See [`crate::aqm::black`].
+    Black = "black", crate::aqm::black::BlackScheme;
+    /// See [`crate::aqm::afc`].
+    Afc = "afc", crate::aqm::afc::AfcScheme;
+    /// See [`crate::aqm::afd`].
+    Afd = "afd", crate::aqm::afd::AfdScheme;
+    /// See [`crate::aqm::cp_aqm`].
+    CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
+    /// See [`crate::fairqueue::wfq`].
+    Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     /// See [`crate::fairqueue::stfq`].
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
+    /// See [`crate::fairqueue::drr`].
+    Drr = "drr", crate::fairqueue::drr::DrrScheme;
+    /// See [`crate::fairqueue::drr_lds`].
+    DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
+    /// See [`crate::fairqueue::sfq`].
+    Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
+    /// See [`crate::fairqueue::fq_codel`].
+    FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
+    /// See [`crate::fairqueue::afq`].
+    Afq = "afq", crate::fairqueue::afq::AfqScheme;
+    /// See [`crate::fairqueue::fdpa`].
+    Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
+    /// See [`crate::fairqueue::cebinae`].
+    Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
@@ -232,6 +291,10 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     fn report(&self, report: Report<'_>) {
         dispatch!(self, discipline => discipline.report(report));
     }
+
+    fn failure(&self) -> Option<&str> {
+        dispatch!(self, discipline => discipline.failure())
+    }
 }
 
 /// Everything that a port's discipline is built from.
@@ -250,10 +313,31 @@ impl QueueConfig {
         Self { buffer, scheme: scheme.default_params() }
     }
 
-    /// Which scheme it is.
+    /// An external scheme on the given buffer.
     #[must_use]
-    pub fn scheme(&self) -> Scheme {
+    pub fn external(scheme: ExternalScheme, buffer: BufferParams) -> Self {
+        Self { buffer, scheme: SchemeParams::External(scheme) }
+    }
+
+    /// Which scheme of the list it is, if it is one of them.
+    #[must_use]
+    pub fn scheme(&self) -> Option<Scheme> {
         self.scheme.scheme()
+    }
+
+    /// Name of the scheme.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.scheme {
+            SchemeParams::External(scheme) => &scheme.name,
+            listed => listed.scheme().map_or("", Scheme::name),
+        }
+    }
+
+    /// The marker that the scheme's labels come from; an external scheme takes any.
+    #[must_use]
+    pub fn marker(&self) -> MarkerScheme {
+        self.scheme().map_or(MarkerScheme::None, Scheme::marker)
     }
 
     /// Reads a `[queue]` table.
@@ -261,26 +345,45 @@ impl QueueConfig {
     /// # Errors
     /// An unknown key, a value out of range, or values that contradict each other or the limit.
     pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Self::read_with(table, &no_external)
+    }
+
+    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` finds.
+    ///
+    /// # Errors
+    /// As [`QueueConfig::read`].
+    pub fn read_with(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
+        if let Some(scheme) = table.get("scheme").and_then(Json::as_str).and_then(find) {
+            let buffer = BufferParams::read(table)?;
+            Self::check_scheduler(&scheme.name, &buffer, table)?;
+            table.finish()?;
+            return Ok(Self::external(scheme, buffer));
+        }
         let scheme: Scheme = table.required("scheme")?;
         let buffer = BufferParams::read(table)?;
-        if scheme.orders_packets() && buffer.scheduler != Scheduler::Fifo {
-            let problem = format!(
-                "\"{}\" is out of range, it must be fifo: {} orders packets itself",
-                buffer.scheduler.name(),
-                scheme.name()
-            );
-            return Err(ConfigError::new(table.key("scheduler"), problem));
+        if scheme.orders_packets() {
+            Self::check_scheduler(scheme.name(), &buffer, table)?;
         }
         let scheme = scheme.read_params(&buffer, table)?;
         table.finish()?;
         Ok(Self { buffer, scheme })
     }
 
+    /// A scheme that orders packets itself leaves nothing to the buffer's scheduler.
+    fn check_scheduler(name: &str, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        if buffer.scheduler == Scheduler::Fifo {
+            return Ok(());
+        }
+        let problem =
+            format!("\"{}\" is out of range, it must be fifo: {name} orders packets itself", buffer.scheduler.name());
+        Err(ConfigError::new(table.key("scheduler"), problem))
+    }
+
     /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
-        map.insert("scheme".into(), self.scheme().to_json());
+        map.insert("scheme".into(), self.name().into());
         self.buffer.write(&mut map);
         self.scheme.write(&mut map);
         map

@@ -10,63 +10,86 @@
 //! | UTEMA | `S = g*S + x`, `N = g*N + 1`, mean `S/N` |
 //! | TDRM-UTEMA | `S = g*S + L`, `T = M*(1 - exp(-(t - t0)/M))`, rate `S/T` |
 //!
-//! Cost: one exponential per update once `t - t0` exceeds 40 memories, two before; 40 bytes each.
+//! Cost: one exponential, one division per update. A rate keeps 24 bytes beside its memory, a mean 48 with it.
+//!
+//! `T/M = D` is carried on as `D + (1 - D)(1 - g)`, which is the same by `1 - exp(-(a + b)) = 1 - exp(-a)exp(-b)`: one
+//! exponential serves S and T. Rounding leaves D off by at most `2^-53 / (1 - g)`, below 1e-9 with a packet each
+//! microsecond and a memory of 3 s.
 //!
 //! Deviation: 1. At `t = t0` the papers' `T` is zero and the rate undefined. We return `L/M`, the rate that a first
 //! packet shows when the measurement has long been running.
 
+use crate::elementary::fade;
 use crate::units::Time;
 
-/// The memory M of an average, and its inverse.
+/// The memory M of averages.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    seconds: f64,
-    per_second: f64,
+    /// 1/M in 1/ps.
+    per_picosecond: f64,
 }
 
 impl Memory {
     /// A memory of this length, which must be positive.
     #[must_use]
     pub fn new(length: Time) -> Self {
-        let seconds = length.as_secs_f64();
-        Self { seconds, per_second: 1.0 / seconds }
+        Self { per_picosecond: 1.0 / length.0 as f64 }
     }
 
-    /// `g = exp(-elapsed/M)`.
+    /// 1/M in 1/s.
+    #[must_use]
     #[inline]
-    fn decay(self, elapsed: Time) -> f64 {
-        libm::exp(-elapsed.as_secs_f64() * self.per_second)
+    pub fn per_second(self) -> f64 {
+        self.per_picosecond * Time::PER_SECOND as f64
+    }
+
+    /// `1 - g`: the part that is forgotten from `earlier` to `now`, nothing if `earlier` is later.
+    #[inline]
+    fn forgotten(self, earlier: Time, now: Time) -> f64 {
+        // Signed numbers convert in one instruction; spans above 106 days are as good as those.
+        let elapsed = now.saturating_sub(earlier).0.min(i64::MAX as u64) as i64;
+        fade(elapsed as f64 * self.per_picosecond)
     }
 }
 
 /// What one rate measurement remembers, for many that share a memory: TDRM-UTEMA.
 #[derive(Clone, Debug)]
 pub struct RateState {
+    /// S.
     weighted_sum: f64,
+    /// T/M = 1 - exp(-(t_last - t0)/M).
+    measured: f64,
     last: Time,
-    start: Time,
 }
 
 impl RateState {
     /// A measurement that starts at `start` (t0).
     #[must_use]
     pub fn new(start: Time) -> Self {
-        Self { weighted_sum: 0.0, last: start, start }
+        Self { weighted_sum: 0.0, measured: 0.0, last: start }
     }
 
-    /// Counts `amount` at `now` and returns the rate per second, this amount included.
+    /// Counts `amount` at `now` and returns what the rate, this amount included, brings in one memory: `R*M`.
     #[inline]
     pub fn update(&mut self, memory: Memory, amount: f64, now: Time) -> f64 {
-        self.weighted_sum = memory.decay(now.saturating_sub(self.last)) * self.weighted_sum + amount; // eq. (1)
+        self.advance(memory, now);
+        self.weighted_sum += amount;
         self.last = now; // eq. (4)
-        self.weighted_sum / self.measured_time(memory, now) // eq. (3)
+        self.per_memory() // eq. (3)
     }
 
-    /// T of eq. (2). Beyond 40 memories `1 - exp(..)` is exactly 1 in double precision.
+    /// The decay of eq. (1), and eq. (2) divided by M.
     #[inline]
-    fn measured_time(&self, memory: Memory, now: Time) -> f64 {
-        let age = now.saturating_sub(self.start).as_secs_f64() * memory.per_second;
-        if age == 0.0 || age > 40.0 { memory.seconds } else { -libm::expm1(-age) * memory.seconds }
+    fn advance(&mut self, memory: Memory, now: Time) {
+        let forgotten = memory.forgotten(self.last, now);
+        self.weighted_sum -= forgotten * self.weighted_sum;
+        self.measured += (1.0 - self.measured) * forgotten;
+    }
+
+    #[inline]
+    fn per_memory(&self) -> f64 {
+        // Deviation 1.
+        self.weighted_sum / if self.measured == 0.0 { 1.0 } else { self.measured }
     }
 }
 
@@ -87,14 +110,15 @@ impl RateMeter {
     /// Counts `amount` at `now` and returns the rate per second, this amount included.
     #[inline]
     pub fn update(&mut self, amount: f64, now: Time) -> f64 {
-        self.state.update(self.memory, amount, now)
+        self.state.update(self.memory, amount, now) * self.memory.per_second()
     }
 
     /// The rate at `now`, nothing having arrived since the last update.
     #[must_use]
     pub fn rate(&self, now: Time) -> f64 {
-        let decay = self.memory.decay(now.saturating_sub(self.state.last));
-        decay * self.state.weighted_sum / self.state.measured_time(self.memory, now)
+        let mut state = self.state.clone();
+        state.advance(self.memory, now);
+        state.per_memory() * self.memory.per_second()
     }
 
     /// The weighted sum S, in the unit of the amounts.
@@ -124,7 +148,7 @@ impl WeightedMean {
     /// Counts `value` at `now`.
     #[inline]
     pub fn update(&mut self, value: f64, now: Time) {
-        let decay = self.memory.decay(now.saturating_sub(self.last));
+        let decay = 1.0 - self.memory.forgotten(self.last, now);
         self.weighted_sum = decay * self.weighted_sum + value; // eq. (6)
         self.weighted_count = decay * self.weighted_count + 1.0; // eq. (7)
         self.mean = self.weighted_sum / self.weighted_count; // eq. (8)
@@ -165,12 +189,24 @@ mod tests {
     #[test]
     fn first_packet_at_the_start_shows_the_long_run_value() {
         let mut meter = RateMeter::new(Time::from_secs(3), Time::ZERO);
-        close(meter.update(L, Time::ZERO), 4_000.0, 0.0);
+        close(meter.update(L, Time::ZERO), 4_000.0, 1e-9);
         let mut late = RateMeter::new(Time::from_secs(3), Time::ZERO);
         close(late.update(L, Time::from_secs(1000)), 4_000.0, 1e-9);
         // A user that first sends at t = 3 s: 12000/(3(1-1/e)) = 6.33 kbit/s.
         let mut soon = RateMeter::new(Time::from_secs(3), Time::ZERO);
         close(soon.update(L, Time::from_secs(3)), 6_327.9, 0.1);
+    }
+
+    #[test]
+    fn measured_time_carried_on_is_that_of_equation_2() {
+        // 400 000 updates, 10 us apart, over 1.33 memories; 1 - g = 3.3e-6 bounds the error by 2^-53/3.3e-6 = 3.4e-11.
+        let memory = Memory::new(Time::from_secs(3));
+        let mut state = RateState::new(Time::ZERO);
+        for i in 1..=400_000u64 {
+            state.update(memory, L, Time::from_micros(10 * i));
+            let exact = -libm::expm1(-1e-5 * i as f64 / 3.0);
+            close(state.measured, exact, 3.4e-11);
+        }
     }
 
     #[test]

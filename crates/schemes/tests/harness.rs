@@ -123,7 +123,7 @@ fn state_after(scheme: Scheme, flows: u32) -> StateSize {
     }
     harness.drain();
     harness.step(Operation::Advance(Time::from_secs(3600)));
-    for _ in 0..5000 {
+    for _ in 0..10_000 {
         harness.step(packet(0));
         harness.step(Operation::Advance(Time::from_millis(2)));
         harness.step(Operation::Dequeue);

@@ -1,7 +1,8 @@
 //! Many runs in parallel, one thread each at a time. A run does not depend on any other, so the records are the same
 //! for any number of threads.
 
-use crate::engine;
+use crate::engine::{self, Stop};
+use crate::observe::NoObserver;
 use crate::result::RunRecord;
 use crate::scenario::Scenario;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +15,16 @@ use std::time::Duration;
 pub type Job = (Arc<Scenario>, u32);
 
 /// What became of a job.
-pub type Outcome = Result<RunRecord, String>;
+pub type Outcome = Result<RunRecord, Failure>;
+
+/// Why there is no record; one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A discipline from outside failed.
+    Scheme(String),
+    /// A defect of the simulator.
+    Defect(String),
+}
 
 /// Runs that are under way. Dropping it cancels those that have not ended.
 #[derive(Debug)]
@@ -91,13 +101,16 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
 
 /// A defect in one run must not take the others along: it becomes that run's outcome.
 fn run_guarded(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<Outcome> {
-    let run = std::panic::AssertUnwindSafe(|| engine::run(scenario, replication, cancelled));
+    let run = std::panic::AssertUnwindSafe(|| engine::try_observe(scenario, replication, cancelled, &mut NoObserver));
     match std::panic::catch_unwind(run) {
-        Ok(record) => record.map(Ok),
+        Ok(Ok(record)) => Some(Ok(record)),
+        Ok(Err(Stop::Cancelled)) => None,
+        Ok(Err(Stop::SchemeFailed(problem))) => Some(Err(Failure::Scheme(problem))),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect");
-            Some(Err(format!("replication {replication} of {}: internal error: {text}", scenario.name)))
+            let text = format!("replication {replication} of {}: internal error: {text}", scenario.name);
+            Some(Err(Failure::Defect(text)))
         }
     }
 }

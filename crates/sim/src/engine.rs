@@ -5,7 +5,7 @@
 
 use crate::event::EventSet;
 use crate::host::FlowAck;
-use crate::network::{AtEnd, Hop, Network, place_of};
+use crate::network::{Hop, Network, Span, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
@@ -18,6 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Events between two looks at the flag that cancels a run: well below a millisecond.
 const EVENTS_PER_CHECK: u64 = 4096;
+
+/// Why a run has no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was cancelled, or its observer gave up.
+    Cancelled,
+    /// A discipline from outside failed; one line.
+    SchemeFailed(String),
+}
 
 /// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
 #[must_use]
@@ -33,12 +42,26 @@ pub fn observe<O: Observer>(
     cancelled: &AtomicBool,
     observer: &mut O,
 ) -> Option<RunRecord> {
+    try_observe(scenario, replication, cancelled, observer).ok()
+}
+
+/// As [`observe`], and says why there is no record.
+///
+/// # Errors
+/// There is none.
+pub fn try_observe<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
     let mut engine = Engine::new(scenario, replication, observer);
-    let (network, events) = engine.run(cancelled).then_some((engine.network, engine.handled))?;
+    engine.run(cancelled)?;
+    let (network, events) = (engine.network, engine.handled);
     let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
     let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
-    Some(record(scenario, replication, &network, performance))
+    Ok(record(scenario, replication, &network, performance))
 }
 
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
@@ -47,7 +70,8 @@ pub fn observe<O: Observer>(
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
     let mut engine = Engine::new(scenario, replication, &mut nobody);
-    engine.run(cancelled).then_some((engine.network, engine.handled))
+    engine.run(cancelled).ok()?;
+    Some((engine.network, engine.handled))
 }
 
 /// CPU time of this thread in seconds.
@@ -107,13 +131,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Handles every event before the end; false if the run was cancelled.
-    fn run(&mut self, cancelled: &AtomicBool) -> bool {
+    /// Handles every event before the end.
+    fn run(&mut self, cancelled: &AtomicBool) -> Result<(), Stop> {
         self.observer.started(&self.network);
         loop {
             if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
-                return false;
+                return Err(Stop::Cancelled);
             }
+            self.check_schemes()?;
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, entity) = self.events.next();
                 if now >= self.end {
@@ -121,13 +146,18 @@ impl<'a, O: Observer> Engine<'a, O> {
                         link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
                     }
                     self.observer.finished(self.end, &self.network);
-                    return true;
+                    return self.check_schemes();
                 }
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
                 self.handle(entity, now);
             }
         }
+    }
+
+    fn check_schemes(&self) -> Result<(), Stop> {
+        let failure = self.network.links.iter().find_map(|link| link.failure());
+        failure.map_or(Ok(()), |problem| Err(Stop::SchemeFailed(problem.into())))
     }
 
     #[inline]
@@ -164,24 +194,27 @@ impl<'a, O: Observer> Engine<'a, O> {
         } else {
             let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
             let state = &mut self.network.flows[flow as usize];
+            let passes = state.span == Span::Passing;
             // What answers an earlier connection at this place is too old.
-            if ack.echo >= state.start {
+            if !passes || ack.echo >= state.start {
                 self.observer.ack_arrived(flow, state, &ack, now);
+                let before = state.sender.timer();
                 state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
-                self.transmit(flow, now);
-                self.arm(flow);
-                self.end_transfer(flow, now);
+                self.transmit(flow, user, now);
+                self.arm_sender(flow, before);
+                if passes {
+                    self.end_transfer(flow, now);
+                }
             }
             self.schedule_host(user);
         }
     }
 
     /// If the flow's transfer is acknowledged to its end, another may take its place.
-    #[inline]
     fn end_transfer(&mut self, index: u32, now: Time) {
-        let flow = &self.network.flows[index as usize];
-        if flow.at_end != AtEnd::Rest && flow.sender.is_done() {
-            let start = self.network.end_transfer(index, now);
+        if self.network.flows[index as usize].sender.is_done()
+            && let Some(start) = self.network.end_transfer(index, now)
+        {
             let flow = &mut self.network.flows[index as usize];
             flow.armed = start;
             self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
@@ -230,11 +263,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             return;
         }
         let index = place_of(packet.flow);
-        let flow = &mut self.network.flows[index];
-        if packet.timestamp < flow.start {
+        let flow = &mut self.network.flows[index as usize];
+        if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // It belongs to an earlier connection at this place.
         }
-        flow.received_bytes += u64::from(packet.wire_bytes);
         let params = &self.network.tcp_params[flow.params as usize];
         let segment = Segment {
             seq: packet.seq,
@@ -245,28 +277,30 @@ impl<'a, O: Observer> Engine<'a, O> {
             timestamp: packet.timestamp,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
-        if flow.transfer_bytes > 0
+        if flow.span != Span::Endless
             && flow.finish == Time::NEVER
-            && flow.receiver.delivered_bytes() == flow.transfer_bytes
+            && flow.receiver.delivered_bytes(params) == flow.transfer_bytes
         {
-            flow.finish = now;
             // The receiver is beyond its access link.
-            flow.finish += self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+            flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
             let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
             if let Some(probe) = self.network.transfer_probe(packet.user) {
                 probe.complete(start, finish, bytes);
             }
         }
         match ack {
-            Some(ack) => self.send_ack(index as u32, ack, u32::from(packet.wire_bytes), now),
-            None => self.arm(index as u32),
+            Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
+            None => {
+                // Only the receiver's timer may have become earlier.
+                let deadline = self.network.flows[index as usize].receiver.timer();
+                self.arm(index, deadline);
+            }
         }
     }
 
     /// The receiver of a packet of `packet_bytes` acknowledges.
-    fn send_ack(&mut self, flow: u32, ack: Ack, packet_bytes: u32, now: Time) {
+    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
-        let user = state.user;
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
         let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, packet_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
@@ -301,20 +335,29 @@ impl<'a, O: Observer> Engine<'a, O> {
             && let Some(ack) = flow.receiver.on_timer(now)
         {
             let full = params.segment_payload + params.header_bytes;
-            self.send_ack(index, ack, full, now);
+            self.send_ack(index, user, ack, full, now);
         }
-        self.transmit(index, now);
+        self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.events.set(self.number.flows + index, flow.armed);
         self.schedule_host_earlier(user);
     }
 
-    /// Makes the flow's event due at its next deadline if it is due later; it may stay due too early.
+    /// As [`Engine::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
+    /// later than that, so that most ACKs, which make the timer later, need not look.
     #[inline]
-    fn arm(&mut self, index: u32) {
+    fn arm_sender(&mut self, index: u32, before: Time) {
+        let deadline = self.network.flows[index as usize].sender.timer();
+        if deadline < before {
+            self.arm(index, deadline);
+        }
+    }
+
+    /// Makes the flow's event due at `deadline` if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
-        let deadline = flow.deadline();
         if deadline < flow.armed {
             flow.armed = deadline;
             self.events.set(self.number.flows + index, deadline);
@@ -323,18 +366,19 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
     #[inline]
-    fn transmit(&mut self, index: u32, now: Time) {
+    fn transmit(&mut self, index: u32, user: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         let hop = self.network.first_hops[flow.params as usize];
+        let id = if flow.span == Span::Passing { flow.id } else { index };
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
                 label: 0.0,
                 enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
                 seq: segment.seq,
-                flow: flow.id,
-                user: flow.user,
+                flow: id,
+                user,
                 hop,
                 ingress: flow.ingress,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
@@ -344,7 +388,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
                 cwr: segment.cwr,
             };
-            self.network.hosts.send(packet.user, packet, now);
+            self.network.hosts.send(user, packet, now);
         }
         self.observer.sender_acted(index, flow, params, now);
     }
@@ -370,7 +414,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let user = flow.user;
         self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
         flow.sender.start();
-        self.transmit(index, now);
+        self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.events.set(self.number.flows + index, flow.armed);

@@ -107,6 +107,12 @@ impl Link {
         self.discipline.backlog()
     }
 
+    /// Why the discipline has stopped to work, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.discipline.failure()
+    }
+
     /// Packets in transmission or in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {

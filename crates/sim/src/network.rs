@@ -48,10 +48,8 @@ pub struct User {
 pub enum AtEnd {
     /// The flow stays as it is.
     Rest,
-    /// The same transfer again, over a new connection after a pause of this mean; so many times.
+    /// The same transfer again, over a new connection after a pause; so many times.
     Repeat {
-        /// Mean pause.
-        pause: Time,
         /// Transfers still to come.
         left: u32,
     },
@@ -62,35 +60,61 @@ pub enum AtEnd {
     },
 }
 
-/// A TCP connection, both ends.
+/// How long a flow lasts: what the engine asks for each packet, of what [`AtEnd`] says in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// As long as the run.
+    Endless,
+    /// One transfer.
+    Once,
+    /// One transfer, and another connection takes its place.
+    Passing,
+}
+
+impl Span {
+    fn of(transfer: Option<Bytes>, at_end: AtEnd) -> Self {
+        match (transfer, at_end) {
+            (None, _) => Self::Endless,
+            (Some(_), AtEnd::Rest) => Self::Once,
+            (Some(_), AtEnd::Repeat { .. } | AtEnd::Recycle { .. }) => Self::Passing,
+        }
+    }
+}
+
+/// A TCP connection, both ends. In this order, five cache lines: a segment that arrives in order touches the second,
+/// an ACK of new data the second and third, losses the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct TcpFlow {
-    /// The end that sends data.
-    pub sender: Sender,
-    /// The end that acknowledges it.
-    pub receiver: Receiver,
     /// When the connection is opened.
     pub start: Time,
     /// When the last byte of a finite transfer was received; [`Time::NEVER`] until then.
     pub finish: Time,
-    /// Payload of a finite transfer; 0 for an endless one.
-    pub transfer_bytes: u64,
-    /// Index in [`Network::tcp_params`].
-    pub params: u32,
-    /// Payload delivered before the measurement.
-    pub unmeasured_bytes: u64,
-    /// Bytes on the wire that reached the receiver during the measurement.
-    pub received_bytes: u64,
+    /// The end that acknowledges data. Its second half is what each segment touches.
+    pub receiver: Receiver,
     /// When the flow's event is due: no earlier deadline has to look it up.
     pub armed: Time,
-    /// The number that its packets carry: its place, with the number of the connection above it. See [`place_of`].
-    pub id: u32,
-    /// The user that it belongs to.
-    pub user: u32,
+    /// Index in [`Network::tcp_params`].
+    pub params: u32,
     /// Which of the user's ingress nodes its packets enter through.
     pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
+    /// How long it lasts.
+    pub span: Span,
+    /// The end that sends data. Its first line is what each ACK touches.
+    pub sender: Sender,
+    /// Payload delivered before the measurement.
+    pub unmeasured_bytes: u64,
+    /// What its receiver has got is this plus what it got during the measurement, earlier connections at this place
+    /// included: bytes on the wire, negative if most of it came over those.
+    unmeasured_wire_bytes: i64,
+    /// Payload of a finite transfer; 0 for an endless one.
+    pub transfer_bytes: u64,
+    /// The number that its packets carry: its place, with the number of the connection above it. See [`place_of`].
+    pub id: u32,
+    /// The user that it belongs to.
+    pub user: u32,
     /// What happens at the end of a finite transfer.
     pub at_end: AtEnd,
 }
@@ -103,8 +127,8 @@ pub const MOST_FLOWS: usize = 1_000_000;
 /// Where the flow of this number is in [`Network::flows`], if it is a TCP flow.
 #[must_use]
 #[inline]
-pub fn place_of(id: u32) -> usize {
-    (id & ((1 << PLACE_BITS) - 1)) as usize
+pub fn place_of(id: u32) -> u32 {
+    id & ((1 << PLACE_BITS) - 1)
 }
 
 /// The number of the next connection at the same place: 4096 of them, then they come round.
@@ -113,29 +137,44 @@ fn next_id(id: u32) -> u32 {
 }
 
 impl TcpFlow {
-    /// A connection that is not open yet: `params` with their index, and user, ingress and class of its packets.
+    /// A connection that is not open yet: `params` with their index; user, ingress and class of its packets; its number
+    /// and what happens at its end.
     fn new(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),
         start: Time,
         transfer: Option<Bytes>,
+        (id, at_end): (u32, AtEnd),
     ) -> Self {
         Self {
-            sender: Sender::new(tcp, transfer),
-            receiver: Receiver::new(tcp),
             start,
             finish: Time::NEVER,
-            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
-            params,
-            unmeasured_bytes: 0,
-            received_bytes: 0,
+            receiver: Receiver::new(tcp),
             armed: start,
-            id: 0,
-            user,
+            params,
             ingress,
             class,
-            at_end: AtEnd::Rest,
+            span: Span::of(transfer, at_end),
+            sender: Sender::new(tcp, transfer),
+            unmeasured_bytes: 0,
+            unmeasured_wire_bytes: 0,
+            transfer_bytes: transfer.map_or(0, |bytes| bytes.0),
+            id,
+            user,
+            at_end,
         }
+    }
+
+    /// Payload delivered over this connection during the measurement.
+    #[must_use]
+    pub fn measured_bytes(&self, params: &TcpParams) -> u64 {
+        self.receiver.delivered_bytes(params) - self.unmeasured_bytes
+    }
+
+    /// Bytes on the wire that reached the receiver during the measurement, over earlier connections at this place too.
+    #[must_use]
+    pub fn measured_wire_bytes(&self) -> u64 {
+        self.receiver.wire_bytes().wrapping_add_signed(-self.unmeasured_wire_bytes)
     }
 
     /// The earlier of the timers of both ends.
@@ -185,6 +224,8 @@ pub struct Network {
     pause_rng: Rng,
     /// TCP parameters, one set for each source table of the scenario.
     pub tcp_params: Vec<TcpParams>,
+    /// Mean pause between two transfers of these sources.
+    pauses: Vec<Time>,
 }
 
 impl Network {
@@ -215,6 +256,7 @@ impl Network {
                 free: VecDeque::new(),
                 pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), "pause", 0),
                 tcp_params: Vec::new(),
+                pauses: Vec::new(),
             },
         };
         builder.add_links();
@@ -233,8 +275,8 @@ impl Network {
             (user.delivered_bytes, user.datagrams) = (0, 0);
         }
         for flow in &mut self.flows {
-            flow.unmeasured_bytes = flow.receiver.delivered_bytes();
-            flow.received_bytes = 0;
+            flow.unmeasured_bytes = flow.receiver.delivered_bytes(&self.tcp_params[flow.params as usize]);
+            flow.unmeasured_wire_bytes = flow.receiver.wire_bytes().cast_signed();
         }
         self.sources.iter_mut().for_each(UdpSource::restart);
     }
@@ -260,11 +302,8 @@ impl Network {
         let (tcp, class, at_end) = (web.tcp, web.class, AtEnd::Recycle { web: index });
         let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
         let id = place.map_or(next_id(self.flows.len() as u32), |place| next_id(self.flows[place as usize].id));
-        let flow = TcpFlow {
-            id,
-            at_end,
-            ..TcpFlow::new((tcp, &self.tcp_params[tcp as usize]), (user, ingress, class), now, Some(Bytes(bytes)))
-        };
+        let tcp = (tcp, &self.tcp_params[tcp as usize]);
+        let flow = TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end));
         match place {
             Some(place) => self.flows[place as usize] = flow,
             None => self.flows.push(flow),
@@ -273,37 +312,35 @@ impl Network {
     }
 
     /// A transfer is acknowledged to its end: a new connection takes the place of the old one, or the place is free.
-    /// Gives the time at which the new one starts, [`Time::NEVER`] if there is none.
-    pub fn end_transfer(&mut self, place: u32, now: Time) -> Time {
+    /// Gives the time at which the new one starts, [`Time::NEVER`] for a free place; `None` if the old one stays.
+    pub fn end_transfer(&mut self, place: u32, now: Time) -> Option<Time> {
         let old = &self.flows[place as usize];
         let params = &self.tcp_params[old.params as usize];
         let user = &mut self.users[old.user as usize];
         let start = match old.at_end {
-            AtEnd::Rest => return Time::NEVER,
+            AtEnd::Rest | AtEnd::Repeat { left: 0 } => return None,
             AtEnd::Recycle { web } => {
                 self.webs[web as usize].open -= 1;
                 self.free.push_back((now, place));
                 Time::NEVER
             }
-            AtEnd::Repeat { left: 0, .. } => return Time::NEVER,
             // Not at the same instant, so that its packets differ from the old ones in their timestamps.
-            AtEnd::Repeat { pause, .. } => now + Time(1 + self.pause_rng.exponential(pause.0 as f64) as u64),
+            AtEnd::Repeat { .. } => {
+                let pause = self.pauses[old.params as usize].0 as f64;
+                now + Time(1 + self.pause_rng.exponential(pause) as u64)
+            }
         };
-        user.delivered_bytes += old.receiver.delivered_bytes() - old.unmeasured_bytes;
+        user.delivered_bytes += old.measured_bytes(params);
         self.ended[usize::from(user.group)].add(&old.sender.stats());
-        let transfer = Some(Bytes(old.transfer_bytes));
-        let mut flow = TcpFlow {
-            id: old.id,
-            at_end: old.at_end,
-            received_bytes: old.received_bytes,
-            ..TcpFlow::new((old.params, params), (old.user, old.ingress, old.class), start, transfer)
+        let origin = (old.user, old.ingress, old.class);
+        let next = match old.at_end {
+            AtEnd::Repeat { left } => (next_id(old.id), AtEnd::Repeat { left: left - 1 }),
+            at_end => (old.id, at_end),
         };
-        if let AtEnd::Repeat { left, .. } = &mut flow.at_end {
-            *left -= 1;
-            flow.id = next_id(flow.id);
-        }
+        let mut flow = TcpFlow::new((old.params, params), origin, start, Some(Bytes(old.transfer_bytes)), next);
+        flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;
-        start
+        Some(start)
     }
 
     /// Finite transfers of the group of a user, if it has any.
@@ -393,7 +430,11 @@ impl Builder<'_> {
     fn add_group(&mut self, index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
         for source in &group.sources {
-            self.network.tcp_params.extend(source.tcp().map(|tcp| tcp.params.clone()));
+            if let Some(tcp) = source.tcp() {
+                self.network.tcp_params.push(tcp.params.clone());
+                let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
+                self.network.pauses.push(pause);
+            }
         }
         let transfers = |source: &SourceConfig| match source {
             SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
@@ -477,9 +518,8 @@ impl Builder<'_> {
     fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, flows: &TcpSourceParams) {
         let tcp = &self.network.tcp_params[params as usize];
         let id = self.network.flows.len() as u32;
-        let repeat = AtEnd::Repeat { pause: flows.pause, left: flows.repeat - 1 };
-        let at_end = if flows.repeat > 1 { repeat } else { AtEnd::Rest };
-        let flow = TcpFlow { id, at_end, ..TcpFlow::new((params, tcp), origin, start, flows.transfer) };
+        let at_end = if flows.repeat > 1 { AtEnd::Repeat { left: flows.repeat - 1 } } else { AtEnd::Rest };
+        let flow = TcpFlow::new((params, tcp), origin, start, flows.transfer, (id, at_end));
         self.network.flows.push(flow);
     }
 
@@ -495,5 +535,18 @@ impl Builder<'_> {
     fn add_udp(&mut self, config: &UdpConfig, template: SimPacket, start: Time) {
         let rng = self.stream("source", self.network.sources.len());
         self.network.sources.push(UdpSource::new(config, template, start, rng));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn both_ends_of_a_flow_begin_their_lines() {
+        // The second half of the receiver ends with the second line but for 16 bytes, the sender begins the third.
+        assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (112, 128));
+        assert_eq!((size_of::<TcpFlow>(), align_of::<TcpFlow>()), (320, 64));
     }
 }

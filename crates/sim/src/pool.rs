@@ -30,15 +30,11 @@ pub struct Line {
     first_time: Time,
     head: u32,
     tail: u32,
-    len: u32,
-    /// The first value that [`Pool::pass`] has not passed, and how many it has.
-    unpassed: u32,
-    passed: u32,
 }
 
 impl Line {
     /// Nothing on its way.
-    pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL, len: 0, unpassed: NIL, passed: 0 };
+    pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL };
 
     /// Time of the first value; [`Time::NEVER`] if there is none.
     #[must_use]
@@ -47,18 +43,39 @@ impl Line {
         self.first_time
     }
 
-    /// How many values are on their way.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len as usize
-    }
-
     /// Whether nothing is on its way.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head == NIL
+    }
+}
+
+/// A delay line that counts which of its values a condition does not hold for yet.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchedLine {
+    line: Line,
+    /// The first value that [`Pool::pass`] has not passed, and how many there are from it on.
+    unpassed: u32,
+    left: u32,
+}
+
+impl WatchedLine {
+    /// Nothing on its way.
+    pub const EMPTY: Self = Self { line: Line::EMPTY, unpassed: NIL, left: 0 };
+
+    /// The line itself.
+    #[must_use]
+    #[inline]
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// How many values were not passed when [`Pool::pass`] last looked, or came since.
+    #[must_use]
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.left as usize
     }
 }
 
@@ -72,6 +89,22 @@ impl<T: Copy> Pool<T> {
     /// Appends a value that is due at `time`, not before the last of the line.
     #[inline]
     pub fn push(&mut self, line: &mut Line, time: Time, value: T) {
+        self.append(line, time, value);
+    }
+
+    /// As [`Pool::push`].
+    #[inline]
+    pub fn push_watched(&mut self, watched: &mut WatchedLine, time: Time, value: T) {
+        let index = self.append(&mut watched.line, time, value);
+        if watched.unpassed == NIL {
+            watched.unpassed = index;
+        }
+        watched.left += 1;
+    }
+
+    /// As [`Pool::push`]; gives the node.
+    #[inline]
+    fn append(&mut self, line: &mut Line, time: Time, value: T) -> u32 {
         let node = Node { time, value, next: NIL };
         let index = self.free;
         let index = if index == NIL {
@@ -88,11 +121,8 @@ impl<T: Copy> Pool<T> {
         } else {
             self.nodes[line.tail as usize].next = index;
         }
-        if line.unpassed == NIL {
-            line.unpassed = index;
-        }
         line.tail = index;
-        line.len += 1;
+        index
     }
 
     /// Takes the first value. The line must not be empty.
@@ -103,27 +133,31 @@ impl<T: Copy> Pool<T> {
         self.nodes[index as usize].next = self.free;
         self.free = index;
         line.head = next;
-        if line.passed > 0 {
-            line.passed -= 1;
-        } else {
-            line.unpassed = next;
-        }
         line.first_time = self.nodes.get(next as usize).map_or(Time::NEVER, |node| node.time);
-        line.len -= 1;
         value
+    }
+
+    /// As [`Pool::pop`].
+    #[inline]
+    pub fn pop_watched(&mut self, watched: &mut WatchedLine) -> T {
+        if watched.unpassed == watched.line.head {
+            watched.unpassed = self.nodes[watched.line.head as usize].next;
+            watched.left -= 1;
+        }
+        self.pop(&mut watched.line)
     }
 
     /// Passes the values, from the first on, for which `over` holds, once and for all; says how many are left. If it
     /// holds for one, it must hold for all before it, and go on to hold: then every value is looked at once.
     #[inline]
-    pub fn pass(&self, line: &mut Line, over: impl Fn(Time, &T) -> bool) -> usize {
-        while let Some(node) = self.nodes.get(line.unpassed as usize)
+    pub fn pass(&self, watched: &mut WatchedLine, over: impl Fn(Time, &T) -> bool) -> usize {
+        while let Some(node) = self.nodes.get(watched.unpassed as usize)
             && over(node.time, &node.value)
         {
-            line.unpassed = node.next;
-            line.passed += 1;
+            watched.unpassed = node.next;
+            watched.left -= 1;
         }
-        (line.len - line.passed) as usize
+        watched.left()
     }
 
     /// Times and values of a line, in order.
@@ -157,7 +191,7 @@ mod tests {
                     prop_assert_eq!(pool.pop(&mut lines[which]), value);
                 }
                 for (line, queue) in lines.iter().zip(&queues) {
-                    prop_assert_eq!(line.len(), queue.len());
+                    prop_assert_eq!(line.is_empty(), queue.is_empty());
                     prop_assert_eq!(line.first_time(), queue.front().map_or(Time::NEVER, |entry| entry.0));
                     prop_assert!(pool.iter(line).map(|(time, &value)| (time, value)).eq(queue.iter().copied()));
                 }
@@ -168,15 +202,15 @@ mod tests {
     proptest! {
         #[test]
         fn passing_counts_what_a_look_at_all_would_count(steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200)) {
-            let (mut pool, mut line, mut now) = (Pool::default(), Line::EMPTY, 0);
+            let (mut pool, mut line, mut now) = (Pool::default(), WatchedLine::EMPTY, 0);
             for (push, gap) in steps {
                 now += gap;
-                if push || line.is_empty() {
-                    pool.push(&mut line, Time(now + 9), now);
+                if push || line.line().is_empty() {
+                    pool.push_watched(&mut line, Time(now + 9), now);
                 } else {
-                    pool.pop(&mut line);
+                    pool.pop_watched(&mut line);
                 }
-                let left = pool.iter(&line).filter(|(_, value)| **value + 5 > now).count();
+                let left = pool.iter(line.line()).filter(|(_, value)| **value + 5 > now).count();
                 prop_assert_eq!(pool.pass(&mut line, |_, value| *value + 5 <= now), left);
             }
         }

@@ -1,7 +1,7 @@
 //! Turns what the probes saw into the record of a run.
 
 use crate::link::Link;
-use crate::network::{AtEnd, Network, TcpFlow, User};
+use crate::network::{AtEnd, Network, Span, TcpFlow, User};
 use crate::probe::{PortProbe, TransferClass, TransferProbe};
 use crate::result::{
     AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, Performance, QueueRecord,
@@ -78,7 +78,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
 fn delivered_payload(network: &Network) -> Vec<u64> {
     let mut bytes: Vec<u64> = network.users.iter().map(|user| user.delivered_bytes).collect();
     for flow in &network.flows {
-        bytes[flow.user as usize] += flow.receiver.delivered_bytes() - flow.unmeasured_bytes;
+        bytes[flow.user as usize] += flow.measured_bytes(&network.tcp_params[flow.params as usize]);
     }
     bytes
 }
@@ -142,8 +142,8 @@ fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord
     let (flow_throughput_bps, flow_goodput_bps): (Vec<f64>, Vec<f64>) = lasting
         .filter(|flow| flow.at_end == AtEnd::Rest)
         .map(|flow| {
-            let payload = flow.receiver.delivered_bytes() - flow.unmeasured_bytes;
-            (per_second(flow.received_bytes), per_second(payload))
+            let payload = flow.measured_bytes(&network.tcp_params[flow.params as usize]);
+            (per_second(flow.measured_wire_bytes()), per_second(payload))
         })
         .unzip();
     Some(TcpRecord {
@@ -178,9 +178,7 @@ fn udp_record(network: &Network, group: usize, seconds: f64) -> Option<UdpRecord
 }
 
 fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
-    let single = |flow: &&TcpFlow| {
-        flow.transfer_bytes > 0 && flow.at_end == AtEnd::Rest && users.contains(&(flow.user as usize))
-    };
+    let single = |flow: &&TcpFlow| flow.span == Span::Once && users.contains(&(flow.user as usize));
     let transfer = |flow: &TcpFlow| TransferRecord {
         user: flow.user - users.start as u32,
         bytes: flow.transfer_bytes,

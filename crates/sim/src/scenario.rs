@@ -16,6 +16,7 @@ pub use tcp::TcpConfig;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
 use fairlane_schemes::scheme::{QueueConfig, Scheme};
@@ -93,24 +94,32 @@ impl Scenario {
     /// # Errors
     /// The first mistake: key, value, what is allowed.
     pub fn read(value: &Json) -> Result<Self, ConfigError> {
+        Self::read_with(value, &no_external)
+    }
+
+    /// As [`Scenario::read`]; the queue's scheme may also be one that `find` finds.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_with(value: &Json, find: FindExternal<'_>) -> Result<Self, ConfigError> {
         let mut table = Table::new("", value)?;
         let name = table.optional("name", None)?.unwrap_or_else(|| "scenario".to_string());
         let run = read_params::<RunParams>(&mut table, "run")?;
         let probes = read_params::<ProbeParams>(&mut table, "probes")?;
-        let topology = TopologyConfig::read(&mut table)?;
+        let topology = TopologyConfig::read(&mut table, find)?;
         let Some(mut queue_table) = table.table("queue")? else {
             let schemes = Scheme::CHOICES.unwrap_or_default().join(", ");
             return Err(ConfigError::new("queue", format!("missing, must be a table with a scheme, one of {schemes}")));
         };
-        let queue = QueueConfig::read(&mut queue_table)?;
+        let queue = QueueConfig::read_with(&mut queue_table, find)?;
         let marker = match table.table("marker")? {
-            Some(mut table) => MarkerConfig::read(&mut table, queue.scheme().marker())?,
-            None => MarkerConfig::of(queue.scheme().marker()),
+            Some(mut table) => MarkerConfig::read(&mut table, queue.marker())?,
+            None => MarkerConfig::of(queue.marker()),
         };
-        check_marker(&marker, queue.scheme(), "queue.scheme")?;
+        check_marker(&marker, &queue, "queue.scheme")?;
         for (index, link) in topology.links.iter().enumerate() {
             if let Some(queue) = &link.queue {
-                check_marker(&marker, queue.scheme(), &format!("topology.links[{index}].queue.scheme"))?;
+                check_marker(&marker, queue, &format!("topology.links[{index}].queue.scheme"))?;
             }
         }
         let tcp = match table.table("tcp")? {
@@ -148,7 +157,7 @@ impl Scenario {
     /// The same scenario with another discipline, at its defaults, on the same buffer and with its own marker.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
-        if scheme == self.queue.scheme() {
+        if Some(scheme) == self.queue.scheme() {
             return self.clone();
         }
         Self {
@@ -156,6 +165,12 @@ impl Scenario {
             marker: MarkerConfig::of(scheme.marker()),
             ..self.clone()
         }
+    }
+
+    /// The same scenario with an external discipline, on the same buffer and with the same marker.
+    #[must_use]
+    pub fn with_external(&self, scheme: ExternalScheme) -> Self {
+        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), ..self.clone() }
     }
 
     /// Number of users in all groups.
@@ -192,13 +207,13 @@ impl Scenario {
 }
 
 /// Checks that the edge writes the labels that a queue needs.
-fn check_marker(marker: &MarkerConfig, scheme: Scheme, key: &str) -> Result<(), ConfigError> {
-    let needed = scheme.marker();
+fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result<(), ConfigError> {
+    let needed = queue.marker();
     if needed == MarkerScheme::None || marker.scheme() == needed {
         return Ok(());
     }
     let problem =
-        format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), scheme.name(), needed.name());
+        format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), queue.name(), needed.name());
     Err(ConfigError::new("marker.scheme", problem))
 }
 

@@ -3,7 +3,7 @@
 //! The run has a thread of its own. Tables come through a channel of few places, so that a reader who is slow slows the
 //! run down instead of filling the memory.
 
-use crate::engine;
+use crate::engine::{self, Stop};
 use crate::network::{Network, TcpFlow};
 use crate::observe::{AckTimes, Observer};
 use crate::packet::SimPacket;
@@ -55,6 +55,8 @@ impl Watch {
 pub enum Failure {
     /// The capture could not be written.
     Io(io::Error),
+    /// A discipline from outside failed.
+    Scheme(String),
     /// A defect of the simulator.
     Defect(String),
 }
@@ -146,11 +148,15 @@ fn watched(
 ) -> Option<Result<RunRecord, Failure>> {
     let sink = |chunk| sender.send(Message::Chunk(chunk)).is_ok();
     let mut observer = Both { pcap, trace: interval.map(|interval| Trace::new(interval, sink)) };
-    let record = engine::observe(scenario, replication, cancelled, &mut observer);
+    let record = engine::try_observe(scenario, replication, cancelled, &mut observer);
     let closed = observer.pcap.map_or(Ok(()), |pcap| pcap.close()?.flush());
     match closed {
-        Ok(()) => record.map(Ok),
         Err(error) => Some(Err(Failure::Io(error))),
+        Ok(()) => match record {
+            Ok(record) => Some(Ok(record)),
+            Err(Stop::Cancelled) => None,
+            Err(Stop::SchemeFailed(problem)) => Some(Err(Failure::Scheme(problem))),
+        },
     }
 }
 

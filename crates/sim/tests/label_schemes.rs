@@ -5,21 +5,29 @@ use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;
 
-/// Throughput in Mbit/s of each user; user i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II.
-fn throughput(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Vec<f64> {
+/// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II, and is measured for `seconds`.
+fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
     let group = |(index, rate): (usize, &f64)| {
         json!({"name": format!("user{index}"), "users": 1, "start_until": "1 s",
             "sources": [{"kind": "cbr", "rate": format!("{rate} Mbit/s"), "packet_size": "1000 B"}]})
     };
-    let scenario = json!({
+    json!({
         "run": {"warmup": "25 s", "measure": format!("{seconds} s"), "replications": 1},
         "topology": {"bottleneck_rate": format!("{link_mbps} Mbit/s"), "bottleneck_delay": "1 ms"},
         "queue": queue,
         "groups": rates.iter().enumerate().map(group).collect::<Vec<_>>(),
-    });
-    let scenario = Scenario::read(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    })
+}
+
+/// Throughput in Mbit/s of each user.
+fn run(scenario: &Json) -> Vec<f64> {
+    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error}"));
     let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
     record.groups.iter().map(|group| group.throughput_bps / 1e6).collect()
+}
+
+fn throughput(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Vec<f64> {
+    run(&scenario(queue, link_mbps, rates, seconds))
 }
 
 /// afpft Fig. 6: flow i of 32 sends i times the fair share of 0.3125 Mbit/s.
@@ -78,4 +86,44 @@ fn start_time_fair_queueing_gives_constant_rates_their_max_min_share() {
     let queue = json!({"scheme": "stfq", "limit": "50 kB"});
     assert_close(&throughput(&queue, 10, &fig_6_rates(), 25), &[0.3125; 32], 0.03);
     assert_close(&groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 25)), &[0.5, 1.0, 1.25, 1.25], 0.03);
+}
+
+#[test]
+fn rainbow_fair_queueing_gives_constant_rates_their_max_min_share_within_a_few_colours() {
+    let queue = json!({"scheme": "rfq", "limit": "50 kB", "q_threshold": "25 kB"});
+    let shares = groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 100));
+    println!("{shares:.4?}");
+    // A colour is a step of 19 % in rate; the threshold moves by one or two around the share.
+    assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.1);
+    assert!((shares[2] / shares[3] - 1.0).abs() < 0.03, "{shares:?}");
+}
+
+#[test]
+fn per_packet_value_gives_constant_rates_their_max_min_share() {
+    for (scheme, place) in [("ppv", "random"), ("ppv", "token_buckets"), ("pvpie", "random")] {
+        let mut scenario = scenario(&json!({"scheme": scheme, "limit": "50 kB"}), 20, &fig_2_rates(), 100);
+        scenario["marker"] = json!({"place": place});
+        let shares = groups_of_five(&run(&scenario));
+        println!("{scheme} {place} {shares:.4?}");
+        assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.05);
+    }
+}
+
+#[test]
+fn the_first_abc_cuts_the_throughput_of_unresponsive_heavy_users_with_gamma() {
+    let ratio = |gamma: f64| {
+        let queue = json!({"scheme": "abc2016", "gamma": gamma});
+        let mut scenario = scenario(&queue, 10, &[8.0, 4.0], 100);
+        for group in scenario["groups"].as_array_mut().expect("groups") {
+            group["reference_rate"] = "100 kbit/s".into();
+            group["sources"][0]["kind"] = "poisson".into(); // constant rates would meet the queue in phase
+        }
+        let shares = run(&scenario);
+        println!("gamma {gamma}: {shares:.4?}");
+        shares[0] / shares[1]
+    };
+    // gamma = 0 is the base AQM alone: both lose the same part.
+    assert!((ratio(0.0) - 2.0).abs() < 0.1);
+    // The activities differ by 1: 4 Mbit/s pass, and the heavy user gets the other 6.
+    assert!(ratio(5.0) < 1.6);
 }

@@ -267,7 +267,8 @@ fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
         assert!(probe.times.count() + 20 > probe.started && probe.refused == 0);
         assert!(network.flows.len() <= 20, "{}", network.flows.len());
         // Payload of transfers that ended, and of those under way, is what the user got.
-        let under_way: u64 = network.flows.iter().map(|flow| flow.receiver.delivered_bytes()).sum();
+        let under_way: u64 =
+            network.flows.iter().map(|flow| flow.receiver.delivered_bytes(&network.tcp_params[0])).sum();
         let delivered = network.users[0].delivered_bytes + under_way;
         assert!((probe.completed_bytes..=probe.started_bytes).contains(&delivered));
     }

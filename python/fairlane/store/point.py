@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
+from fairlane.errors import UserError
 from fairlane.files import write_aside
 
 if TYPE_CHECKING:
@@ -48,8 +49,17 @@ class Identity:
 
     @classmethod
     def of(cls, scenario: str) -> Identity:
-        """That of a canonical scenario under this engine."""
+        """That of a canonical scenario under this engine.
+
+        Raises:
+            UserError: Its scheme is written in Python, which the scenario only names.
+        """
         table = json.loads(scenario)
+        scheme = table["queue"]["scheme"]
+        if scheme in _fairlane.registered_schemes():
+            raise UserError(
+                f'queue.scheme: "{scheme}" is written in Python, its runs cannot be stored; use run or compare'
+            )
         del table["name"], table["run"]["replications"]
         return cls(_fairlane.engine_version(), json.dumps(table, sort_keys=True, ensure_ascii=False))
 

@@ -1,6 +1,7 @@
 //! The activity meter: how much a user sends, relative to its reference rate, as a logarithm. abc2018 III-B, D, E.
 
 use crate::choices;
+use crate::elementary::log2;
 use crate::marker::{Marker, MeterSpec};
 use crate::packet::{Packet, TrafficClass};
 use crate::params;
@@ -47,8 +48,8 @@ pub struct AbcMarker {
 #[derive(Clone, Debug)]
 pub struct MeterState {
     rate: RateState,
-    /// R_r in bit/s.
-    reference_rate: f64,
+    /// 1/(R_r M) in 1/bit.
+    inverse_reference: f64,
 }
 
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
@@ -65,18 +66,19 @@ impl Marker for AbcMarker {
     }
 
     fn state(&self, spec: &MeterSpec) -> MeterState {
-        MeterState { rate: RateState::new(spec.start), reference_rate: spec.reference_rate.as_f64() }
+        let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
+        MeterState { rate: RateState::new(spec.start), inverse_reference }
     }
 
     #[inline]
     fn mark<P: Packet>(&self, meter: &mut MeterState, packet: &mut P, now: Time, rng: &mut Rng) {
         let bits = f64::from(packet.wire_bytes()) * 8.0 * self.accounting[packet.class().index()];
-        let rate = meter.rate.update(self.memory, bits, now);
+        let rate = meter.rate.update(self.memory, bits, now) * meter.inverse_reference;
         let metered = match self.kind {
             MeterKind::Normal => rate,
             MeterKind::Fair => rng.open01() * rate, // III-E
         };
-        packet.set_label(libm::log2(metered / meter.reference_rate).max(LEAST_ACTIVITY)); // eq. (5)
+        packet.set_label(log2(metered).max(LEAST_ACTIVITY)); // eq. (5)
     }
 }
 

@@ -53,6 +53,7 @@ impl SchemeSpec for BlueScheme {
         state: "port: probability and the time of its last change; flow: none",
         cost: "1 draw while the probability is above 0",
     };
+    const DROPS_WHEN_EMPTY: bool = true;
     type Params = BlueParams;
     type Discipline<P: Packet> = ManagedQueue<P, Blue>;
 

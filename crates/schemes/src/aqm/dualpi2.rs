@@ -88,6 +88,7 @@ impl SchemeSpec for DualPi2Scheme {
         cost: "a few additions; a controller step every 15 ms",
     };
     const ORDERS_PACKETS: bool = true;
+    const REORDERS_FLOWS: bool = true;
     type Params = DualPi2Params;
     type Discipline<P: Packet> = DualPi2<P>;
 

@@ -7,15 +7,31 @@
 //! - [`sfb`]: BLUE in hashed bins, with a rate limit for flows that do not react
 //! - [`red_pd`]: RED with a prefilter for flows found in its history of drops
 //! - [`pie`]: a controller of the queueing delay; [`pie_core`]: its probability, which other schemes share
+//! - [`codel`]: drops at the head while the least delay stays too long
 //! - [`dualpi2`]: two queues for scalable and classic congestion control
+//! - [`care`]: fair shares from captured packets
+//! - [`red_part`]: parameters of RED as a part of other schemes
+//! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
+//! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
+//! - [`afc`]: flows above their share of the enqueued bytes are shut out, unless they have credit
+//! - [`afd`]: what exceeds a fair share of sampled arrivals is dropped
+//! - [`cp_aqm`]: users pay for congestion from an allowance
 
+pub mod afc;
+pub mod afd;
 pub mod ared;
+pub mod black;
 pub mod blue;
+pub mod care;
+pub mod choke;
+pub mod codel;
+pub mod cp_aqm;
 pub mod dualpi2;
 pub mod fred;
 pub mod pie;
 pub mod pie_core;
 pub mod red;
 pub mod red_core;
+pub mod red_part;
 pub mod red_pd;
 pub mod sfb;

@@ -151,16 +151,21 @@ impl PieCore {
         }
     }
 
+    /// Whether an arrival that finds `backlog` passes whatever the probability is; RFC 8033 sections 4.1 and 4.4.
+    #[must_use]
+    #[inline]
+    pub fn exempts(&self, backlog: Backlog) -> bool {
+        let settings = &*self.settings;
+        let calm = self.delay_before_s < settings.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * settings.mean_packet.0
+    }
+
     /// Whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4 and 5.4.
     pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
+        if self.exempts(backlog) {
+            return false;
+        }
         let settings = &*self.settings;
-        if self.burst_allowance > Time::ZERO {
-            return false;
-        }
-        let calm = self.delay_before_s < settings.target.as_secs_f64() / 2.0 && self.probability < 0.2;
-        if calm || backlog.bytes <= 2 * settings.mean_packet.0 {
-            return false;
-        }
         let relative_length =
             if settings.byte_mode { f64::from(wire_bytes) / settings.mean_packet.0 as f64 } else { 1.0 };
         let p = f64::min(self.probability * relative_length, 1.0);

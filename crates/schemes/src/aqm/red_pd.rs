@@ -91,6 +91,7 @@ impl SchemeSpec for RedPdScheme {
                 flow: probability, counters, 5 rates",
         cost: "that of RED; 1 look-up while any flow is known; each known flow once per interval",
     };
+    const DROPS_WHEN_EMPTY: bool = true;
     type Params = RedPdParams;
     type Discipline<P: Packet> = ManagedQueue<P, RedPd>;
 

@@ -26,7 +26,9 @@
 //!    A flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
 //! 3. `decrement_at = "drain"` lowers p when a bin drains (ns as in another kernel), not at an arrival to an empty bin.
-//! 4. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
+//! 4. `freeze` must be far below `rehash * increment`: with 100 ms and 20 s a bin needs the whole interval to reach 1,
+//!    and no flow is ever limited.
+//! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
 //!
 //! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
 
@@ -39,7 +41,7 @@ use crate::packet::Packet;
 use crate::params;
 use crate::rng::Rng;
 use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Time};
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
 
 choices! {
     /// When the probability of an empty bin shrinks.
@@ -73,9 +75,9 @@ params! {
         /// How much an empty bin takes off.
         decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
         /// Least time between two changes of a bin's probability.
-        freeze: Time = "100 ms", in "0 s"..="100 s", source "not given in afc; 10-50 ms in ns, 0 in Linux";
-        /// Packets in a bin from which on its probability grows.
-        bin_size: u32 = 20, in 1..=1000000, source "1.5*300/23 (afc's buffer not given); limit/3 in ns, 20 in Linux";
+        freeze: Time = "10 ms", in "0 s"..="100 s", source "ns, lower end of 10-50 ms (afc does not say); 0 in Linux";
+        /// Packets in a bin from which on its probability grows; absent: `1.5*limit/bins`, at least 2.
+        bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
         /// Packets that all bins of a flow may hold at most; absent: no cap.
         bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
         /// When the probability of an empty bin shrinks.
@@ -115,6 +117,7 @@ impl SchemeSpec for SfbScheme {
         state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
         cost: "L hashes at an arrival and at a departure, twice that while warming up; 1 draw",
     };
+    const DROPS_WHEN_EMPTY: bool = true;
     type Params = SfbParams;
     type Discipline<P: Packet> = ManagedQueue<P, Sfb>;
 
@@ -136,7 +139,7 @@ impl SchemeSpec for SfbScheme {
     }
 
     fn build<P: Packet>(params: &SfbParams, port: &Port<'_>) -> Self::Discipline<P> {
-        ManagedQueue::new(port.buffer, port.rate, Sfb::new(params))
+        ManagedQueue::new(port.buffer, port.rate, Sfb::new(params, port.buffer))
     }
 }
 
@@ -153,6 +156,7 @@ struct Bin {
 struct Bins {
     bins: Box<[Bin]>,
     per_level: u32,
+    full_at: u32,
     seeds: Box<[u64]>,
     /// Packets stored from then on are counted here; [`Time::NEVER`] if none are.
     counts_since: Time,
@@ -166,8 +170,9 @@ struct Judgement {
 }
 
 impl Bins {
-    fn new(params: &SfbParams) -> Self {
+    fn new(params: &SfbParams, full_at: u32) -> Self {
         Self {
+            full_at,
             bins: vec![Bin::default(); (params.levels * params.bins) as usize].into(),
             per_level: params.bins,
             seeds: vec![0; params.levels as usize].into(),
@@ -193,9 +198,10 @@ impl Bins {
 
     /// Rules (1) and (2).
     fn judge(&mut self, key: u32, now: Time, params: &SfbParams) -> Judgement {
+        let full_at = self.full_at;
         let mut judgement = Judgement { probability: 1.0, fewest_packets: u32::MAX };
         self.for_each(key, |bin| {
-            if bin.packets >= params.bin_size {
+            if bin.packets >= full_at {
                 bin.change(params.increment, now, params.freeze);
             } else if bin.packets == 0 && params.decrement_at == DecrementAt::Arrival {
                 bin.change(-params.decrement, now, params.freeze);
@@ -266,6 +272,16 @@ impl Bucket {
     }
 }
 
+/// One and a half times the part of a bin in a full buffer.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn automatic_bin_size(bins: u32, buffer: &BufferParams) -> u32 {
+    let packets = match buffer.limit {
+        QueueLimit::Packets(packets) => f64::from(packets),
+        QueueLimit::Bytes(bytes) => bytes as f64 / buffer.mtu.0 as f64,
+    };
+    f64::max(2.0, (1.5 * packets / f64::from(bins)).round()) as u32
+}
+
 /// SFB at one port.
 #[derive(Clone, Debug)]
 pub struct Sfb {
@@ -281,11 +297,12 @@ pub struct Sfb {
 }
 
 impl Sfb {
-    /// A port that has seen nothing.
+    /// A port that has seen nothing, with the limit of `buffer`.
     #[must_use]
-    pub fn new(params: &SfbParams) -> Self {
+    pub fn new(params: &SfbParams, buffer: &BufferParams) -> Self {
+        let full_at = params.bin_size.unwrap_or_else(|| automatic_bin_size(params.bins, buffer));
         Self {
-            sets: [Bins::new(params), Bins::new(params)],
+            sets: [Bins::new(params, full_at), Bins::new(params, full_at)],
             next_rehash: None,
             shared: Bucket::full(params, Time::ZERO),
             buckets: Box::default(),
@@ -425,7 +442,6 @@ mod tests {
     use crate::discipline::QueueDiscipline;
     use crate::scheme::QueueConfig;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);
@@ -439,7 +455,7 @@ mod tests {
     impl Host {
         fn new(params: &SfbParams) -> Self {
             let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
-            let queue = ManagedQueue::new(&buffer, RATE, Sfb::new(params));
+            let queue = ManagedQueue::new(&buffer, RATE, Sfb::new(params, &buffer));
             Self { queue, rng: Rng::stream(1, 0, "test", 0), drops: Drops::default() }
         }
 
@@ -455,7 +471,7 @@ mod tests {
 
     /// A set of bins with hash functions.
     fn bins(params: &SfbParams) -> Bins {
-        let mut bins = Bins::new(params);
+        let mut bins = Bins::new(params, params.bin_size.unwrap_or(20));
         bins.restart(&mut Rng::stream(1, 0, "test", 0));
         bins.counts_since = Time::ZERO;
         bins
@@ -463,7 +479,13 @@ mod tests {
 
     #[test]
     fn rule_1_moves_each_bin_once_per_freeze() {
-        let params = SfbParams { bin_size: 2, increment: 0.25, decrement: 0.125, ..Default::default() };
+        let params = SfbParams {
+            bin_size: Some(2),
+            freeze: Time::from_millis(100),
+            increment: 0.25,
+            decrement: 0.125,
+            ..Default::default()
+        };
         let mut bins = bins(&params);
         let at = Time::from_millis;
         let judge = |bins: &mut Bins, ms| bins.judge(7, at(ms), &params).probability;
@@ -484,7 +506,7 @@ mod tests {
 
     #[test]
     fn rule_2_a_flow_that_shares_one_bin_with_a_bad_one_is_spared_by_the_other() {
-        let params = SfbParams { bin_size: 1, increment: 1.0, freeze: Time::ZERO, ..Default::default() };
+        let params = SfbParams { bin_size: Some(1), increment: 1.0, freeze: Time::ZERO, ..Default::default() };
         let mut bins = bins(&params);
         bins.count(0);
         assert_eq!(bins.judge(0, Time::ZERO, &params).probability, 1.0);
@@ -498,7 +520,7 @@ mod tests {
     fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
         // 5 Mbit/s, a packet of 1000 B takes 1.6 ms. Flow 0 offers the whole link; 100 others have three packets in the
         // queue each, whatever happens.
-        let mut host = Host::new(&SfbParams { freeze: Time::from_millis(10), ..Default::default() });
+        let mut host = Host::new(&SfbParams { bin_size: Some(20), ..Default::default() });
         let (mut held, mut delivered) = ([0u32; 101], [0u32; 101]);
         for slot in 0..62_500u64 {
             let now = Time::from_micros(1600 * slot);
@@ -530,7 +552,7 @@ mod tests {
     fn buckets_hold_the_rate_shared_or_per_flow() {
         let passed = |penalty| {
             let params = SfbParams { penalty, penalty_rate: BitRate(80_000), ..Default::default() };
-            let mut sfb = Sfb::new(&params);
+            let mut sfb = Sfb::new(&params, &BufferParams::default());
             (0..1000u64)
                 .flat_map(|step| [0, 1].map(|flow| (step, flow)))
                 .filter(|&(step, flow)| sfb.passes_limit(flow, 1000, Time::from_millis(10 * step)))
@@ -568,7 +590,7 @@ mod tests {
     #[test]
     fn changes_come_at_random_times_between_the_two_bounds() {
         let params = SfbParams { rehash: Time::from_secs(11), rehash_most: Time::from_secs(23), ..Default::default() };
-        let sfb = Sfb::new(&params);
+        let sfb = Sfb::new(&params, &BufferParams::default());
         let mut rng = Rng::stream(1, 0, "test", 0);
         let draws: Vec<f64> = (0..1000).map(|_| sfb.interval(&mut rng).as_secs_f64()).collect();
         assert!(draws.iter().all(|draw| (11.0..=23.0).contains(draw)));
@@ -578,7 +600,7 @@ mod tests {
 
     #[test]
     fn a_cap_marks_and_sizes() {
-        let capped = SfbParams { bin_limit: Some(3), bin_size: 100, ..Default::default() };
+        let capped = SfbParams { bin_limit: Some(3), bin_size: Some(100), ..Default::default() };
         let mut host = Host::new(&capped);
         (0..10).for_each(|_| host.offer(0, Time::ZERO));
         assert_eq!(host.queue.backlog().packets, 3);
@@ -587,12 +609,22 @@ mod tests {
         assert!(size.bytes > 2 * 46 * size_of::<Bin>());
 
         let params = SfbParams { ecn: true, unresponsive_at: 1.0, ..Default::default() };
-        let mut sfb = Sfb::new(&params);
+        let mut sfb = Sfb::new(&params, &BufferParams::default());
         let mut rng = Rng::stream(1, 0, "test", 0);
         let view = QueueView { backlog: Backlog::default(), head_enqueued_at: None, link_rate: RATE };
         sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
         sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = 0.999);
         assert_eq!(sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng), Verdict::Mark);
+    }
+
+    #[test]
+    fn a_bin_is_full_at_one_and_a_half_times_its_part_of_the_buffer() {
+        let size = |limit| automatic_bin_size(23, &BufferParams { limit, ..Default::default() });
+        // 1.5*300/23 = 19.57; 450 kB are 300 packets of 1500 B; 1.5*24/23 = 1.57.
+        assert_eq!(size(QueueLimit::Packets(300)), 20);
+        assert_eq!(size(QueueLimit::Bytes(450_000)), 20);
+        assert_eq!(size(QueueLimit::Packets(24)), 2);
+        assert_eq!(size(QueueLimit::Packets(1)), 2);
     }
 
     #[test]

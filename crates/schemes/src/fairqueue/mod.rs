@@ -1,5 +1,29 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
+//! - [`wfq`]: weighted fair queueing, by GPS or self-clocked
+//! - [`cebinae`]: two queues by rounds, and a tax on the largest flows of a saturated link
 //! - [`stfq`]: start-time fair queueing, one queue sorted by start tag
+//! - [`drr`], [`drr_lds`]: deficit round robin, without and with limited deficit savings
+//! - [`sfq`]: stochastic fair queueing
+//! - [`fq_codel`]: hashed queues, each with a CoDel
+//! - [`afq`]: approximate fair queueing with a calendar of queues
+//! - [`fdpa`]: priority by measured rate
+//!
+//! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
+//! makes up rounds without a packet.
 
+pub mod afq;
+pub mod cebinae;
+#[cfg(test)]
+mod checks;
+pub mod drr;
+pub mod drr_lds;
+pub mod fdpa;
+pub mod fq_codel;
+pub mod heap;
+pub mod list;
+pub mod round;
+pub mod sfq;
 pub mod stfq;
+pub mod store;
+pub mod wfq;

@@ -412,6 +412,24 @@ mod tests {
     }
 
     #[test]
+    fn a_second_port_is_core() {
+        let (mut first, mut second) = (Rig::packets(10), Rig::packets(10));
+        for flow in [0, 0, 1] {
+            first.offer(flow, EDGE);
+        }
+        // Tags 0, 0, 1 of the first port: at the second nobody is an edge, though 0 is the smallest tag.
+        while let Some(packet) = first.queue.dequeue(Time::ZERO, &mut first.rng, &mut first.drops) {
+            assert!(packet.label >= 0.0);
+            second.queue.enqueue(packet, Time::ZERO, &mut second.rng, &mut second.drops);
+        }
+        assert_eq!(second.queue.state_size().records, 2);
+        assert_eq!([second.serve(), second.serve()], [Some((0, 0.0)), Some((1, 0.0))]);
+        assert_eq!(second.queue.state_size().records, 1); // an edge would keep flow 1
+        assert_eq!(second.serve(), Some((0, 0.0)));
+        assert_eq!(second.queue.state_size().records, 0);
+    }
+
+    #[test]
     fn fig_2_on_one_port() {
         // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5, 2 Mbit/s on 20 Mbit/s, in ticks of
         // 1 ms: 1, 2, 3, 4 packets of 500 bit each; the link serves 40 of them in a tick. Max-min: 0.5, 1, 1.25, 1.25.

@@ -105,6 +105,9 @@ impl DropSink<TestPacket> for Record {
 
 impl Harness {
     /// An idle port of 10 Mbit/s with `config`, its marker in front, users of unequal weight.
+    ///
+    /// # Panics
+    /// The scheme is an external one.
     #[must_use]
     pub fn new(config: &QueueConfig, users: u32, seed: u64) -> Self {
         let rate = BitRate(10_000_000);
@@ -115,9 +118,9 @@ impl Harness {
             start: Time::ZERO,
         };
         Self {
-            scheme: config.scheme(),
+            scheme: config.scheme().expect("a scheme of the list"),
             discipline: config.build(rate, &Weights::new(weights)),
-            markers: MarkerConfig::of(config.scheme().marker()).build(&(0..users).map(spec).collect::<Vec<_>>()),
+            markers: MarkerConfig::of(config.marker()).build(&(0..users).map(spec).collect::<Vec<_>>()),
             users,
             limit: config.buffer.limit,
             rng: Rng::stream(seed, 0, "queue", 0),

@@ -186,7 +186,7 @@ impl<W: Write> Pcap<W> {
         if packet.kind == PacketKind::Udp {
             return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
         }
-        let connection = &mut self.connections[place_of(packet.flow)];
+        let connection = &mut self.connections[place_of(packet.flow) as usize];
         connection.know(packet.timestamp);
         let syn = packet.kind == PacketKind::Syn;
         let plan = &connection.plan;

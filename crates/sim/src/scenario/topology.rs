@@ -4,6 +4,7 @@
 //! make the list from a few keys; `graph` writes it out.
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value};
+use fairlane_schemes::external::FindExternal;
 use fairlane_schemes::scheme::QueueConfig;
 use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::{choices, params};
@@ -156,13 +157,13 @@ impl TopologyConfig {
     ///
     /// # Errors
     /// An unknown key, a value out of range, steps that are not in the order of time, or links that share a name.
-    pub fn read(scenario: &mut Table<'_>) -> Result<Self, ConfigError> {
+    pub fn read(scenario: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
         let Some(mut table) = scenario.table("topology")? else { return Ok(Self::default()) };
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
         let access = AccessParams::read(&mut table)?;
         let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
         let links = match kind {
-            TopologyKind::Graph => read_links(&mut table)?,
+            TopologyKind::Graph => read_links(&mut table, find)?,
             TopologyKind::ParkingLot => {
                 let count = ParkingLotParams::read(&mut table)?.congested_links;
                 let bottleneck = BottleneckParams::read(&mut table)?;
@@ -248,7 +249,7 @@ impl TopologyConfig {
     }
 }
 
-fn read_links(table: &mut Table<'_>) -> Result<Vec<LinkConfig>, ConfigError> {
+fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Vec<LinkConfig>, ConfigError> {
     let mut links: Vec<LinkConfig> = Vec::new();
     for mut link in table.tables("links")? {
         let name: String = link.required("name")?;
@@ -264,7 +265,7 @@ fn read_links(table: &mut Table<'_>) -> Result<Vec<LinkConfig>, ConfigError> {
         }
         let params = LinkParams::read(&mut link)?;
         let schedule = read_schedule(&mut link, "schedule")?;
-        let queue = link.table("queue")?.map(|mut queue| QueueConfig::read(&mut queue)).transpose()?;
+        let queue = link.table("queue")?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
         link.finish()?;
         links.push(LinkConfig { name, params, schedule, queue });
     }

@@ -15,15 +15,20 @@ const NONE: u32 = u32::MAX;
 /// The caller hands it each segment and, when [`Receiver::timer`] is due, calls [`Receiver::on_timer`]; an ACK that
 /// they return is to be sent at once. `params` must be the same in every call.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
+    // What is touched while there is a gap.
+    /// Segments that arrived beyond a gap, all above `next`.
+    early: BitRing,
+    /// The blocks to report: runs of `early`, each one whole.
+    sacks: SackBlocks,
+    // What is touched by each segment: the last 48 bytes.
     /// When the delayed ACK is due.
     timer: Time,
     /// The timestamp to echo (TS.Recent).
     echo: Time,
-    /// Payload in order so far.
-    delivered: u64,
-    /// Segments that arrived beyond a gap, all above `next`.
-    early: BitRing,
+    /// Bytes on the wire of all that arrived.
+    wire_bytes: u64,
     /// The next segment expected (RCV.NXT).
     next: u32,
     /// The number that the last ACK carried (Last.ACK.sent).
@@ -33,8 +38,8 @@ pub struct Receiver {
     /// The segment shorter than one MSS, the last one, if it has arrived, and its payload.
     short_seq: u32,
     short_payload: u32,
-    /// The blocks to report: runs of `early`, each one whole.
-    sacks: SackBlocks,
+    /// Whether `early` has members; without them there is no block to report.
+    gap: bool,
     /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
     congestion_echo: bool,
     /// Whether a SYN has arrived.
@@ -48,7 +53,7 @@ impl Receiver {
         Self {
             timer: Time::NEVER,
             echo: Time::ZERO,
-            delivered: 0,
+            wire_bytes: 0,
             early: BitRing::default(),
             next: 0,
             last_ack: 0,
@@ -57,6 +62,7 @@ impl Receiver {
             short_seq: NONE,
             short_payload: 0,
             sacks: SackBlocks::default(),
+            gap: false,
             congestion_echo: false,
             open: false,
         }
@@ -64,6 +70,7 @@ impl Receiver {
 
     /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
+        self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
             return Some(self.syn_ack(params, segment));
         }
@@ -90,21 +97,22 @@ impl Receiver {
         if segment.seq > self.next {
             // RFC 5681 4.2: an out-of-order segment is acknowledged at once, new or not.
             self.early.insert(self.next, segment.seq);
+            self.gap = true;
             if params.sack {
                 self.report(segment.seq);
             }
             return Some(self.ack());
         }
+        if !self.gap {
+            self.next += 1;
+            return self.delay_ack(params, now);
+        }
         let filled = self.early.take_run(self.next + 1);
-        self.deliver(params, 1 + filled);
-        if filled > 0 {
-            self.sacks.drop_below(self.next);
-        }
-        if filled > 0 || !self.early.is_empty() {
-            // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
-            return Some(self.ack());
-        }
-        self.delay_ack(params, now)
+        self.next += 1 + filled;
+        self.sacks.drop_below(self.next);
+        self.gap = !self.early.is_empty();
+        // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
+        Some(self.ack())
     }
 
     /// Sends the delayed ACK if it is due; harmless if early.
@@ -122,8 +130,16 @@ impl Receiver {
     /// Payload delivered in order so far, in bytes.
     #[must_use]
     #[inline]
-    pub fn delivered_bytes(&self) -> u64 {
-        self.delivered
+    pub fn delivered_bytes(&self, params: &TcpParams) -> u64 {
+        let bytes = u64::from(self.next) * u64::from(params.segment_payload);
+        // The short segment is the last one.
+        if self.next > self.short_seq { bytes - u64::from(params.segment_payload - self.short_payload) } else { bytes }
+    }
+
+    /// Bytes on the wire of all segments so far, copies included.
+    #[must_use]
+    pub fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
     }
 
     /// Answers a SYN.
@@ -141,7 +157,8 @@ impl Receiver {
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.last_ack = self.next;
-        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks: self.sacks }
+        let sacks = if self.gap { self.sacks } else { SackBlocks::default() };
+        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks }
     }
 
     /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
@@ -167,16 +184,6 @@ impl Receiver {
             self.timer = now.saturating_add(params.delayed_ack_timeout);
         }
         None
-    }
-
-    /// Moves `next` on by `segments`.
-    fn deliver(&mut self, params: &TcpParams, segments: u32) {
-        let end = self.next + segments;
-        self.delivered += u64::from(segments) * u64::from(params.segment_payload);
-        if (self.next..end).contains(&self.short_seq) {
-            self.delivered -= u64::from(params.segment_payload - self.short_payload);
-        }
-        self.next = end;
     }
 }
 
@@ -219,7 +226,7 @@ mod tests {
         let mut receiver = warm();
         assert_eq!(data(&mut receiver, 3, 6), None);
         assert_eq!(data(&mut receiver, 4, 7).unwrap().0, 5);
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS));
     }
 
     #[test]
@@ -261,7 +268,7 @@ mod tests {
         assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
         // A copy of an early segment changes nothing, but is answered too.
         assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
     }
 
     #[test]
@@ -283,7 +290,7 @@ mod tests {
         assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
         // No gap any more: ACKs are delayed again.
         assert_eq!(data(&mut receiver, 8, 32), None);
-        assert_eq!(receiver.delivered_bytes(), 9 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 9 * u64::from(MSS));
     }
 
     #[test]
@@ -298,7 +305,7 @@ mod tests {
     fn acknowledges_an_old_segment_at_once() {
         let mut receiver = warm();
         assert_eq!(data(&mut receiver, 1, 50), Some((3, 4)));
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
     }
 
     #[test]
@@ -335,14 +342,14 @@ mod tests {
         data(&mut receiver, 3, 10);
         data(&mut receiver, 4, 10);
         receiver.on_segment(&params(), last, ms(10));
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
         // Early.
         let mut receiver = warm();
         receiver.on_segment(&params(), last, ms(10));
         data(&mut receiver, 4, 10);
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
         data(&mut receiver, 3, 10);
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
     }
 
     /// Delivers segment `seq` with SACK; returns the ACK number and the blocks.

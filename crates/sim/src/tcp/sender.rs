@@ -82,7 +82,9 @@ impl SenderStats {
 /// The caller starts it, hands it each ACK and, when [`Sender::timer`] is due, calls [`Sender::on_timer`]. After each
 /// of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every call.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
+    // What each ACK of new data touches while nothing is lost: the first 64 bytes.
     /// When the SYN or the first outstanding segment is sent again.
     timer: Time,
     rto: Rto,
@@ -96,30 +98,13 @@ pub struct Sender {
     nxt: u32,
     /// One more than the highest segment ever sent.
     high: u32,
-    /// `high` at the last fast retransmission or timeout.
-    recover: u32,
-    /// Outstanding segments below this were sent more than once, those above were not.
-    resent_below: u32,
     /// Number of segments in the transfer.
     end: u32,
-    /// What the last of them lacks to a full MSS, in bytes.
-    shortfall: u32,
-    /// Duplicate ACKs, less what partial ACKs explain.
-    dup_acks: u32,
-    /// Segments resent by fast retransmission, partial ACK or timeout, not by going back N.
-    resent: u32,
-    /// `high` when the window was last reduced upon a mark.
-    marked_until: u32,
-    congestion: Congestion,
-    /// What SACK needs, if the connection uses it.
-    selective: Option<Box<Selective>>,
     phase: Phase,
-    /// SYNs sent.
-    syns: u8,
     /// Retransmissions since the last ACK of new data.
     retries: u8,
-    /// No partial ACK in this recovery yet.
-    before_partial_ack: bool,
+    /// `resent_below` is above `una`, or was.
+    resent_any: bool,
     /// To send: the SYN, or the ACK that ends the handshake.
     handshake_due: bool,
     /// To send: segment `una`.
@@ -130,7 +115,28 @@ pub struct Sender {
     window_due: bool,
     /// To say with the next new segment: the window is reduced (CWR).
     cwr_due: bool,
+    // The rest.
+    /// `high` at the last fast retransmission or timeout.
+    recover: u32,
+    /// Outstanding segments below this were sent more than once, those above were not.
+    resent_below: u32,
+    /// What the last segment of the transfer lacks to a full MSS, in bytes.
+    shortfall: u32,
+    /// Duplicate ACKs, less what partial ACKs explain; 0 in phase `Open`.
+    dup_acks: u32,
+    /// Segments resent by fast retransmission, partial ACK or timeout, not by going back N; 0 in phase `Open`.
+    resent: u32,
+    /// `high` when the window was last reduced upon a mark.
+    marked_until: u32,
+    congestion: Congestion,
+    /// What SACK needs, if the connection uses it.
+    selective: Option<Box<Selective>>,
+    /// Without `segments_sent`, which follows from the rest.
     stats: SenderStats,
+    /// SYNs sent.
+    syns: u8,
+    /// No partial ACK in this recovery yet.
+    before_partial_ack: bool,
 }
 
 impl Sender {
@@ -165,6 +171,7 @@ impl Sender {
             phase: Phase::Closed,
             syns: 0,
             retries: 0,
+            resent_any: false,
             before_partial_ack: true,
             handshake_due: false,
             retransmission_due: false,
@@ -199,7 +206,7 @@ impl Sender {
         if ack.congestion_echo {
             self.on_congestion_echo(params, ack.ack);
         }
-        if self.selective.is_some() {
+        if params.sack {
             self.on_selective_ack(params, &ack, now);
         } else if ack.ack > self.una {
             self.sample_rtt(params, &ack, now);
@@ -228,7 +235,7 @@ impl Sender {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
         }
-        if self.selective.is_some() {
+        if params.sack {
             return self.poll_selective(params, now);
         }
         if std::mem::take(&mut self.retransmission_due) {
@@ -258,7 +265,8 @@ impl Sender {
     /// What has been counted so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
-        self.stats
+        // Each segment below `high` was sent once as a new one.
+        SenderStats { segments_sent: u64::from(self.high) + self.stats.retransmissions, ..self.stats }
     }
 
     /// Where the connection is.
@@ -314,7 +322,8 @@ impl Sender {
 
     /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
-        if self.una >= self.resent_below {
+        self.resent_any = self.resent_any && self.una < self.resent_below;
+        if !self.resent_any {
             self.rto.sample(params, now.saturating_sub(ack.echo));
         }
     }
@@ -339,11 +348,12 @@ impl Sender {
                 self.settle(if ack > self.recover { Phase::Open } else { Phase::Loss });
                 acked
             }
-            _ => {
-                // ns-3.26 ReceivedAck: from disorder, reordering only, back to open.
+            Phase::Disorder => {
+                // ns-3.26 ReceivedAck: reordering only.
                 self.settle(Phase::Open);
                 acked
             }
+            _ => acked,
         };
         // RFC 3168 6.1.2: an ACK with a congestion echo does not let the window grow.
         self.grow(params, if congestion_echo { 0 } else { credit }, now);
@@ -524,11 +534,11 @@ impl Sender {
 
     /// Sends segment `seq`. ns-3.26 SendDataPacket.
     fn send(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
-        self.stats.segments_sent += 1;
         let new = seq >= self.high;
         if !new {
             self.stats.retransmissions += 1;
             self.resent_below = self.resent_below.max(seq + 1);
+            self.resent_any = true;
         }
         self.nxt = self.nxt.max(seq + 1);
         self.high = self.high.max(self.nxt);

@@ -88,9 +88,10 @@ impl Congestion {
             progress.segments -= steps;
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
-            match self {
-                Self::Reno => reno::avoid(params, cwnd, progress.segments),
-                Self::Cubic(cubic) => cubic.avoid(params, cwnd, progress),
+            // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
+            match (params.congestion_control, self) {
+                (CongestionControl::Cubic, Self::Cubic(cubic)) => cubic.avoid(params, cwnd, progress),
+                _ => reno::avoid(params, cwnd, progress.segments),
             }
         }
     }

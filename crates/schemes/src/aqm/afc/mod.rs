@@ -1,0 +1,333 @@
+//! AFC: a flow whose share of the enqueued bytes exceeds the fair one is shut out until it does not, unless it has credit
+//! from a time when it had less.
+//!
+//! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve Fairness
+//! in the Internet" (afc), section 3.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | | `Hit_i`: share of flow i in the bytes of a virtual queue of the last m enqueued packets | [`window`](WindowKind) |
+//! | | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | [`crate::bitmap`] |
+//! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, t- the previous update | `Entry::integrate` |
+//! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
+//! | (3) | RED decides on flows that are not cached, and on those that (2) lets pass | [`super::red_core`] |
+//!
+//! Cost per packet: RED's, one hash, up to three look-ups. State: 65 bytes for each of c cached flows, b bits, RED's; the
+//! sliding window 8 bytes for each of m packets.
+//!
+//! Deviations and choices where the paper leaves room:
+//! 1. Hit is that of a sliding window by default. Computed at the end of each period, as the text can be read, a source at
+//!    link rate is let in for a whole period and shut out for the next, and keeps a fifth of the link. A jumping window
+//!    needs no ring.
+//! 2. Below an average queue of `min_th` everything is accepted, and so is a packet that finds nothing waiting.
+//! 3. dA is bounded by `max_credit` times Fair, or an idle flow would bank credit without end; it is brought up to date
+//!    when a packet of the flow arrives.
+//! 4. An enqueued packet brings its flow into the cache, every arrival of a cached flow refreshes its place, dropped or
+//!    not: otherwise a flow that is shut out is forgotten for it. What the cache (least recently used) forgets loses its
+//!    dA and its bytes in the window.
+//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; `repay` shuts it out until the debt
+//!    is paid.
+//! 6. A drop by (2) restarts RED's count.
+//!
+//! Not implemented: ECN.
+
+mod window;
+
+use super::red_core::{RedCore, RedDecision};
+use super::red_part::WithRed;
+use crate::bitmap::FlowCounter;
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
+use crate::flow::FlowKey;
+use crate::lru::LruCache;
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, QueueLimit, Time};
+pub use window::WindowKind;
+use window::{Entry, Fair, Window};
+
+params! {
+    /// AFC, RED left out.
+    pub struct AfcParams {
+        /// How the share of a flow is measured.
+        window: WindowKind = "sliding", source "our reading of afc 3";
+        /// Packets in the window, or in a period.
+        window_packets: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: 10 packets a flow with 100 flows";
+        /// Flows that the cache holds.
+        cache: u32 = 46, in 1..=1000000, symbol "c", source "afc 4; 20 with bursty flows";
+        /// Bits of the bitmap that counts flows.
+        bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
+        /// Shortest time over which the bitmap counts.
+        count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
+        /// Credit or debt is at most what a flow collects in this time without, or with twice, its share.
+        max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
+        /// Whether a flow in debt is shut out even while its share is not above the fair one.
+        repay: bool = false, source "afc 3: not so";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "afc 3";
+    }
+}
+
+/// AFC in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AfcScheme;
+
+impl SchemeSpec for AfcScheme {
+    const ABOUT: About = About {
+        title: "AFC, fairness by credit",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "Shuts out a flow whose share of the enqueued bytes is above the fair one, unless it has credit from \
+                  when it had less; RED decides on the rest.",
+        source: "Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve \
+                 Fairness in the Internet",
+        state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packets' lengths, that of RED",
+        cost: "RED's; 1 hash, up to 3 look-ups",
+    };
+    type Params = WithRed<AfcParams>;
+    type Discipline<P: Packet> = ManagedQueue<P, Afc>;
+
+    fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        params.red.check(buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, Afc::new(params, port.buffer.limit, port.rate))
+    }
+}
+
+/// AFC at one port.
+#[derive(Clone, Debug)]
+pub struct Afc {
+    red: RedCore,
+    flows: Box<Flows>,
+    probability: f64,
+}
+
+/// Who has how much of the virtual queue, and how many there are.
+#[derive(Clone, Debug)]
+struct Flows {
+    key: FlowKey,
+    cache: LruCache<Entry>,
+    window: Window,
+    counter: FlowCounter,
+    max_credit_s: f64,
+    repay: bool,
+}
+
+impl Flows {
+    fn fair(&self) -> Fair {
+        let fraction = 1.0 / self.counter.flows();
+        Fair { fraction, bound_s: fraction * self.max_credit_s }
+    }
+}
+
+impl Afc {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &WithRed<AfcParams>, limit: QueueLimit, rate: BitRate) -> Self {
+        let own = &params.own;
+        let flows = Flows {
+            key: own.flow_key,
+            cache: LruCache::new(own.cache),
+            window: Window::new(own.window, own.window_packets),
+            counter: FlowCounter::new(own.bitmap_bits, own.count_interval, own.window_packets),
+            max_credit_s: own.max_credit.as_secs_f64(),
+            repay: own.repay,
+        };
+        Self { red: RedCore::new(params.red.settings(limit), rate), flows: Box::new(flows), probability: 0.0 }
+    }
+
+    /// Brings Hit and dA of `flow` up to date; whether its arrival is to be dropped.
+    fn shuts_out(&mut self, flow: u32, now: Time) -> bool {
+        let flows = &mut *self.flows;
+        let fair = flows.fair();
+        let Some(entry) = flows.cache.use_existing(flow) else { return false };
+        let hit = flows.window.hit(entry);
+        entry.integrate(hit, fair, now); // eq. (1)
+        (hit > fair.fraction && entry.area_s >= 0.0) || (flows.repay && entry.area_s > 0.0) // eq. (2)
+    }
+}
+
+impl Aqm for Afc {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        let flow = self.flows.key.of(packet);
+        self.flows.counter.count(flow, now, rng);
+        self.red.arrival(queue.backlog, packet.wire_bytes(), now);
+        let congested = self.red.average() >= self.red.min_th() && queue.backlog.packets > 0;
+        if self.shuts_out(flow, now) && congested {
+            self.red.restart();
+            self.probability = 1.0;
+            return Verdict::Drop;
+        }
+        let decision = self.red.decide(queue.backlog, packet.wire_bytes(), rng); // eq. (3)
+        self.probability = self.red.probability();
+        if decision == RedDecision::Pass { Verdict::Accept } else { Verdict::Drop }
+    }
+
+    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time) {
+        let flows = &mut *self.flows;
+        let (flow, fair) = (flows.key.of(packet), flows.fair());
+        flows.window.enqueued(&mut flows.cache, flow, packet.wire_bytes(), fair, now);
+    }
+
+    fn overflowed<P: Packet>(&mut self, _: &P, _: Time) {
+        self.red.overflowed();
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.red.idle(now);
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.red.set_link_rate(rate);
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) - size_of_val(&self.red) + self.red.bytes() + size_of::<Flows>();
+        let heap = self.flows.cache.bytes() + self.flows.window.bytes() + self.flows.counter.bytes();
+        StateSize { records: self.flows.cache.len(), bytes: fixed + heap }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_queue", self.red.average());
+        report("flows", self.flows.counter.flows());
+        report("fair_fraction", self.flows.fair().fraction);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::red_part::RedPartParams;
+    use super::*;
+    use crate::discipline::Backlog;
+    use crate::testing::TestPacket;
+
+    /// RED all but silent; the average is the queue itself; thresholds 50 and 150.
+    fn afc(own: AfcParams) -> Afc {
+        let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
+        Afc::new(&WithRed { own, red }, QueueLimit::Packets(300), BitRate(5_000_000))
+    }
+
+    /// Offers a packet at a queue of `packets`, and enqueues it if it passes.
+    fn offer(afc: &mut Afc, (flow, wire_bytes): (u32, u32), packets: u32, at_ms: u64, rng: &mut Rng) -> Verdict {
+        let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
+        let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(5_000_000) };
+        let mut packet = TestPacket { flow, wire_bytes, ..Default::default() };
+        let now = Time::from_millis(at_ms);
+        let verdict = afc.admit(&packet, &view, now, rng);
+        if verdict == Verdict::Accept {
+            afc.accepted(&mut packet, now);
+        }
+        verdict
+    }
+
+    /// Four flows with ten packets each in the window, counted as four.
+    fn four_flows(own: AfcParams, rng: &mut Rng) -> Afc {
+        let mut afc = afc(AfcParams { window_packets: 40, ..own });
+        (0..80).for_each(|n| _ = offer(&mut afc, (n % 4, 1000), 0, 25 * u64::from(n), rng));
+        assert!((afc.flows.counter.flows() - 4.0).abs() < 0.02, "{}", afc.flows.counter.flows());
+        afc
+    }
+
+    #[test]
+    fn a_flow_above_its_share_is_shut_out_until_its_packets_have_left_the_window() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afc = four_flows(AfcParams { max_credit: Time::ZERO, ..Default::default() }, &mut rng);
+        // Fair is a little below 1/4 (1024 ln(1024/1020) = 4.008), and ten of forty packets are a little above.
+        assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Drop);
+        assert_eq!(afc.drop_probability(), Some(1.0));
+        // One of another flow pushes the oldest, of flow 0, out of the window: nine are below the share.
+        assert_eq!(offer(&mut afc, (9, 1000), 60, 2000, &mut rng), Verdict::Accept);
+        assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Accept);
+    }
+
+    #[test]
+    fn credit_lets_a_flow_exceed_its_share_until_it_is_spent() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afc = four_flows(AfcParams::default(), &mut rng);
+        let fair = afc.flows.fair();
+        let entry = afc.flows.cache.get_mut(0).unwrap();
+        entry.area_s = -0.1;
+        let updated = entry.updated;
+        let excess = 0.25 - fair.fraction;
+        // Hit is 1/4 as long as nothing is enqueued: the credit of 0.1 s lasts 0.1/excess seconds.
+        let lasts = Time::from_secs_f64(0.1 / excess);
+        assert!(!afc.clone().shuts_out(0, updated + lasts - Time::from_millis(1)));
+        assert!(afc.shuts_out(0, updated + lasts + Time::from_millis(1)));
+    }
+
+    #[test]
+    fn debt_counts_only_if_it_is_to_be_repaid() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        for repay in [false, true] {
+            let mut afc = four_flows(AfcParams { repay, ..Default::default() }, &mut rng);
+            (0..4).for_each(|_| _ = offer(&mut afc, (9, 1000), 0, 2000, &mut rng));
+            afc.flows.cache.get_mut(0).unwrap().area_s = 1.0;
+            // Nine of forty packets: not above the share.
+            assert_eq!(afc.shuts_out(0, Time::from_millis(2000)), repay);
+        }
+    }
+
+    #[test]
+    fn shares_are_of_bytes() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let own = || AfcParams { window_packets: 40, max_credit: Time::ZERO, ..Default::default() };
+        let mut afc = afc(own());
+        // Flow 0 with 100, the three others with 1000 bytes a packet: 10 of 40 packets, 1/31 of the bytes.
+        (0..80).for_each(|n| {
+            _ = offer(&mut afc, (n % 4, if n % 4 == 0 { 100 } else { 1000 }), 0, 25 * u64::from(n), &mut rng);
+        });
+        let hit = |afc: &mut Afc, flow| {
+            let entry = *afc.flows.cache.get_mut(flow).unwrap();
+            afc.flows.window.hit(&entry)
+        };
+        assert_eq!((hit(&mut afc, 0), hit(&mut afc, 1)), (1.0 / 31.0, 10.0 / 31.0));
+        assert_eq!(offer(&mut afc, (0, 100), 60, 2000, &mut rng), Verdict::Accept);
+        assert_eq!(offer(&mut afc, (1, 1000), 60, 2000, &mut rng), Verdict::Drop);
+    }
+
+    #[test]
+    fn nobody_is_shut_out_below_the_lower_threshold() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afc = afc(AfcParams::default());
+        (0..500).for_each(|n| assert_eq!(offer(&mut afc, (n % 2, 1000), 49, u64::from(n), &mut rng), Verdict::Accept));
+    }
+
+    #[test]
+    fn what_is_not_cached_is_left_to_red() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
+        let params = WithRed { own: AfcParams { cache: 1, ..Default::default() }, red };
+        let mut afc = Afc::new(&params, QueueLimit::Packets(300), BitRate(5_000_000));
+        // New flows only: below max_th they all pass at first, from it on none does.
+        assert_eq!(offer(&mut afc, (1, 1000), 60, 0, &mut rng), Verdict::Accept);
+        assert!((2..100).all(|flow| offer(&mut afc, (flow, 1000), 150, 0, &mut rng) == Verdict::Drop));
+        assert_eq!(afc.state_size().records, 1);
+    }
+
+    #[test]
+    fn state_is_that_of_the_cache_the_bitmap_and_the_ring() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afc = afc(AfcParams::default());
+        let empty = afc.state_size();
+        (0..5000).for_each(|flow| _ = offer(&mut afc, (flow, 1000), 0, u64::from(flow), &mut rng));
+        let full = afc.state_size();
+        assert_eq!((empty.records, full.records), (0, 46));
+        // An entry: 40 bytes, key and two links 16 (with padding), 9 in the table. A packet in the ring: 8.
+        assert_eq!(full.bytes - empty.bytes, 46 * (40 + 16 + 9) + 1000 * 8);
+        let mut readings = Vec::new();
+        afc.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!(
+            readings.iter().map(|reading| reading.0).collect::<Vec<_>>(),
+            ["average_queue", "flows", "fair_fraction"]
+        );
+        assert!((readings[1].1 * readings[2].1 - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,453 @@
+//! AFD: a sample of recent arrivals tells each flow's rate; what exceeds a fair rate, steered by the queue, is dropped.
+//!
+//! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM SIGCOMM CCR
+//! 33(2), 2003; its text was not available to us, we follow two implementations of it.
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | each arrival is sampled with probability 1/s into a shadow buffer of b entries, over a random or the oldest one |
+//! | (2) | `m_i`: entries of flow i, each weighing length/MTU |
+//! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` |
+//! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b |
+//!
+//! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`, m_fair
+//! rests only where `q = q_target`.
+//!
+//! Cost: one random number and one look-up per packet, a second number where flow i may be dropped, two look-ups per
+//! sample. State: 8 bytes for each of b entries, 13 for each distinct flow among them.
+//!
+//! Deviations and choices:
+//! 1. `b` = 500 and 1/s = 0.1 for links up to some 10 Mbit/s; implementations take 500 to 2000 and 1/500 to 1/10.
+//! 2. `min_fair` is 1. One implementation has 10: with b = 500 that is a fiftieth of the arrivals, below which no flow is
+//!    ever held, so that more than 50 equal flows see a drop-tail queue.
+//! 3. m_fair starts at b: nothing is dropped before the first intervals.
+//! 4. A target in bytes or as a delay counts in full packets, so that alpha and beta keep their meaning.
+//! 5. The oldest entry gives way by default: then b entries are the last b samples, and a flow that has left is gone after
+//!    b samples.
+//! 6. The flow's entry is made before the decision, and a packet may be dropped though the queue is empty.
+//!
+//! Not implemented: hash tables of limited size in place of the exact count of entries; ECN.
+
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::choices;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
+use crate::flow::{FlowKey, FlowTable, bucket};
+use crate::packet::Packet;
+use crate::params;
+use crate::queue_threshold::QueueThreshold;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::ticker::Ticker;
+use crate::units::{BitRate, QueueMeasure, Threshold, Time};
+
+choices! {
+    /// Which entry of the shadow buffer a sample replaces.
+    pub enum Replacement {
+        /// Any, with the same probability.
+        Random = "random",
+        /// The one that has been there longest.
+        Oldest = "oldest",
+    }
+}
+
+params! {
+    /// AFD.
+    pub struct AfdParams {
+        /// Entries of the shadow buffer.
+        shadow_entries: u32 = 500, in 1..=1000000, symbol "b", source "AFD: 500 to 2000";
+        /// Probability that an arrival is sampled.
+        sampling_probability: f64 = 0.1, in 0.0..=1.0, symbol "1/s", source "our choice; implementations 1/500 and 1/10";
+        /// Which entry a sample replaces.
+        replacement: Replacement = "oldest", source "our choice; AFD either";
+        /// Whether an entry weighs its packet's length over the MTU; otherwise 1.
+        by_bytes: bool = true, source "our choice";
+        /// Time between updates of the fair share.
+        update_interval: Time = "6.25 ms", in "1 us"..="10 s", source "AFD: 160 a second";
+        /// Gain on the previous queue.
+        alpha: f64 = 1.7, in 0.0..=1000.0, symbol "alpha", source "AFD";
+        /// Gain on the present queue.
+        beta: f64 = 1.8, in 0.0..=1000.0, symbol "beta", source "AFD";
+        /// Queue at which the fair share rests. Absent: half of the limit.
+        target: Option<Threshold> = null, symbol "q_target", source "our choice; AFD 50 packets";
+        /// Least fair share, in full packets of the shadow buffer.
+        min_fair: f64 = 1.0, in 0.0..=1000000.0, source "our choice; 10 in an implementation";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "AFD";
+    }
+}
+
+/// AFD in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AfdScheme;
+
+impl SchemeSpec for AfdScheme {
+    const ABOUT: About = About {
+        title: "Approximate fair dropping",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "Keeps a sample of recent arrivals and drops what a flow has in it beyond a fair share, which follows \
+                  the length of the queue.",
+        source: "Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM SIGCOMM CCR \
+                 2003",
+        state: "port: 500 sampled packets and a count for each flow among them",
+        cost: "1 random number and 1 look-up",
+    };
+    const DROPS_WHEN_EMPTY: bool = true;
+    type Params = AfdParams;
+    type Discipline<P: Packet> = ManagedQueue<P, Afd>;
+
+    fn check(params: &AfdParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        if params.min_fair > f64::from(params.shadow_entries) {
+            let problem = format!(
+                "{} is out of range, it must be from 0 to shadow_entries, {}",
+                params.min_fair, params.shadow_entries
+            );
+            return Err(ConfigError::new(table.key("min_fair"), problem));
+        }
+        QueueThreshold::check("target", params.target, buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &AfdParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, Afd::new(params, port.buffer, port.rate))
+    }
+}
+
+/// AFD at one port.
+#[derive(Clone, Debug)]
+pub struct Afd {
+    key: FlowKey,
+    shadow: Box<ShadowBuffer>,
+    fair: Box<FairShare>,
+    mtu: f64,
+    probability: f64,
+}
+
+impl Afd {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &AfdParams, buffer: &BufferParams, rate: BitRate) -> Self {
+        Self {
+            key: params.flow_key,
+            shadow: Box::new(ShadowBuffer::new(params, buffer.mtu.0)),
+            fair: Box::new(FairShare::new(params, buffer, rate)),
+            mtu: buffer.mtu.0 as f64,
+            probability: 0.0,
+        }
+    }
+
+    /// m_fair, in full packets of the shadow buffer.
+    #[must_use]
+    pub fn fair_share(&self) -> f64 {
+        self.fair.share
+    }
+}
+
+impl Aqm for Afd {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        self.fair.catch_up(queue.backlog, now);
+        let flow = self.key.of(packet);
+        self.shadow.offer(flow, packet.wire_bytes(), rng);
+        let amount = self.shadow.bytes_of(flow) as f64 / self.mtu; // m_i
+        self.probability = if amount > self.fair.share { 1.0 - self.fair.share / amount } else { 0.0 }; // eq. (3)
+        if self.probability > 0.0 && rng.open01() < self.probability { Verdict::Drop } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+
+    fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
+        let mut before = backlog;
+        before.add(packet.wire_bytes());
+        self.fair.catch_up(before, now);
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.fair.rate = rate;
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) + size_of_val(&*self.shadow) + size_of_val(&*self.fair);
+        StateSize { records: self.shadow.flows.len(), bytes: fixed + self.shadow.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("fair_share_packets", self.fair.share);
+        report("shadow_flows", self.shadow.flows.len() as f64);
+    }
+}
+
+/// Sampled arrivals, and how much of them is of each flow: eq. (1) and (2).
+#[derive(Clone, Debug)]
+struct ShadowBuffer {
+    /// Flow and weight of each sample.
+    entries: Vec<(u32, u32)>,
+    capacity: usize,
+    next: usize,
+    flows: FlowTable<u64>,
+    probability: f64,
+    replacement: Replacement,
+    /// Weight of every sample, unless it is its own length.
+    fixed_bytes: Option<u32>,
+}
+
+impl ShadowBuffer {
+    fn new(params: &AfdParams, mtu: u64) -> Self {
+        Self {
+            entries: Vec::with_capacity(params.shadow_entries as usize),
+            capacity: params.shadow_entries as usize,
+            next: 0,
+            flows: FlowTable::default(),
+            probability: params.sampling_probability,
+            replacement: params.replacement,
+            fixed_bytes: (!params.by_bytes).then_some(u32::try_from(mtu).unwrap_or(u32::MAX)),
+        }
+    }
+
+    fn offer(&mut self, flow: u32, wire_bytes: u32, rng: &mut Rng) {
+        if rng.open01() >= self.probability {
+            return;
+        }
+        let entry = (flow, self.fixed_bytes.unwrap_or(wire_bytes));
+        *self.flows.or_insert_with(flow, || 0) += u64::from(entry.1);
+        if self.entries.len() < self.capacity {
+            self.entries.push(entry);
+            return;
+        }
+        let place = match self.replacement {
+            Replacement::Random => bucket((rng.bits() >> 32) as u32, self.capacity as u32),
+            Replacement::Oldest => {
+                let oldest = self.next;
+                self.next = (oldest + 1) % self.capacity;
+                oldest
+            }
+        };
+        let (old, old_bytes) = std::mem::replace(&mut self.entries[place], entry);
+        self.forget(old, old_bytes);
+    }
+
+    /// The record goes with its last byte; a flow of packets without length has none to keep.
+    fn forget(&mut self, flow: u32, wire_bytes: u32) {
+        if let Some(bytes) = self.flows.get_mut(flow) {
+            *bytes -= u64::from(wire_bytes);
+            if *bytes == 0 {
+                self.flows.remove(flow);
+            }
+        }
+    }
+
+    #[inline]
+    fn bytes_of(&self, flow: u32) -> u64 {
+        self.flows.get(flow).copied().unwrap_or(0)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.entries) + self.flows.bytes()
+    }
+}
+
+/// m_fair and its control: eq. (4).
+#[derive(Clone, Debug)]
+struct FairShare {
+    share: f64,
+    min: f64,
+    max: f64,
+    alpha: f64,
+    beta: f64,
+    target: f64,
+    measure: QueueMeasure,
+    previous: f64,
+    ticker: Ticker,
+    rate: BitRate,
+    mtu: f64,
+}
+
+impl FairShare {
+    fn new(params: &AfdParams, buffer: &BufferParams, rate: BitRate) -> Self {
+        let target = QueueThreshold::new(params.target, 0.5, buffer.limit);
+        Self {
+            share: f64::from(params.shadow_entries),
+            min: params.min_fair,
+            max: f64::from(params.shadow_entries),
+            alpha: params.alpha,
+            beta: params.beta,
+            target: target.value(),
+            measure: target.measure(),
+            previous: 0.0,
+            ticker: Ticker::new(params.update_interval),
+            rate,
+            mtu: buffer.mtu.0 as f64,
+        }
+    }
+
+    /// Makes up for the updates since the last call; `backlog` has waited since then.
+    fn catch_up(&mut self, backlog: Backlog, now: Time) {
+        while self.ticker.due(now).is_some() {
+            let excess = self.excess_packets(backlog);
+            let before = self.share;
+            self.share = (self.share + self.alpha * self.previous - self.beta * excess).clamp(self.min, self.max);
+            let steady = self.previous == excess && self.share == before;
+            self.previous = excess;
+            if steady {
+                // Further updates with the same queue change nothing.
+                self.ticker.skip_to(now);
+            }
+        }
+    }
+
+    /// q - q_target in packets, full ones where the target is in bytes or a delay.
+    fn excess_packets(&self, backlog: Backlog) -> f64 {
+        match self.measure {
+            QueueMeasure::Packets => f64::from(backlog.packets) - self.target,
+            QueueMeasure::Bytes => (backlog.bytes as f64 - self.target) / self.mtu,
+            QueueMeasure::Delay => (backlog.bytes as f64 - self.target * self.rate.as_f64() / 8.0) / self.mtu,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::QueueConfig;
+    use crate::testing::TestPacket;
+    use crate::units::{Bytes, QueueLimit};
+    use serde_json::json;
+
+    const RATE: BitRate = BitRate(10_000_000);
+
+    fn backlog(packets: u32) -> Backlog {
+        Backlog { packets, bytes: u64::from(packets) * 1500 }
+    }
+
+    fn buffer() -> BufferParams {
+        BufferParams { limit: QueueLimit::Packets(100), mtu: Bytes(1500), ..Default::default() }
+    }
+
+    /// Samples every packet.
+    fn sample_all(params: AfdParams) -> Afd {
+        Afd::new(&AfdParams { sampling_probability: 1.0, ..params }, &buffer(), RATE)
+    }
+
+    fn offer(afd: &mut Afd, flow: u32, wire_bytes: u32, rng: &mut Rng) -> Verdict {
+        let view = QueueView { backlog: backlog(50), head_enqueued_at: None, link_rate: RATE };
+        afd.admit(&TestPacket { flow, wire_bytes, ..Default::default() }, &view, Time::ZERO, rng)
+    }
+
+    #[test]
+    fn drops_what_exceeds_the_fair_share() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
+        // Flow 0 has four of five packets: 400 of 500 entries.
+        (0..1000).for_each(|n| _ = offer(&mut afd, u32::from(n % 5 == 4), 1500, &mut rng));
+        afd.fair.share = 100.0;
+        let drops =
+            (0..1000).filter(|n| offer(&mut afd, u32::from(n % 5 == 4), 1500, &mut rng) == Verdict::Drop).count();
+        // 800 packets with 1 - 100/400, 200 with none: 600, binomial deviation 12.2; five of them.
+        assert!(drops.abs_diff(600) < 62, "{drops}");
+        offer(&mut afd, 1, 1500, &mut rng);
+        assert!(afd.drop_probability().unwrap() < 0.02); // 100 or 101 entries
+        assert_eq!(afd.state_size().records, 2);
+    }
+
+    #[test]
+    fn entries_weigh_their_bytes_or_count() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        for (by_bytes, expected) in [(true, [50, 500]), (false, [500, 500])] {
+            let params = AfdParams { by_bytes, shadow_entries: 1000, ..Default::default() };
+            let mut afd = sample_all(params);
+            (0..1000).for_each(|n| _ = offer(&mut afd, n % 2, if n % 2 == 0 { 150 } else { 1500 }, &mut rng));
+            assert_eq!([0, 1].map(|flow| afd.shadow.bytes_of(flow) / 1500), expected);
+        }
+    }
+
+    #[test]
+    fn a_random_entry_gives_way_unless_the_oldest_does() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut survivors = |replacement| {
+            let mut afd = sample_all(AfdParams { replacement, ..Default::default() });
+            (0..500).for_each(|_| _ = offer(&mut afd, 0, 1500, &mut rng));
+            (0..500).for_each(|_| _ = offer(&mut afd, 1, 1500, &mut rng));
+            afd.shadow.bytes_of(0) / 1500
+        };
+        assert_eq!(survivors(Replacement::Oldest), 0);
+        // Each of 500 survives 500 draws with (1 - 1/500)^500 = 0.3675: 184; the deviation is below 10.8, five of them.
+        assert!(survivors(Replacement::Random).abs_diff(184) < 54);
+    }
+
+    #[test]
+    fn samples_the_given_part_and_forgets_flows_that_left() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut afd = Afd::new(&AfdParams { shadow_entries: 100_000, ..Default::default() }, &buffer(), RATE);
+        (0..100_000).for_each(|flow| _ = offer(&mut afd, flow, 1500, &mut rng));
+        // Binomial(100000, 0.1): deviation 94.9; five of them.
+        assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
+        let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
+        (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));
+        // Packets without length leave a record only as long as their flow has others: here none, once overwritten.
+        assert_eq!(afd.shadow.flows.len(), 500);
+        assert_eq!(afd.shadow.bytes(), 500 * 8 + 500 * 13 + 500 * 4);
+    }
+
+    #[test]
+    fn equation_4_by_hand() {
+        let mut fair = FairShare::new(&AfdParams { shadow_entries: 1000, ..Default::default() }, &buffer(), RATE);
+        fair.share = 200.0;
+        let tick = |n: u64| Time::from_micros(6250 * n);
+        // q = 60, target 50; at time 0 the excess is taken as 0: - 1.8 * 10.
+        fair.catch_up(backlog(60), tick(1));
+        assert!((fair.share - 182.0).abs() < 1e-9);
+        // q = 70: + 1.7 * 10 - 1.8 * 20.
+        fair.catch_up(backlog(70), tick(2));
+        assert!((fair.share - 163.0).abs() < 1e-9);
+        // Two intervals with 70: - 0.1 * 20 each.
+        fair.catch_up(backlog(70), tick(4));
+        assert!((fair.share - 159.0).abs() < 1e-9);
+        // At the target the share comes to rest: + 1.7 * 20, then nothing.
+        fair.catch_up(backlog(50), tick(1000));
+        assert!((fair.share - 193.0).abs() < 1e-9);
+        // An empty queue raises it by 5 an interval, up to b.
+        fair.catch_up(backlog(0), tick(1_000_000));
+        assert_eq!(fair.share, 1000.0);
+        fair.catch_up(backlog(100), tick(2_000_000));
+        assert_eq!(fair.share, 1.0);
+        assert!(fair.ticker.due(tick(2_000_000)).is_none());
+        assert!(fair.ticker.due(tick(2_000_001)).is_some());
+    }
+
+    #[test]
+    fn the_queue_between_events_is_the_one_that_waited() {
+        let mut afd = sample_all(AfdParams::default());
+        afd.fair.share = 100.0;
+        // 51 packets waited until one left: the update in between saw 51, not 50.
+        afd.departed(&TestPacket::default(), backlog(50), Time::from_millis(7));
+        assert!((afd.fair_share() - (100.0 - 1.8)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn targets_count_in_full_packets() {
+        let excess = |target| {
+            let params = AfdParams { target: Some(target), ..Default::default() };
+            FairShare::new(&params, &buffer(), RATE).excess_packets(backlog(60))
+        };
+        assert_eq!(excess(Threshold::Packets(50.0)), 10.0);
+        assert_eq!(excess(Threshold::Bytes(75_000.0)), 10.0);
+        assert_eq!(excess(Threshold::Delay(Time::from_millis(60))), 10.0); // 75 000 bytes at 10 Mbit/s
+        let mut afd =
+            sample_all(AfdParams { target: Some(Threshold::Delay(Time::from_millis(60))), ..Default::default() });
+        afd.set_link_rate(BitRate(20_000_000));
+        assert_eq!(afd.fair.excess_packets(backlog(60)), -40.0);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
+        assert_eq!(
+            read(json!({"scheme": "afd", "shadow_entries": 50, "min_fair": 60.0})),
+            Err("queue.min_fair: 60 is out of range, it must be from 0 to shadow_entries, 50".into())
+        );
+        assert!(read(json!({"scheme": "afd", "target": "25 packets"})).unwrap_err().starts_with("queue.target"));
+    }
+}

@@ -1,0 +1,325 @@
+//! CHOKe: an arrival is compared with packets drawn from the queue; if one is of the same flow, both are dropped.
+//!
+//! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
+//! Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
+//!
+//! | average queue | rule |
+//! |---|---|
+//! | up to `min_th` | enqueue |
+//! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them |
+//! | above, no match | RED decides, see [`super::red_core`] |
+//!
+//! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and `max_th`,
+//! `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`, 2i packets. afc names no region above `max_th`, where the
+//! average is under heavy load. With one draw there, five heavy sources keep what Table 1 says; with 2k, nothing.
+//!
+//! Cost: RED's, and one draw and one comparison for each packet drawn; removal is O(1). State: RED's, no flow.
+//!
+//! Deviations and choices:
+//! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again; the
+//!    others may be.
+//! 2. All waiting packets can be drawn, the head included; one is enough (Linux wants two).
+//! 3. A drop of the arrival restarts RED's count, whatever the reason.
+//! 4. Above `max_th` the gentle line of RED decides unless `gentle` is false; the paper drops all.
+//!
+//! Not implemented: ECN. The queue is one FIFO for all classes.
+
+use super::red_core::{RedCore, RedDecision};
+use super::red_part::WithRed;
+use crate::buffer::BufferParams;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::flow::FlowKey;
+use crate::packet::Packet;
+use crate::params;
+use crate::random_access::RandomAccessFifo;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, QueueLimit, Time};
+
+params! {
+    /// CHOKe, RED left out.
+    pub struct ChokeParams {
+        /// Packets drawn for each arrival, unless the number adjusts itself.
+        draws: u32 = 1, in 1..=1000, source "CHOKe; afc 4 for one heavy flow";
+        /// Whether the number of draws grows with the average queue.
+        self_adjusting: bool = false, source "afc 4: for five heavy flows";
+        /// Regions between the thresholds, for `self_adjusting`.
+        regions: u32 = 8, in 1..=1000, symbol "k", source "afc 4";
+        /// Packets drawn above `max_th`, for `self_adjusting`.
+        draws_beyond: u32 = 1, in 0..=1000, source "our choice: meets afc Table 1; 2k is the other reading";
+        /// What counts as one flow.
+        flow_key: FlowKey = "flow", source "CHOKe";
+    }
+}
+
+/// CHOKe in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct ChokeScheme;
+
+impl SchemeSpec for ChokeScheme {
+    const ABOUT: About = About {
+        title: "CHOKe",
+        kind: "one queue with random access; drops the arriving packet and packets that wait",
+        summary: "Compares an arrival with packets drawn from the queue and drops both if they are of one flow; RED \
+                  decides on the rest.",
+        source: "Pan, Prabhakar, Psounis: CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair \
+                 Bandwidth Allocation, IEEE INFOCOM 2000",
+        state: "port: that of RED; flow: none",
+        cost: "RED's; 1 random number and 1 comparison for each packet drawn",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = WithRed<ChokeParams>;
+    type Discipline<P: Packet> = Choke<P>;
+
+    fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        params.red.check(buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Choke<P> {
+        Choke::new(params, port.buffer.limit, port.rate)
+    }
+}
+
+/// CHOKe at one port, with its queue.
+#[derive(Clone, Debug)]
+pub struct Choke<P> {
+    queue: RandomAccessFifo<P>,
+    limit: QueueLimit,
+    red: RedCore,
+    draws: u32,
+    /// k and the draws above max_th, for the self-adjusting variant.
+    regions: Option<(u32, u32)>,
+    key: FlowKey,
+    matches: u64,
+}
+
+impl<P: Packet> Choke<P> {
+    /// An empty queue of `limit` at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &WithRed<ChokeParams>, limit: QueueLimit, rate: BitRate) -> Self {
+        Self {
+            queue: RandomAccessFifo::default(),
+            limit,
+            red: RedCore::new(params.red.settings(limit), rate),
+            draws: params.own.draws,
+            regions: params.own.self_adjusting.then_some((params.own.regions, params.own.draws_beyond)),
+            key: params.own.flow_key,
+            matches: 0,
+        }
+    }
+
+    /// How many packets an arrival is compared with; the average is above `min_th`.
+    fn draws(&self) -> u32 {
+        let Some((regions, beyond)) = self.regions else { return self.draws };
+        if self.red.average() > self.red.max_th() {
+            return beyond;
+        }
+        let k = f64::from(regions);
+        let above = (self.red.average() - self.red.min_th()) / (self.red.max_th() - self.red.min_th());
+        2 * (k * above).ceil().clamp(1.0, k) as u32
+    }
+
+    /// Drops the drawn packets that are of the arrival's flow; whether there was one.
+    fn drop_matches(&mut self, arrival: &P, rng: &mut Rng, drops: &mut impl DropSink<P>) -> bool {
+        let flow = self.key.of(arrival);
+        let mut matched = false;
+        for _ in 0..self.draws() {
+            let Some(position) = self.queue.draw(rng) else { break };
+            if self.key.of(self.queue.at(position)) == flow {
+                let backlog = self.queue.backlog();
+                drops.dropped(&self.queue.remove(position), DropReason::Aqm, backlog);
+                self.matches += 1;
+                matched = true;
+            }
+        }
+        matched
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Choke<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let backlog = self.queue.backlog();
+        self.red.arrival(backlog, packet.wire_bytes(), now);
+        if self.red.average() > self.red.min_th() && self.drop_matches(&packet, rng, drops) {
+            self.red.restart();
+            drops.dropped(&packet, DropReason::Aqm, backlog);
+        } else if self.red.decide(backlog, packet.wire_bytes(), rng) != RedDecision::Pass {
+            drops.dropped(&packet, DropReason::Aqm, backlog);
+        } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            self.red.overflowed();
+            drops.dropped(&packet, DropReason::Overlimit, backlog);
+        } else {
+            packet.set_enqueued_at(now);
+            self.queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let packet = self.queue.pop();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.red.set_link_rate(rate);
+    }
+
+    /// That of RED; a match depends on the draw.
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.red.probability())
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) - size_of_val(&self.queue) - size_of_val(&self.red);
+        StateSize { records: 0, bytes: fixed + self.red.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_queue", self.red.average());
+        report("matches", self.matches as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::red_part::RedPartParams;
+    use super::*;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::Threshold;
+
+    const RATE: BitRate = BitRate(5_000_000);
+
+    /// Thresholds 4 and 12 packets, limit 24, the average being the queue itself, RED all but silent.
+    fn choke(own: ChokeParams) -> Choke<TestPacket> {
+        let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
+        Choke::new(&WithRed { own, red }, QueueLimit::Packets(24), RATE)
+    }
+
+    fn offer(queue: &mut Choke<TestPacket>, flow: u32, rng: &mut Rng) -> Drops {
+        let mut drops = Drops::default();
+        queue.enqueue(TestPacket { flow, ..Default::default() }, Time::ZERO, rng, &mut drops);
+        drops
+    }
+
+    fn waiting(queue: &mut Choke<TestPacket>, rng: &mut Rng) -> Vec<u32> {
+        let mut drops = Drops::default();
+        std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut drops)).map(|packet| packet.flow).collect()
+    }
+
+    #[test]
+    fn up_to_the_lower_threshold_nothing_is_drawn() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut queue = choke(ChokeParams::default());
+        // The fifth packet of the flow finds 4 waiting, an average of 4: not above min_th.
+        (0..5).for_each(|_| assert!(offer(&mut queue, 1, &mut rng).0.is_empty()));
+        assert_eq!(waiting(&mut queue, &mut rng), [1; 5]);
+    }
+
+    #[test]
+    fn a_match_drops_both() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut queue = choke(ChokeParams::default());
+        (0..6).for_each(|_| _ = offer(&mut queue, 1, &mut rng));
+        // 5 of flow 1 wait: the sixth found 5 and was drawn against one of them, both gone.
+        assert_eq!(queue.backlog().packets, 4);
+        offer(&mut queue, 2, &mut rng);
+        let drops = offer(&mut queue, 1, &mut rng);
+        // Either a packet of flow 1 was drawn (2 drops, arrival last) or that of flow 2 (none).
+        let flows: Vec<_> = drops.0.iter().map(|(packet, reason, _)| (packet.flow, *reason)).collect();
+        assert!(flows.is_empty() || flows == [(1, DropReason::Aqm); 2], "{flows:?}");
+        let mut readings = Vec::new();
+        queue.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!(readings[1], ("matches", 1.0 + flows.len() as f64 / 2.0));
+    }
+
+    #[test]
+    fn matches_come_as_often_as_the_flow_is_in_the_queue() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let mut queue = choke(ChokeParams::default());
+        // Ten packets, three of them of flow 7.
+        (0..10).for_each(|flow| {
+            queue.queue.push(TestPacket { flow: 7 + flow / 3 * u32::from(flow > 2), ..Default::default() });
+        });
+        let tries = 10_000;
+        let matched = (0..tries)
+            .filter(|_| {
+                let mut copy = queue.clone();
+                !offer(&mut copy, 7, &mut rng).0.is_empty()
+            })
+            .count();
+        // Binomial(10000, 3/10): standard deviation 45.8; five of them.
+        assert!(matched.abs_diff(3000) < 230, "{matched}");
+    }
+
+    #[test]
+    fn draws_grow_with_the_average_when_they_adjust_themselves() {
+        let mut queue = choke(ChokeParams { self_adjusting: true, ..Default::default() });
+        let mut draws_at = |average: u32| {
+            queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
+            queue.draws()
+        };
+        // Regions of one packet from 4 to 12: ceil(avg - 4), twice; above max_th one.
+        assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
+        assert_eq!(draws_at(4), 2); // at min_th itself: the first region
+        let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };
+        let mut beyond = choke(own);
+        beyond.red.arrival(Backlog { packets: 13, bytes: 0 }, 1500, Time::ZERO);
+        assert_eq!(beyond.draws(), 16);
+        let mut basic = choke(ChokeParams { draws: 3, ..Default::default() });
+        basic.red.arrival(Backlog { packets: 20, bytes: 0 }, 1500, Time::ZERO);
+        assert_eq!(basic.draws(), 3);
+    }
+
+    #[test]
+    fn every_match_among_several_draws_is_dropped_once() {
+        let mut rng = Rng::stream(3, 0, "test", 0);
+        let mut queue = choke(ChokeParams { draws: 100, ..Default::default() });
+        (0..5).for_each(|_| _ = offer(&mut queue, 1, &mut rng));
+        let drops = offer(&mut queue, 1, &mut rng);
+        // 100 draws empty a queue of one flow; no packet is dropped twice, the arrival comes last.
+        assert_eq!(drops.0.len(), 6);
+        assert_eq!(drops.0.iter().map(|drop| drop.2.packets).collect::<Vec<_>>(), [5, 4, 3, 2, 1, 5]);
+        assert_eq!(queue.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn what_does_not_match_is_left_to_red_and_to_the_limit() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let gentle = WithRed {
+            own: ChokeParams::default(),
+            red: RedPartParams { weight: 1.0, gentle: false, ..Default::default() },
+        };
+        let mut queue = Choke::new(&gentle, QueueLimit::Packets(24), RATE);
+        let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
+        // Without the gentle line RED drops everything from max_th = 12 on.
+        assert!(drops.iter().all(|drop| drop.1 == DropReason::Aqm) && queue.backlog().packets <= 12);
+        let slow = RedPartParams { weight: 1e-9, ..Default::default() };
+        let mut queue = Choke::new(&WithRed { own: ChokeParams::default(), red: slow }, QueueLimit::Packets(24), RATE);
+        let drops: Vec<_> = (0..30).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
+        assert_eq!(drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit; 6]);
+        assert_eq!(waiting(&mut queue, &mut rng), (0..24).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn thresholds_may_be_bytes() {
+        let red = RedPartParams {
+            min_th: Some(Threshold::Bytes(6000.0)),
+            max_th: Some(Threshold::Bytes(18_000.0)),
+            weight: 1.0,
+            ..Default::default()
+        };
+        let params = WithRed { own: ChokeParams { draws: 100, ..Default::default() }, red };
+        let mut queue = Choke::new(&params, QueueLimit::Packets(24), RATE);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        // 4 packets of 1500 bytes are 6000: the sixth packet finds more than that.
+        let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, 1, &mut rng).0.len()).collect();
+        assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
+    }
+}

@@ -1,0 +1,445 @@
+//! CoDel: drops at the head of the queue, ever more often, while the shortest delay of an interval stays too long.
+//!
+//! Source: RFC 8289, sections 4 and 5; marks as in the code of Linux (`codel_impl.h`) and RFC 8289 section 3.
+//! A packet that leaves the queue has waited for the sojourn time d, and leaves B bytes behind.
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise note `first_above = now + interval`, if not noted |
+//! | (2) | the delay has been bad for an interval: `now >= first_above` |
+//! | (3) | not dropping and (2): drop, begin dropping with `count = max(1, count - lastcount)` if the last time ended less than 16 intervals ago, else 1 |
+//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t = now at the begin, the last `drop_next` later |
+//! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once |
+//! | (6) | dropping and not (2): stop |
+//! | (7) | with ECN: mark in place of a drop and send the packet |
+//!
+//! Cost: a comparison or two per packet, a square root per drop. [`Codel`] is 40 bytes a queue; a discipline with many
+//! queues keeps one in each and one [`CodelTarget`] for all.
+//!
+//! Deviations: 1. The square root is exact; Linux approximates it. 2. MTU is the buffer's `mtu`; the RFC takes the
+//! longest packet seen. 3. B is of all classes together.
+//!
+//! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).
+
+use crate::buffer::ManagedQueue;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, Backlog, QueueView, Report, Verdict};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::Time;
+
+params! {
+    /// CoDel.
+    pub struct CodelParams {
+        /// Delay that a queue may have for ever.
+        target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.4";
+        /// For how long the delay may be above the target; a round-trip time that most flows do not exceed.
+        interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.3";
+        /// Whether packets of transports that understand it are marked in place of a drop.
+        ecn: bool = false, source "RFC 8289 section 3; Linux codel: off";
+    }
+}
+
+/// CoDel in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct CodelScheme;
+
+impl SchemeSpec for CodelScheme {
+    const ABOUT: About = About {
+        title: "Controlled delay",
+        kind: "one queue per class and scheduler; drops or marks at the head",
+        summary: "Drops at the head of the queue, at a rate that grows with the square root of the number of drops, while the least delay of an interval is above a target.",
+        source: "RFC 8289",
+        state: "port: 2 times, 2 counts",
+        cost: "two comparisons; a square root per drop",
+    };
+    type Params = CodelParams;
+    type Discipline<P: Packet> = ManagedQueue<P, CodelAqm>;
+
+    fn check(params: &CodelParams, _: &crate::buffer::BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        check_target(params.target, params.interval, table)
+    }
+
+    fn build<P: Packet>(params: &CodelParams, port: &Port<'_>) -> Self::Discipline<P> {
+        let target = CodelTarget { target: params.target, interval: params.interval, mtu: port.buffer.mtu.0 };
+        ManagedQueue::new(port.buffer, port.rate, CodelAqm { codel: Codel::default(), target, ecn: params.ecn })
+    }
+}
+
+/// The target has to lie below the interval: it is what remains of a delay after an interval.
+///
+/// # Errors
+/// It does not; names the key.
+pub fn check_target(target: Time, interval: Time, table: &Table<'_>) -> Result<(), ConfigError> {
+    if target < interval {
+        return Ok(());
+    }
+    let problem = format!("\"{target}\" is out of range, it must be below the interval, {interval}");
+    Err(ConfigError::new(table.key("target"), problem))
+}
+
+/// What CoDel aims at.
+#[derive(Clone, Copy, Debug)]
+pub struct CodelTarget {
+    /// TARGET.
+    pub target: Time,
+    /// INTERVAL.
+    pub interval: Time,
+    /// A queue of that many bytes is never too long.
+    pub mtu: u64,
+}
+
+impl CodelTarget {
+    /// Rule (4).
+    fn control_law(&self, from: Time, count: u32) -> Time {
+        let gap = self.interval.as_secs_f64() / f64::from(count).sqrt();
+        from.saturating_add(Time::from_secs_f64(gap))
+    }
+}
+
+/// The state of CoDel at one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Codel {
+    /// When the delay will have been bad for an interval; `None` if it is good.
+    first_above: Option<Time>,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+    /// The last packet was dropped by rule (5), and `drop_next` is still that of its drop.
+    dropped_last: bool,
+}
+
+impl Codel {
+    /// Judges the packet that has just been taken from the head of the queue after `sojourn`, and leaves
+    /// `bytes_behind`. After a drop the next one is to be judged at the same `now`, or [`Codel::emptied`] called.
+    /// `markable` packets are marked.
+    #[inline]
+    pub fn judge(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, markable: bool, now: Time) -> Verdict {
+        let too_long = self.too_long(aim, sojourn, bytes_behind, now);
+        match (self.dropping, too_long) {
+            (false, false) => Verdict::Accept,
+            (false, true) => {
+                self.begin(aim, now);
+                if markable { Verdict::Mark } else { Verdict::Drop }
+            }
+            (true, false) => {
+                (self.dropping, self.dropped_last) = (false, false); // rule (6)
+                Verdict::Accept
+            }
+            (true, true) => self.go_on(aim, markable, now),
+        }
+    }
+
+    /// The queue was found empty.
+    #[inline]
+    pub fn emptied(&mut self) {
+        (self.first_above, self.dropping, self.dropped_last) = (None, false, false);
+    }
+
+    /// `packets` were dropped for want of space: the signal grows stronger too (Linux `fq_codel_drop`).
+    pub fn overflowed(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
+    /// Drops or marks since dropping began.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether it is dropping.
+    #[must_use]
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Rules (1) and (2).
+    #[inline]
+    fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
+        if sojourn < aim.target || bytes_behind <= aim.mtu {
+            self.first_above = None;
+            return false;
+        }
+        now >= *self.first_above.get_or_insert(now.saturating_add(aim.interval))
+    }
+
+    /// Rule (3).
+    fn begin(&mut self, aim: &CodelTarget, now: Time) {
+        let since_last = now.saturating_sub(self.drop_next);
+        let delta = self.count.saturating_sub(self.last_count);
+        self.count = if delta > 1 && since_last.0 < aim.interval.0.saturating_mul(16) { delta } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = aim.control_law(now, self.count);
+        (self.dropping, self.dropped_last) = (true, false);
+    }
+
+    /// Rule (5).
+    fn go_on(&mut self, aim: &CodelTarget, markable: bool, now: Time) -> Verdict {
+        if std::mem::take(&mut self.dropped_last) {
+            // Only now is it known that the queue is still too long; otherwise the old time stays for rule (3).
+            self.drop_next = aim.control_law(self.drop_next, self.count);
+        }
+        if now < self.drop_next {
+            return Verdict::Accept;
+        }
+        self.count = self.count.saturating_add(1);
+        if markable {
+            self.drop_next = aim.control_law(self.drop_next, self.count);
+            return Verdict::Mark;
+        }
+        self.dropped_last = true;
+        Verdict::Drop
+    }
+}
+
+/// CoDel at a port with one queue.
+#[derive(Clone, Debug)]
+pub struct CodelAqm {
+    codel: Codel,
+    target: CodelTarget,
+    ecn: bool,
+}
+
+impl Aqm for CodelAqm {
+    #[inline]
+    fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
+        Verdict::Accept
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+
+    fn release<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time, _: &mut Rng) -> Verdict {
+        let sojourn = now.saturating_sub(packet.enqueued_at());
+        let markable = self.ecn && packet.ecn().is_capable();
+        self.codel.judge(&self.target, sojourn, backlog.bytes, markable, now)
+    }
+
+    fn idle(&mut self, _: Time) {
+        self.codel.emptied();
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("drop_count", f64::from(self.codel.count()));
+        report("dropping", f64::from(u8::from(self.codel.is_dropping())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::BufferParams;
+    use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::packet::Ecn;
+    use crate::scheme::QueueConfig;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::{BitRate, QueueLimit};
+    use serde_json::json;
+
+    const AIM: CodelTarget = CodelTarget { target: Time::from_millis(5), interval: Time::from_millis(100), mtu: 1500 };
+    const LONG: Time = Time::from_millis(50);
+
+    /// The decision sequence of the RFC's pseudocode (section 5), literally: a queue of sojourn times is dequeued at
+    /// `now`; returns the sojourn time that is sent, if any, and how many were dropped before it.
+    #[derive(Default)]
+    struct Rfc {
+        first_above: u64,
+        drop_next: u64,
+        count: u32,
+        last_count: u32,
+        dropping: bool,
+    }
+
+    impl Rfc {
+        fn take(&mut self, queue: &mut Vec<Time>, now: u64) -> (Option<Time>, bool) {
+            if queue.is_empty() {
+                self.first_above = 0;
+                return (None, false);
+            }
+            let sojourn = queue.remove(0);
+            let mut ok = false;
+            if sojourn < AIM.target || queue.len() as u64 * 1500 <= AIM.mtu {
+                self.first_above = 0;
+            } else if self.first_above == 0 {
+                self.first_above = now + AIM.interval.0;
+            } else if now >= self.first_above {
+                ok = true;
+            }
+            (Some(sojourn), ok)
+        }
+
+        fn law(from: u64, count: u32) -> u64 {
+            AIM.control_law(Time(from), count).0
+        }
+
+        fn dequeue(&mut self, queue: &mut Vec<Time>, now: u64) -> (Option<Time>, u32) {
+            let mut dropped = 0;
+            let (mut packet, mut ok) = self.take(queue, now);
+            if packet.is_none() {
+                self.dropping = false;
+                return (None, 0);
+            }
+            if self.dropping {
+                self.dropping &= ok;
+                while self.dropping && now >= self.drop_next {
+                    dropped += 1;
+                    self.count += 1;
+                    (packet, ok) = self.take(queue, now);
+                    if ok {
+                        self.drop_next = Self::law(self.drop_next, self.count);
+                    } else {
+                        self.dropping = false;
+                    }
+                }
+            } else if ok {
+                dropped += 1;
+                (packet, _) = self.take(queue, now);
+                self.dropping = true;
+                let delta = self.count.wrapping_sub(self.last_count);
+                let recent = (now as i64 - self.drop_next as i64) < 16 * AIM.interval.0 as i64;
+                self.count = if delta > 1 && recent { delta } else { 1 };
+                self.drop_next = Self::law(now, self.count);
+                self.last_count = self.count;
+            }
+            (packet, dropped)
+        }
+    }
+
+    fn ours(codel: &mut Codel, queue: &mut Vec<Time>, now: u64) -> (Option<Time>, u32) {
+        let mut dropped = 0;
+        while !queue.is_empty() {
+            let sojourn = queue.remove(0);
+            match codel.judge(&AIM, sojourn, queue.len() as u64 * 1500, false, Time(now)) {
+                Verdict::Drop => dropped += 1,
+                _ => return (Some(sojourn), dropped),
+            }
+        }
+        codel.emptied();
+        (None, dropped)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn decisions_are_those_of_the_rfc(
+            steps in proptest::collection::vec((0u64..3, 0usize..8, proptest::bool::weighted(0.93)), 1..400),
+        ) {
+            let (mut rfc, mut codel) = (Rfc::default(), Codel::default());
+            let mut now = 1_000_000_000_000;
+            for (wait, packets, bad) in steps {
+                now += [3_000_000_000, 30_000_000_000, 900_000_000_000][wait as usize];
+                let mut queue = vec![if bad { LONG } else { Time::from_millis(1) }; packets];
+                let mut same = queue.clone();
+                proptest::prop_assert_eq!(ours(&mut codel, &mut queue, now), rfc.dequeue(&mut same, now));
+                proptest::prop_assert_eq!(queue, same);
+            }
+        }
+    }
+
+    /// Milliseconds at which a queue that is always too long drops, one packet leaving each 0.1 ms.
+    fn drop_times(until_ms: u64) -> Vec<f64> {
+        let mut codel = Codel::default();
+        (0..until_ms * 10)
+            .filter(|step| {
+                let now = Time::from_micros(step * 100);
+                let drop = codel.judge(&AIM, LONG, 30_000, false, now) == Verdict::Drop;
+                drop && codel.judge(&AIM, LONG, 30_000, false, now) == Verdict::Accept
+            })
+            .map(|step| step as f64 / 10.0)
+            .collect()
+    }
+
+    #[test]
+    fn drops_come_at_the_interval_over_the_root_of_their_number() {
+        // Bad from 0 on: the first drop after 100 ms, then gaps of 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) ...
+        let (mut at, mut expected) = (100.0, vec![]);
+        for count in 1..=20 {
+            expected.push(at);
+            at += 100.0 / f64::from(count).sqrt();
+        }
+        let times = drop_times(1000);
+        assert!(times.len() >= 20, "{times:?}");
+        for (time, expected) in times.iter().zip(expected) {
+            assert!((0.0..0.1001).contains(&(time - expected)), "{time} {expected}"); // at the next step of 0.1 ms
+        }
+    }
+
+    #[test]
+    fn a_short_delay_or_one_packet_left_is_never_too_long() {
+        for (sojourn, behind) in [(Time::from_micros(4999), 100_000), (LONG, 1500)] {
+            let mut codel = Codel::default();
+            for ms in 0..1000 {
+                let verdict = codel.judge(&AIM, sojourn, behind, false, Time::from_millis(ms));
+                assert_eq!(verdict, Verdict::Accept);
+            }
+        }
+    }
+
+    #[test]
+    fn one_good_packet_ends_dropping_and_the_next_begin_resumes_the_count() {
+        let mut codel = Codel::default();
+        let run = |codel: &mut Codel, from: u64, to: u64| {
+            (from..to)
+                .filter(|&ms| codel.judge(&AIM, LONG, 30_000, true, Time::from_millis(ms)) == Verdict::Mark)
+                .count()
+        };
+        let first = run(&mut codel, 0, 1000) as u32;
+        assert_eq!(codel.count(), first);
+        assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
+        assert!(!codel.is_dropping());
+        // last_count is 1 from the first begin: count restarts at first - 1, 100 ms later.
+        assert_eq!(run(&mut codel, 1001, 1102), 1);
+        assert_eq!(codel.count(), first - 1);
+        // After more than 16 intervals of good delay it restarts at 1.
+        codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1103));
+        assert_eq!(run(&mut codel, 3000, 3101), 1);
+        assert_eq!(codel.count(), 1);
+    }
+
+    /// A port that is always full; returns drops by reason and marks in 2 s.
+    fn at_port(ecn: Ecn, marks: bool) -> (usize, usize, usize) {
+        let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
+        let params = CodelParams { ecn: marks, ..Default::default() };
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &crate::flow::Weights::equal() };
+        let mut queue = CodelScheme::build::<TestPacket>(&params, &port);
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        for step in 0..1666 {
+            let now = Time::from_micros(1200 * step);
+            while queue.backlog().packets < 100 {
+                queue.enqueue(TestPacket { ecn, ..Default::default() }, now, &mut rng, &mut drops);
+            }
+            queue.dequeue(now, &mut rng, &mut drops);
+        }
+        let aqm = drops.0.iter().filter(|drop| drop.1 == DropReason::Aqm).count();
+        queue.report(&mut |name, value| assert!(value >= 1.0, "{name}"));
+        (aqm, drops.0.len() - aqm, drops.1.len())
+    }
+
+    #[test]
+    fn marks_in_place_of_drops_if_both_sides_want_it() {
+        let (drops, overlimit, marks) = at_port(Ecn::Ect0, false);
+        assert!(drops > 10 && overlimit == 0 && marks == 0);
+        assert_eq!(at_port(Ecn::NotEct, true), (drops, 0, 0));
+        let (drops, _, marks) = at_port(Ecn::Ect0, true);
+        assert!(drops == 0 && marks > 10);
+    }
+
+    #[test]
+    fn an_idle_link_ends_dropping() {
+        let mut aqm = CodelAqm { codel: Codel { dropping: true, ..Default::default() }, target: AIM, ecn: false };
+        aqm.idle(Time::ZERO);
+        assert!(!aqm.codel.is_dropping());
+    }
+
+    #[test]
+    fn a_target_not_below_the_interval_is_refused() {
+        let value = json!({"scheme": "codel", "target": "100 ms"});
+        let error = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "queue.target: \"100 ms\" is out of range, it must be below the interval, 100 ms"
+        );
+    }
+}

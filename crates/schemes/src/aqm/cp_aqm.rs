@@ -1,0 +1,360 @@
+//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays for each packet what the
+//! queue's own congestion costs.
+//!
+//! Source: abc2018 II and [30], [32] there, after the congestion policers of ConEx (RFC 7713). Only the idea was available
+//! to us: policers per user in front of one queue, fed by its state in place of ConEx marks. All numbers are our choice.
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | price of a byte: `p(Q) = max_price * (Q - q_low)/(q_high - q_low)` between the thresholds, 0 below, `max_price` above |
+//! | (2) | a user's bucket fills at `allowance` times its weight, up to `depth` |
+//! | (3) | an arrival of length L takes `L * p(Q)` from it |
+//! | (4) | a user whose bucket is below 0 has its packets dropped until it is not |
+//!
+//! Cost: one look-up and a few multiplications per packet; now and then a pass over all users, once per packet and user at
+//! most on average. State: 21 bytes for each user whose bucket is not full. This is a scheme with state per user in the
+//! core.
+//!
+//! Deviations and choices:
+//! 1. Dropped packets pay, too (`charge`): a user that does not react stays shut out. The bucket is at least `-depth`, so
+//!    that a user that stops is admitted again.
+//! 2. Buckets start full; full ones are forgotten.
+//! 3. The price rises linearly with the instantaneous queue, as the other schemes of abc2018 look at it.
+//!
+//! Not implemented: ConEx itself, whose senders echo congestion as marks that a policer at the ingress reads: it needs
+//! transports that do so.
+
+use crate::buffer::{BufferParams, ManagedQueue};
+use crate::choices;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
+use crate::flow::{FlowKey, FlowTable, Weights};
+use crate::packet::Packet;
+use crate::params;
+use crate::queue_threshold::QueueThreshold;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::ticker::Ticker;
+use crate::units::{BitRate, Bytes, QueueLimit, Threshold, Time};
+
+choices! {
+    /// Which packets pay.
+    pub enum Charge {
+        /// All arrivals.
+        Arrivals = "arrivals",
+        /// Those that the policer lets pass.
+        Admitted = "admitted",
+    }
+}
+
+params! {
+    /// CP-AQM.
+    pub struct CpAqmParams {
+        /// Congestion allowance of a user of weight 1: rate at which its bucket fills.
+        allowance: BitRate = "50 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "w", source "our choice: 1 % of 5 Mbit/s";
+        /// Depth of a bucket.
+        depth: Bytes = "15000 B", in "1 B"..="1 GB", source "our choice: 10 full packets";
+        /// Packets pay nothing while the queue is shorter. Absent: half of the limit.
+        q_low: Option<Threshold> = null, source "our choice: Q_min of abc2018 in its 24 packets";
+        /// From this queue on packets pay the whole price. Absent: the limit.
+        q_high: Option<Threshold> = null, source "our choice";
+        /// Price of a byte at `q_high`.
+        max_price: f64 = 1.0, in 0.0..=1.0, source "our choice";
+        /// Which packets pay.
+        charge: Charge = "arrivals", source "our choice";
+        /// What has a bucket.
+        user_key: FlowKey = "user", source "abc2018 II";
+    }
+}
+
+/// CP-AQM in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct CpAqmScheme;
+
+impl SchemeSpec for CpAqmScheme {
+    const ABOUT: About = About {
+        title: "Congestion policing at the queue",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "Charges each user for the congestion that its packets meet and drops the packets of users whose \
+                  allowance is used up.",
+        source: "abc2018 II, after the congestion policers of RFC 7713",
+        state: "user: bucket and time, as long as the bucket is not full",
+        cost: "1 look-up, a few multiplications",
+    };
+    const DROPS_WHEN_EMPTY: bool = true;
+    type Params = CpAqmParams;
+    type Discipline<P: Packet> = ManagedQueue<P, CpAqm>;
+
+    fn check(params: &CpAqmParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        QueueThreshold::check("q_low", params.q_low, buffer.limit, table)?;
+        QueueThreshold::check("q_high", params.q_high, buffer.limit, table)?;
+        let (low, high) = thresholds(params, buffer.limit);
+        if low.measure() != high.measure() {
+            let problem = format!("is in {}, but q_low is in {}: give both in one unit", high.measure(), low.measure());
+            return Err(ConfigError::new(table.key("q_high"), problem));
+        }
+        if low.value() > high.value() {
+            let problem = format!("{} is out of range, it must be at least q_low, {}", high.value(), low.value());
+            return Err(ConfigError::new(table.key("q_high"), problem));
+        }
+        Ok(())
+    }
+
+    fn build<P: Packet>(params: &CpAqmParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, CpAqm::new(params, port.buffer.limit, port.weights))
+    }
+}
+
+fn thresholds(params: &CpAqmParams, limit: QueueLimit) -> (QueueThreshold, QueueThreshold) {
+    (QueueThreshold::new(params.q_low, 0.5, limit), QueueThreshold::new(params.q_high, 1.0, limit))
+}
+
+/// Allowance that a user has left.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    bytes: f64,
+    updated: Time,
+}
+
+/// CP-AQM at one port.
+#[derive(Clone, Debug)]
+pub struct CpAqm {
+    policers: Box<Policers>,
+    low: QueueThreshold,
+    high: f64,
+    max_price: f64,
+    key: FlowKey,
+    price: f64,
+    dropped: bool,
+}
+
+impl CpAqm {
+    /// A port that has seen nothing.
+    #[must_use]
+    pub fn new(params: &CpAqmParams, limit: QueueLimit, weights: &Weights) -> Self {
+        let (low, high) = thresholds(params, limit);
+        Self {
+            policers: Box::new(Policers::new(params, weights)),
+            low,
+            high: high.value(),
+            max_price: params.max_price,
+            key: params.user_key,
+            price: 0.0,
+            dropped: false,
+        }
+    }
+
+    /// p(Q), eq. (1).
+    fn price(&self, queue: &QueueView, now: Time) -> f64 {
+        let above = self.low.length(queue, now) - self.low.value();
+        let span = self.high - self.low.value();
+        match above {
+            above if above < 0.0 => 0.0,
+            above if above >= span => self.max_price,
+            above => self.max_price * above / span,
+        }
+    }
+}
+
+impl Aqm for CpAqm {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
+        self.price = self.price(queue, now);
+        let cost = f64::from(packet.wire_bytes()) * self.price;
+        self.dropped = !self.policers.admits(self.key.of(packet), cost, now);
+        if self.dropped { Verdict::Drop } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(f64::from(u8::from(self.dropped)))
+    }
+
+    fn state_size(&self) -> StateSize {
+        let buckets = &self.policers.buckets;
+        let fixed = size_of_val(self) + size_of_val(&*self.policers);
+        StateSize { records: buckets.len(), bytes: fixed + buckets.bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("price", self.price);
+        report("users_below_allowance", self.policers.buckets.len() as f64);
+    }
+}
+
+/// The buckets of all users that have used some of their allowance.
+#[derive(Clone, Debug)]
+struct Policers {
+    buckets: FlowTable<Bucket>,
+    weights: Weights,
+    bytes_per_s: f64,
+    depth: f64,
+    charge: Charge,
+    /// When full buckets are looked for: after the time in which an empty one, `-depth`, fills.
+    sweep: Ticker,
+}
+
+impl Policers {
+    fn new(params: &CpAqmParams, weights: &Weights) -> Self {
+        let (bytes_per_s, depth) = (params.allowance.as_f64() / 8.0, params.depth.0 as f64);
+        let fills_within = Time::from_secs_f64(2.0 * depth / bytes_per_s);
+        // No shorter than a millisecond, no longer than a minute: the first is cheap, the second bounds the memory.
+        let sweep = Ticker::new(fills_within.clamp(Time::from_millis(1), Time::from_secs(60)));
+        Self {
+            buckets: FlowTable::default(),
+            weights: weights.clone(),
+            bytes_per_s,
+            depth,
+            charge: params.charge,
+            sweep,
+        }
+    }
+
+    /// Whether a packet of `user` that costs `cost` passes: eq. (2) to (4).
+    fn admits(&mut self, user: u32, cost: f64, now: Time) -> bool {
+        self.forget_full_buckets(now);
+        let rate = self.bytes_per_s * self.weights.of(user);
+        let Some(bucket) = self.buckets.get_mut(user) else {
+            if cost > 0.0 {
+                self.buckets.insert(user, Bucket { bytes: (self.depth - cost).max(-self.depth), updated: now });
+            }
+            return true;
+        };
+        let level = filled(bucket, rate, self.depth, now);
+        let passes = level >= 0.0;
+        let paid = if passes || self.charge == Charge::Arrivals { cost } else { 0.0 };
+        *bucket = Bucket { bytes: (level - paid).max(-self.depth), updated: now };
+        passes
+    }
+
+    fn forget_full_buckets(&mut self, now: Time) {
+        if self.sweep.due(now).is_none() {
+            return;
+        }
+        self.sweep.skip_to(now);
+        let (weights, bytes_per_s, depth) = (&self.weights, self.bytes_per_s, self.depth);
+        self.buckets.retain(|user, bucket| filled(bucket, bytes_per_s * weights.of(user), depth, now) < depth);
+    }
+}
+
+/// Level of `bucket` at `now`, eq. (2).
+#[inline]
+fn filled(bucket: &Bucket, bytes_per_s: f64, depth: f64, now: Time) -> f64 {
+    depth.min(bucket.bytes + bytes_per_s * now.saturating_sub(bucket.updated).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::Backlog;
+    use crate::scheme::QueueConfig;
+    use crate::testing::TestPacket;
+    use serde_json::json;
+
+    /// 8 kbit/s are 1000 bytes a second; a depth of 3000 bytes; prices from 10 to 20 packets of 1000 bytes.
+    fn params() -> CpAqmParams {
+        CpAqmParams { allowance: BitRate(8000), depth: Bytes(3000), ..Default::default() }
+    }
+
+    fn policed(params: &CpAqmParams) -> CpAqm {
+        CpAqm::new(params, QueueLimit::Packets(20), &Weights::new([1.0, 2.0]))
+    }
+
+    fn offer(aqm: &mut CpAqm, user: u32, packets: u32, at_ms: u64) -> Verdict {
+        let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
+        let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(8_000_000) };
+        let packet = TestPacket { user, wire_bytes: 1000, ..Default::default() };
+        aqm.admit(&packet, &view, Time::from_millis(at_ms), &mut Rng::stream(1, 0, "test", 0))
+    }
+
+    #[test]
+    fn the_price_is_linear_between_the_thresholds() {
+        let mut aqm = policed(&CpAqmParams { max_price: 0.5, ..params() });
+        let mut price = |packets| {
+            offer(&mut aqm, 0, packets, 0);
+            aqm.price
+        };
+        assert_eq!([0, 10, 12, 15, 20].map(&mut price), [0.0, 0.0, 0.1, 0.25, 0.5]);
+        // One threshold for both: a step.
+        let step =
+            CpAqmParams { q_low: Some(Threshold::Packets(5.0)), q_high: Some(Threshold::Packets(5.0)), ..params() };
+        let mut aqm = policed(&step);
+        assert_eq!(
+            [4, 5].map(|packets| {
+                offer(&mut aqm, 0, packets, 0);
+                aqm.price
+            }),
+            [0.0, 1.0]
+        );
+    }
+
+    #[test]
+    fn a_user_is_shut_out_while_its_bucket_is_below_zero() {
+        let mut aqm = policed(&CpAqmParams { charge: Charge::Admitted, ..params() });
+        // Full price, 1000 bytes a packet: 3000, 2000, 1000, 0, and at 0 one more passes.
+        let verdicts: Vec<_> = (0..6).map(|_| offer(&mut aqm, 0, 20, 0)).collect();
+        assert_eq!(verdicts, [[Verdict::Accept; 4].as_slice(), &[Verdict::Drop; 2]].concat());
+        assert_eq!(aqm.drop_probability(), Some(1.0));
+        // -1000 takes a second to fill.
+        assert_eq!(offer(&mut aqm, 0, 0, 999), Verdict::Drop);
+        assert_eq!(offer(&mut aqm, 0, 0, 1000), Verdict::Accept);
+        // Another user is not concerned.
+        assert_eq!(offer(&mut aqm, 7, 20, 1000), Verdict::Accept);
+    }
+
+    #[test]
+    fn those_who_go_on_sending_stay_shut_out_if_every_arrival_pays() {
+        let mut aqm = policed(&params());
+        // A packet each 500 ms at full price costs twice the allowance.
+        let passed: Vec<bool> = (0..40).map(|n| offer(&mut aqm, 0, 20, 500 * n) == Verdict::Accept).collect();
+        assert!(passed[..7].iter().all(|&passed| passed) && passed[10..].iter().all(|&passed| !passed), "{passed:?}");
+        // The bucket stops at -depth: three seconds of silence are enough.
+        assert_eq!(offer(&mut aqm, 0, 20, 19_500 + 2_999), Verdict::Drop);
+        let mut again = policed(&params());
+        (0..40).for_each(|n| _ = offer(&mut again, 0, 20, 500 * n));
+        assert_eq!(offer(&mut again, 0, 20, 19_500 + 3_000), Verdict::Accept);
+    }
+
+    #[test]
+    fn weights_scale_the_allowance() {
+        let mut aqm = policed(&CpAqmParams { charge: Charge::Admitted, ..params() });
+        for user in [0, 1] {
+            (0..5).for_each(|_| _ = offer(&mut aqm, user, 20, 0));
+        }
+        // User 1 has weight 2: half the time from -1000 bytes to 0.
+        assert_eq!([0, 1].map(|user| offer(&mut aqm, user, 0, 500)), [Verdict::Drop, Verdict::Accept]);
+    }
+
+    #[test]
+    fn full_buckets_are_forgotten() {
+        let mut aqm = policed(&params());
+        (0..1000).for_each(|user| _ = offer(&mut aqm, user, 20, 0));
+        assert_eq!(aqm.state_size().records, 1000);
+        // Without congestion nobody needs a bucket.
+        offer(&mut aqm, 5000, 0, 1);
+        assert_eq!(aqm.state_size().records, 1000);
+        // 2000 of 3000 bytes are full after a second; the sweep is due after 6.
+        offer(&mut aqm, 5000, 0, 6000);
+        assert_eq!(aqm.state_size().records, 0);
+        let mut readings = Vec::new();
+        aqm.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!(readings, [("price", 0.0), ("users_below_allowance", 0.0)]);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
+        assert_eq!(
+            read(json!({"scheme": "cp_aqm", "q_high": "5 packets"})),
+            Err("queue.q_high: 5 is out of range, it must be at least q_low, 12".into())
+        );
+        assert_eq!(
+            read(json!({"scheme": "cp_aqm", "q_low": "5 ms"})),
+            Err("queue.q_high: is in packets, but q_low is in delay: give both in one unit".into())
+        );
+        assert!(read(json!({"scheme": "cp_aqm", "q_low": "5 ms", "q_high": "10 ms"})).is_ok());
+        assert!(read(json!({"scheme": "cp_aqm", "q_low": "30 packets"})).unwrap_err().starts_with("queue.q_low"));
+        assert!(read(json!({"scheme": "cp_aqm", "q_high": "30 packets"})).unwrap_err().starts_with("queue.q_high"));
+    }
+}

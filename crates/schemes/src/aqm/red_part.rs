@@ -1,0 +1,135 @@
+//! RED as a part of another scheme: its parameters, in one table with those of the scheme.
+//!
+//! Thresholds that are not given follow from the limit: a sixth and a half of it, which are the 50 and 150 packets of afc
+//! section 4 if 300 fit.
+
+use super::red_core::{RedSettings, check_thresholds};
+use crate::config::{ConfigError, ParamSet, ParamSpec, Table};
+use crate::params;
+use crate::units::{Bytes, QueueLimit, Threshold};
+use serde_json::{Map, Value as Json};
+
+params! {
+    /// RED behind another scheme.
+    pub struct RedPartParams {
+        /// No packet is dropped while the average queue is shorter. Absent: a sixth of the limit.
+        min_th: Option<Threshold> = null, symbol "min_th", source "afc 4: 50 packets";
+        /// Where RED's probability reaches `max_p`. Absent: half of the limit.
+        max_th: Option<Threshold> = null, symbol "max_th", source "afc 4: 150 packets";
+        /// RED's drop probability when the average is `max_th`.
+        max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "ns-2; not in afc";
+        /// Weight of a new sample in the average queue.
+        weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI; not in afc";
+        /// From `max_th` to twice `max_th` RED's probability grows to 1 instead of stepping there.
+        gentle: bool = true, source "afc 4";
+        /// At least `1/p_b` packets between early drops of RED.
+        wait: bool = true, source "ns-2";
+        /// Mean length of a packet, for the average after idle times.
+        mean_packet: Bytes = "1000 B", in "1 B"..="1 MB", source "afc 4: packets of 1 kB";
+    }
+}
+
+impl RedPartParams {
+    /// The settings of the core in front of a queue of `limit`.
+    #[must_use]
+    pub fn settings(&self, limit: QueueLimit) -> RedSettings {
+        let (min_th, max_th) = self.thresholds(limit);
+        RedSettings {
+            min_th,
+            max_th,
+            max_p: self.max_p,
+            weight: self.weight,
+            gentle: self.gentle,
+            wait: self.wait,
+            mean_packet: self.mean_packet,
+            ..Default::default()
+        }
+    }
+
+    /// Checks the thresholds against each other.
+    ///
+    /// # Errors
+    /// Two units, or not `0 < min_th < max_th`.
+    pub fn check(&self, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
+        let (min_th, max_th) = self.thresholds(limit);
+        if min_th.magnitude() == 0.0 {
+            let problem = format!("\"{min_th}\" is out of range, it must be above 0");
+            return Err(ConfigError::new(table.key("min_th"), problem));
+        }
+        check_thresholds(min_th, max_th, table)
+    }
+
+    fn thresholds(&self, limit: QueueLimit) -> (Threshold, Threshold) {
+        let part = |divisor: f64| match limit {
+            QueueLimit::Packets(packets) => Threshold::Packets(f64::from(packets) / divisor),
+            QueueLimit::Bytes(bytes) => Threshold::Bytes(bytes as f64 / divisor),
+        };
+        (self.min_th.unwrap_or_else(|| part(6.0)), self.max_th.unwrap_or_else(|| part(2.0)))
+    }
+}
+
+/// The parameters of a scheme, and of the RED that it contains.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WithRed<S> {
+    /// Those of the scheme alone.
+    pub own: S,
+    /// Those of RED.
+    pub red: RedPartParams,
+}
+
+impl<S: ParamSet> ParamSet for WithRed<S> {
+    fn specs() -> Vec<ParamSpec> {
+        S::specs().into_iter().chain(RedPartParams::specs()).collect()
+    }
+
+    fn read_over(base: Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Ok(Self { own: S::read_over(base.own, table)?, red: RedPartParams::read_over(base.red, table)? })
+    }
+
+    fn write(&self, into: &mut Map<String, Json>) {
+        self.own.write(into);
+        self.red.write(into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::QueueConfig;
+    use serde_json::json;
+
+    #[test]
+    fn thresholds_follow_from_the_limit_unless_given() {
+        let settings = RedPartParams::default().settings(QueueLimit::Packets(300));
+        assert_eq!((settings.min_th, settings.max_th), (Threshold::Packets(50.0), Threshold::Packets(150.0)));
+        let settings = RedPartParams::default().settings(QueueLimit::Bytes(60_000));
+        assert_eq!((settings.min_th, settings.max_th), (Threshold::Bytes(10_000.0), Threshold::Bytes(30_000.0)));
+        let given = RedPartParams { max_th: Some(Threshold::Packets(70.0)), ..Default::default() };
+        assert_eq!(given.settings(QueueLimit::Packets(300)).max_th, Threshold::Packets(70.0));
+        assert_eq!(given.settings(QueueLimit::Packets(300)).max_p, 0.1);
+    }
+
+    #[test]
+    fn thresholds_that_contradict_each_other_are_refused() {
+        let read =
+            |value: Json| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
+        // The default of max_th, half of 24, is below.
+        let message = read(json!({"scheme": "choke", "min_th": "12 packets"})).unwrap_err();
+        assert!(message.starts_with(r#"queue.max_th: "12 packets" does not fit min_th "12 packets""#), "{message}");
+        assert!(read(json!({"scheme": "choke", "min_th": "5 kB"})).unwrap_err().contains("it must be in bytes"));
+        let message = read(json!({"scheme": "choke", "min_th": "0 packets"})).unwrap_err();
+        assert_eq!(message, r#"queue.min_th: "0 packets" is out of range, it must be above 0"#);
+        assert!(read(json!({"scheme": "choke", "min_th": "5 packets", "max_th": "15 packets"})).is_ok());
+    }
+
+    #[test]
+    fn both_sets_stand_in_one_table() {
+        let value = json!({"scheme": "choke", "draws": 3, "max_p": 0.05});
+        let config = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap();
+        let written = config.write();
+        assert_eq!(
+            (&written["draws"], &written["max_p"], &written["weight"]),
+            (&json!(3), &json!(0.05), &json!(0.002))
+        );
+    }
+}

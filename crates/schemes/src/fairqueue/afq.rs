@@ -1,0 +1,394 @@
+//! Approximate fair queueing: a calendar of FIFO queues, one for each of the next rounds, and a bid per flow.
+//!
+//! Source: N. Sharma, M. Liu, K. Atreya and A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches",
+//! NSDI 2018, and its public simulation code. In a round each flow may send BpR bytes; the bid of a flow is the number
+//! of bytes after which its last packet is sent.
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | arrival: `bid = max(bid, round * BpR) + L / w` |
+//! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, and leave the bid as it was |
+//! | (3) | the packet waits in queue `slot mod nQ` |
+//! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`, empty queues are skipped |
+//!
+//! Bids are exact, in a table, or kept in a count-min sketch: each flow has a cell in every row, its bid is read as the
+//! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
+//!
+//! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
+//! State: the sketch, 64 kB by default, or 29 bytes a flow that waits or was served in this round.
+//!
+//! Deviations: 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue. 2. Bids are
+//! real numbers and divided by the weight of the flow; the paper has no weights. 3. At an idle port the round is over:
+//! every flow starts anew. 4. A packet longer than `nQ * BpR / w` is always dropped, by rule (2). 5. Classes are not
+//! looked at. 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
+//!
+//! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
+
+use crate::choices;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::flow::{FlowKey, FlowTable, Weights, bucket, hash};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
+
+choices! {
+    /// How bids are kept.
+    pub enum BidStore {
+        /// In a count-min sketch.
+        Sketch = "sketch",
+        /// One for each flow.
+        Exact = "exact",
+    }
+}
+
+params! {
+    /// Approximate fair queueing.
+    pub struct AfqParams {
+        /// What has a bid.
+        key: FlowKey = "flow", source "Sharma et al. 2018 section 3";
+        /// Number of FIFO queues.
+        queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
+        /// Bytes that a flow may send per round.
+        bytes_per_round: Bytes = "3000 B", in "64 B"..="16 MB", symbol "BpR", source "1 to 2 full packets, our choice";
+        /// How bids are kept.
+        bids: BidStore = "sketch", source "Sharma et al. 2018 section 3.2";
+        /// Rows of the sketch.
+        rows: u32 = 4, in 1..=16, source "our choice";
+        /// Cells of a row.
+        columns: u32 = 2048, in 1..=1048576, source "our choice";
+    }
+}
+
+/// Approximate fair queueing in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AfqScheme;
+
+impl SchemeSpec for AfqScheme {
+    const ABOUT: About = About {
+        title: "Approximate fair queueing",
+        kind: "a calendar of FIFO queues; drops the arriving packet",
+        summary: "Puts each packet into the queue of the round in which fair queueing would send it, and drops it if that round is too far.",
+        source: "Sharma, Liu, Atreya and Krishnamurthy 2018",
+        state: "port: 4 x 2048 bids, or one for each waiting flow",
+        cost: "one hash for each row of the sketch; O(1)",
+    };
+    const ORDERS_PACKETS: bool = true;
+    const DROPS_WHEN_EMPTY: bool = true;
+    type Params = AfqParams;
+    type Discipline<P: Packet> = Afq<P>;
+
+    fn build<P: Packet>(params: &AfqParams, port: &Port<'_>) -> Afq<P> {
+        Afq::new(params, port.buffer.limit, port.weights.clone())
+    }
+}
+
+/// Bids of flows, in bytes.
+#[derive(Clone, Debug)]
+enum Bids {
+    Sketch { cells: Box<[f64]>, seeds: Vec<u64>, rows: usize, columns: u32 },
+    Exact { bids: FlowTable<ExactBid>, served: Vec<u32> },
+}
+
+/// The bid of a flow and how many of its packets wait.
+#[derive(Clone, Copy, Debug, Default)]
+struct ExactBid {
+    bid: f64,
+    waiting: u32,
+    /// Whether it is among those to be looked at when the round is over.
+    listed: bool,
+}
+
+impl Bids {
+    fn new(params: &AfqParams) -> Self {
+        let (rows, columns) = (params.rows as usize, params.columns);
+        match params.bids {
+            BidStore::Sketch => {
+                Self::Sketch { cells: vec![0.0; rows * columns as usize].into(), seeds: vec![], rows, columns }
+            }
+            BidStore::Exact => Self::Exact { bids: FlowTable::default(), served: vec![] },
+        }
+    }
+
+    /// The cells of `key`, one in each row.
+    fn cells(key: u32, seeds: &[u64], columns: u32) -> impl Iterator<Item = usize> {
+        seeds.iter().enumerate().map(move |(row, &seed)| row * columns as usize + bucket(hash(key, seed), columns))
+    }
+
+    fn of(&mut self, key: u32, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Sketch { cells, seeds, rows, columns } => {
+                if seeds.is_empty() {
+                    *seeds = (0..*rows).map(|_| rng.bits()).collect();
+                }
+                Self::cells(key, seeds, *columns).map(|cell| cells[cell]).fold(f64::INFINITY, f64::min)
+            }
+            Self::Exact { bids, .. } => bids.get(key).map_or(0.0, |record| record.bid),
+        }
+    }
+
+    /// A packet of `key` was stored; its bid is `bid` from now on.
+    fn raise(&mut self, key: u32, bid: f64) {
+        match self {
+            Self::Sketch { cells, seeds, columns, .. } => {
+                Self::cells(key, seeds, *columns).for_each(|cell| cells[cell] = cells[cell].max(bid));
+            }
+            Self::Exact { bids, .. } => {
+                let record = bids.or_insert_with(key, ExactBid::default);
+                record.bid = bid;
+                record.waiting += 1;
+            }
+        }
+    }
+
+    /// A packet of `key` was served.
+    fn departed(&mut self, key: u32) {
+        if let Self::Exact { bids, served } = self
+            && let Some(record) = bids.get_mut(key)
+        {
+            record.waiting -= 1;
+            if record.waiting == 0 && !std::mem::replace(&mut record.listed, true) {
+                served.push(key);
+            }
+        }
+    }
+
+    /// A round is over: a flow whose packets have all been served has a bid of the past.
+    fn round_over(&mut self) {
+        if let Self::Exact { bids, served } = self {
+            for key in served.drain(..) {
+                match bids.get_mut(key) {
+                    Some(record) if record.waiting > 0 => record.listed = false,
+                    _ => _ = bids.remove(key),
+                }
+            }
+        }
+    }
+}
+
+/// The calendar of one port.
+#[derive(Clone, Debug)]
+pub struct Afq<P> {
+    queues: QueueStore<P, (), ()>,
+    bids: Bids,
+    round: u64,
+    /// Whether nothing has come since the port was found idle.
+    idle: bool,
+    key: FlowKey,
+    queue_count: u32,
+    bytes_per_round: f64,
+    limit: QueueLimit,
+    weights: Weights,
+}
+
+impl<P: Packet> Afq<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &AfqParams, limit: QueueLimit, weights: Weights) -> Self {
+        let mut queues = QueueStore::new(LengthMeasure::Packets);
+        for _ in 0..params.queues {
+            queues.open(());
+        }
+        Self {
+            queues,
+            bids: Bids::new(params),
+            round: 0,
+            idle: true,
+            key: params.key,
+            queue_count: params.queues,
+            bytes_per_round: params.bytes_per_round.0 as f64,
+            limit,
+            weights,
+        }
+    }
+
+    fn queue_of(&self, round: u64) -> u32 {
+        (round % u64::from(self.queue_count)) as u32
+    }
+
+    fn end_round(&mut self) {
+        self.round += 1;
+        self.bids.round_over();
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Afq<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queues.backlog();
+        let key = self.key.of(&packet);
+        let start = self.bids.of(key, rng).max(self.round as f64 * self.bytes_per_round);
+        let bid = start + f64::from(packet.wire_bytes()) / self.weights.of(key); // rule (1)
+        let slot = (bid / self.bytes_per_round) as u64;
+        if slot.saturating_sub(self.round) >= u64::from(self.queue_count) {
+            drops.dropped(&packet, DropReason::Aqm, found); // rule (2)
+        } else if !found.has_room_for(packet.wire_bytes(), self.limit) {
+            drops.dropped(&packet, DropReason::Overlimit, found);
+        } else {
+            self.idle = false;
+            self.bids.raise(key, bid);
+            packet.set_enqueued_at(now);
+            self.queues.push_back(self.queue_of(slot), packet, ()); // rule (3)
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        if self.queues.backlog().packets == 0 {
+            if !std::mem::replace(&mut self.idle, true) {
+                self.end_round();
+            }
+            return None;
+        }
+        loop {
+            if let Some((packet, ())) = self.queues.pop_front(self.queue_of(self.round)) {
+                self.bids.departed(self.key.of(&packet));
+                return Some(packet);
+            }
+            self.end_round(); // rule (4)
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn state_size(&self) -> StateSize {
+        let (records, bytes) = match &self.bids {
+            Bids::Sketch { cells, seeds, .. } => (cells.len(), size_of_val(&**cells) + size_of_val(seeds.as_slice())),
+            Bids::Exact { bids, served } => (bids.len(), bids.bytes() + size_of_val(served.as_slice())),
+        };
+        StateSize { records, bytes: size_of_val(self) + self.queues.state_bytes() + bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("round", self.round as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::rng::Rng;
+    use crate::scheme::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    const STORES: [BidStore; 2] = [BidStore::Sketch, BidStore::Exact];
+
+    fn with(bids: BidStore, queues: u32) -> AfqParams {
+        AfqParams { bids, queues, bytes_per_round: Bytes(1000), ..Default::default() }
+    }
+
+    fn port(params: &AfqParams, limit: u32, weights: &Weights) -> (Afq<TestPacket>, Rng) {
+        build::<AfqScheme>(params, QueueLimit::Packets(limit), weights)
+    }
+
+    fn offer(queue: &mut Afq<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> DropLog {
+        let mut drops = DropLog::default();
+        sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
+        drops
+    }
+
+    #[test]
+    fn packets_wait_for_the_round_of_their_bid() {
+        // BpR 1000. Flow 0 bids 600, 1200, 1800: rounds 0, 1, 1. Flow 1 bids 500, 999, 1500: rounds 0, 0, 1.
+        for bids in STORES {
+            let (mut queue, mut rng) = port(&with(bids, 8), 100, &Weights::equal());
+            offer(&mut queue, &mut rng, 0, &[600, 600, 600]);
+            offer(&mut queue, &mut rng, 1, &[500, 499, 501]);
+            let expected = [(0, 600), (1, 500), (1, 499), (0, 600), (0, 600), (1, 501)];
+            assert_eq!(drain(&mut queue, &mut rng), expected);
+        }
+    }
+
+    #[test]
+    fn a_bid_beyond_the_calendar_drops_and_does_not_count() {
+        for bids in STORES {
+            let (mut queue, mut rng) = port(&with(bids, 4), 100, &Weights::new([1.0, 2.0]));
+            // Rounds 0 to 3 take bids below 4000: three packets of 1300; the fourth would bid 5200.
+            let drops = offer(&mut queue, &mut rng, 0, &[1300, 1300, 1300, 1300, 99]);
+            let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+            assert_eq!(log, [(1300, DropReason::Aqm)], "the last bids 3999");
+            // Weight 2 halves the bids: six packets.
+            assert_eq!(offer(&mut queue, &mut rng, 1, &[1300; 7]).0.len(), 1);
+            assert_eq!(drain(&mut queue, &mut rng).len(), 10);
+        }
+    }
+
+    #[test]
+    fn an_idle_port_forgets_bids() {
+        for bids in STORES {
+            let (mut queue, mut rng) = port(&with(bids, 4), 100, &Weights::equal());
+            for _ in 0..3 {
+                assert!(offer(&mut queue, &mut rng, 0, &[1300; 3]).0.is_empty());
+                assert_eq!(drain(&mut queue, &mut rng).len(), 3);
+                assert!(queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default()).is_none());
+            }
+            // Rounds 0-3, 4-7, 8-11, one more at each idle time, asked for once or twice.
+            assert_eq!(queue.round, 12);
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_arriving_packet() {
+        let (mut queue, mut rng) = port(&with(BidStore::Exact, 32), 2, &Weights::equal());
+        assert_eq!(offer(&mut queue, &mut rng, 0, &[100; 3]).0[0].1, DropReason::Overlimit);
+    }
+
+    #[test]
+    fn a_sketch_of_one_cell_takes_all_flows_for_one() {
+        let params = AfqParams { rows: 1, columns: 1, ..with(BidStore::Sketch, 4) };
+        let (mut queue, mut rng) = port(&params, 100, &Weights::equal());
+        assert!(offer(&mut queue, &mut rng, 0, &[1300; 3]).0.is_empty());
+        assert_eq!(offer(&mut queue, &mut rng, 1, &[1300]).0.len(), 1);
+    }
+
+    #[test]
+    fn exact_bids_last_until_the_round_is_over() {
+        let (mut queue, mut rng) = port(&with(BidStore::Exact, 8), 100, &Weights::equal());
+        offer(&mut queue, &mut rng, 0, &[500]);
+        offer(&mut queue, &mut rng, 1, &[500, 1000]);
+        let mut serve = |queue: &mut Afq<_>| queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default());
+        serve(&mut queue);
+        assert_eq!(queue.state_size().records, 2, "flow 0 may not bid from 0 again in this round");
+        serve(&mut queue);
+        serve(&mut queue);
+        assert_eq!(queue.state_size().records, 1);
+        serve(&mut queue);
+        assert_eq!(queue.state_size().records, 0);
+    }
+
+    #[test]
+    fn rates_are_the_weighted_max_min_shares() {
+        for bids in STORES {
+            let rates = shares::<AfqScheme>(
+                &AfqParams { bids, ..Default::default() },
+                QueueLimit::Packets(1000),
+                &Weights::new([1.0, 1.0, 2.0]),
+                &[1e6, 20e6, 20e6],
+                &[500, 1500, 700],
+            );
+            assert_rates(&rates, &[1e6, 3e6, 6e6], 0.02);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            bids in prop::sample::select(STORES.to_vec()),
+            queues in 2u32..40,
+            bytes in prop::sample::select(vec![64, 1500, 3000]),
+        ) {
+            let params =
+                AfqParams { bids, queues, bytes_per_round: Bytes(bytes), columns: 8, rows: 2, ..Default::default() };
+            let records = survives(SchemeParams::Afq(params), limit, &noise);
+            prop_assert_eq!(records, if bids == BidStore::Exact { 0 } else { 16 });
+        }
+    }
+}

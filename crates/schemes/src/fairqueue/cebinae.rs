@@ -1,0 +1,654 @@
+//! Cebinae: taxes the flows that take most of a saturated link, so that the others can grow into what is left.
+//!
+//! Source: Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022, as its authors' ns-3
+//! model and switch program (eniac/Cebinae) implement it. Time is cut into rounds of `dT`; of two queues one is the
+//! head of the present round, the other collects what is left for the next. `C dT` are the bytes of a round.
+//!
+//! 1. Departures are counted, in all and per flow. At the end of every `P`-th round the port is *saturated* if they
+//!    exceed `P C dT (1 - delta_port)`. Then the *top* flows are those with more than `(1 - delta_flow) max` bytes, and
+//!    the budgets of a round are `top = min(bytes of the top flows / P, C dT) (1 - tau)` and `bottom = C dT - top`;
+//!    otherwise nobody is top, `bottom = C dT`, and there is no limit.
+//! 2. They hold for the round after the next, which is still empty: the collecting queue of the next round.
+//! 3. Each group has a leaky bucket `b`. An arrival that finds `b <= head budget` joins the head queue, up to `head +
+//!    next budget` the other one, and beyond is dropped. Then `b = max(b, allowance so far) + L`: allowance that a group
+//!    did not use is lost. With a round `b` decreases by its budget, and the queues change places.
+//! 4. The head queue is served first, the other when it is empty: the link never idles while a packet waits. From the
+//!    end of a round until its rotation, `L` later, the queue of the next round is first already.
+//!
+//! Cost: O(1) per packet: 1 or 2 hashes at departure, the same at arrival while there are top flows; once every P
+//! rounds a pass over the flows seen. State per port: 2 buckets, 2 x 2 budgets, a table of `2 x cache_slots` slots of
+//! 32 bytes in which flows are counted; a flow that finds both its slots taken is not counted and cannot become top.
+//!
+//! It may reorder packets of a flow that enters or leaves the top group, and it may drop a packet that finds an empty
+//! queue: its group has used up two rounds.
+//!
+//! Deviations:
+//! 1. Time is not quantised to `vdT` (the authors' runs use 1 ns).
+//! 2. Arrivals are dropped by the filter only if the next round is limited, and the top bucket is emptied when a round
+//!    without limits begins: the switch program passes the filter by while the port is not saturated. The ns-3 model
+//!    keeps the filter at C, and the bucket for the next time; then overload can shut a group out for good.
+//! 3. The default round scales with the link: the time of 50 full packets or of the full buffer, whichever is longer.
+//!    The ns-3 model's 1 048 576 ns are made for 100 Gbit/s; the authors' runs choose rounds by the buffer's drain time.
+//!    It follows from the link's first rate and stays when the rate changes.
+//! 4. The two queues share the limit, as in the authors' table of 29 mixes; fixed halves are not implemented.
+//! 5. The switch program approximates products by powers of two; not implemented.
+
+use crate::buffer::BufferParams;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::flow::{FlowKey, bucket, hash};
+use crate::packet::{Ecn, Packet};
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::ticker::Ticker;
+use crate::units::{BitRate, QueueLimit, Time};
+use std::collections::VecDeque;
+
+params! {
+    /// Cebinae.
+    pub struct CebinaeParams {
+        /// Length of a round; if absent, the time of 50 full packets or of the full buffer, whichever is longer.
+        round: Option<Time> = null, in "1 us"..="10 s", symbol "dT", source "SIGCOMM 2022; ns-3 model: 1 048 576 ns";
+        /// Time between the end of a round and its rotation, as a part of the round.
+        reconfiguration: f64 = 0.0625, in 0.0..=0.5, symbol "L/dT", source "ns-3 model: 65 536 of 1 048 576 ns";
+        /// Rounds between two decisions.
+        rounds: u32 = 1, in 1..=1000, symbol "P", source "ns-3 model";
+        /// Part of its rate that the top group loses.
+        tax: f64 = 0.01, in 0.0..=1.0, symbol "tau", source "authors' runs; the ns-3 model's own default is 0.05";
+        /// The port is saturated above this part of its rate less than the whole.
+        port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "authors' runs; ns-3 model 0.05";
+        /// A flow is top above this part of the largest flow less than the whole.
+        flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "authors' runs; ns-3 model 0.05";
+        /// What is counted as one flow.
+        key: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
+        /// Slots in each of the two stages of the table of flows.
+        cache_slots: u32 = 2048, in 1..=1048576, source "ns-3 model";
+        /// Whether a bucket counts arrivals that are dropped: then a group that keeps sending too much gets nothing.
+        count_dropped: bool = true, source "ns-3 model and switch program; false is our choice";
+        /// Whether packets that are put off to the next round get a congestion mark.
+        mark_delayed: bool = false, source "our choice; open in the authors' code";
+    }
+}
+
+/// Cebinae in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct CebinaeScheme;
+
+impl SchemeSpec for CebinaeScheme {
+    const ABOUT: About = About {
+        title: "Cebinae",
+        kind: "two queues that take turns by rounds; delays or drops the arriving packet",
+        summary: "Limits the largest flows of a saturated link to a little less than they had, round by round, so that \
+                  the others can take the rest.",
+        source: "Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022",
+        state: "port: 2 buckets, 4 budgets, a table of 2 x 2048 flow counters",
+        cost: "O(1): up to 2 hashes at arrival and at departure; once per decision a pass over the flows seen",
+    };
+    const ORDERS_PACKETS: bool = true;
+    const DROPS_WHEN_EMPTY: bool = true;
+    const REORDERS_FLOWS: bool = true;
+    type Params = CebinaeParams;
+    type Discipline<P: Packet> = Cebinae<P>;
+
+    fn build<P: Packet>(params: &CebinaeParams, port: &Port<'_>) -> Cebinae<P> {
+        Cebinae::new(params, port.buffer, port.rate)
+    }
+}
+
+/// Full packets that a round has room for at least, unless its length is given.
+const LEAST_PACKETS: u64 = 50;
+
+/// The length of a round that is not given: deviation 3.
+fn default_round(buffer: &BufferParams, rate: BitRate) -> Time {
+    let limit_bytes = match buffer.limit {
+        QueueLimit::Packets(packets) => u64::from(packets) * buffer.mtu.0,
+        QueueLimit::Bytes(bytes) => bytes,
+    };
+    let bytes = limit_bytes.max(LEAST_PACKETS * buffer.mtu.0);
+    Time::from_secs_f64(bytes as f64 * 8.0 / rate.as_f64()).max(Time::from_micros(1))
+}
+
+/// What the groups may send in one round, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Budgets {
+    top: u64,
+    bottom: u64,
+    /// Whether arrivals beyond may be dropped: the port was saturated.
+    limited: bool,
+}
+
+impl Budgets {
+    fn of(&self, is_top: bool) -> u64 {
+        if is_top { self.top } else { self.bottom }
+    }
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct Cebinae<P> {
+    queues: [VecDeque<P>; 2],
+    backlog: Backlog,
+    limit: QueueLimit,
+    /// Which queue is the present round's.
+    head: usize,
+    /// Which queue is served first.
+    first: usize,
+    /// When the present round began.
+    base: Time,
+    ends: Ticker,
+    /// From the end of a round until its rotation: when that is.
+    rotation: Option<Time>,
+    lead: Time,
+    /// Budgets of the round that each queue belongs to.
+    budgets: [Budgets; 2],
+    /// The latest decision.
+    decided: Budgets,
+    /// The buckets `b` of the top and the bottom group.
+    top_bytes: u64,
+    bottom_bytes: u64,
+    /// `C dT`.
+    round_bytes: u64,
+    rounds_since_decision: u32,
+    departed_bytes: u64,
+    flows: Box<FlowCache>,
+    params: Box<CebinaeParams>,
+}
+
+impl<P: Packet> Cebinae<P> {
+    /// An idle port at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &CebinaeParams, buffer: &BufferParams, rate: BitRate) -> Self {
+        let round = params.round.unwrap_or_else(|| default_round(buffer, rate));
+        let round_bytes = bytes_of(rate, round);
+        let unlimited = Budgets { top: 0, bottom: round_bytes, limited: false };
+        Self {
+            queues: Default::default(),
+            backlog: Backlog::default(),
+            limit: buffer.limit,
+            head: 0,
+            first: 0,
+            base: Time::ZERO,
+            ends: Ticker::new(round),
+            rotation: None,
+            lead: Time::from_secs_f64(round.as_secs_f64() * params.reconfiguration),
+            budgets: [unlimited; 2],
+            decided: unlimited,
+            top_bytes: 0,
+            bottom_bytes: 0,
+            round_bytes,
+            rounds_since_decision: 0,
+            departed_bytes: 0,
+            flows: Box::new(FlowCache::new(params.cache_slots)),
+            params: Box::new(params.clone()),
+        }
+    }
+
+    /// Makes up for the ends of rounds and the rotations until `now`.
+    fn catch_up(&mut self, now: Time) {
+        loop {
+            if let Some(rotation) = self.rotation {
+                if now < rotation {
+                    return;
+                }
+                self.rotate();
+            }
+            if self.is_at_rest() {
+                self.skip_rounds(now);
+            }
+            let Some(end) = self.ends.due(now) else { return };
+            self.end_round();
+            self.rotation = Some(end + self.lead);
+        }
+    }
+
+    /// Whether further rounds change nothing but the bottom bucket and the places of the queues.
+    fn is_at_rest(&self) -> bool {
+        let at_rest = |budgets: &Budgets| !budgets.limited && budgets.bottom == self.round_bytes;
+        self.departed_bytes == 0 && self.budgets.iter().all(at_rest) && at_rest(&self.decided)
+    }
+
+    /// All rounds at once whose rotation is over by `now`.
+    fn skip_rounds(&mut self, now: Time) {
+        let round = self.ends.period();
+        let rounds = now.saturating_sub(self.base + self.lead).0 / round.0;
+        if rounds == 0 {
+            return;
+        }
+        self.base += Time(round.0 * rounds);
+        self.ends.skip_to(self.base);
+        self.head ^= (rounds & 1) as usize;
+        self.first = self.head;
+        self.top_bytes = 0;
+        self.bottom_bytes = self.bottom_bytes.saturating_sub(self.round_bytes.saturating_mul(rounds));
+        let interval = u64::from(self.params.rounds);
+        self.rounds_since_decision = ((u64::from(self.rounds_since_decision) + rounds) % interval) as u32;
+    }
+
+    /// The round is over: decides, and serves the next round's queue first.
+    fn end_round(&mut self) {
+        self.first = 1 - self.head;
+        self.rounds_since_decision += 1;
+        if self.rounds_since_decision < self.params.rounds {
+            return;
+        }
+        self.rounds_since_decision = 0;
+        let whole = self.round_bytes * u64::from(self.params.rounds);
+        self.decided = if self.departed_bytes > part_of(whole, 1.0 - self.params.port_margin) {
+            let bytes = self.flows.choose_top(1.0 - self.params.flow_margin) / u64::from(self.params.rounds);
+            let top = part_of(bytes.min(self.round_bytes), 1.0 - self.params.tax);
+            Budgets { top, bottom: self.round_bytes - top, limited: true }
+        } else {
+            self.flows.choose_nobody();
+            Budgets { top: 0, bottom: self.round_bytes, limited: false }
+        };
+        self.flows.forget_counts();
+        self.departed_bytes = 0;
+    }
+
+    /// The queues change places; the one that becomes the collecting one gets the latest budgets.
+    fn rotate(&mut self) {
+        self.rotation = None;
+        let ended = self.budgets[self.head];
+        self.budgets[self.head] = self.decided;
+        self.base += self.ends.period();
+        self.head = 1 - self.head;
+        let is_limited = self.budgets[self.head].limited;
+        self.top_bytes = if is_limited { self.top_bytes.saturating_sub(ended.top) } else { 0 };
+        self.bottom_bytes = self.bottom_bytes.saturating_sub(ended.bottom);
+    }
+
+    /// What a group could have sent since the round began.
+    fn allowance(&self, is_top: bool, now: Time) -> u64 {
+        let elapsed = now.saturating_sub(self.base).0 as f64 / self.ends.period().0 as f64;
+        let (present, next) = (self.budgets[self.head].of(is_top), self.budgets[1 - self.head].of(is_top));
+        part_of(present, elapsed.min(1.0)) + part_of(next, (elapsed - 1.0).max(0.0))
+    }
+
+    /// Passes an arrival through its group's bucket: the queue that it joins, `None` to drop it.
+    fn filter(&mut self, packet: &P, now: Time) -> Option<usize> {
+        let is_top = self.flows.is_top(self.params.key.of(packet));
+        let (present, next) = (self.budgets[self.head], self.budgets[1 - self.head]);
+        let allowance = self.allowance(is_top, now);
+        let has_room = self.backlog.has_room_for(packet.wire_bytes(), self.limit);
+        let level = if is_top { &mut self.top_bytes } else { &mut self.bottom_bytes };
+        let queue = if *level <= present.of(is_top) {
+            Some(self.head)
+        } else if *level <= present.of(is_top) + next.of(is_top) || !next.limited {
+            Some(1 - self.head)
+        } else {
+            None
+        };
+        let counts = self.params.count_dropped || (queue.is_some() && has_room);
+        *level = (*level).max(allowance) + if counts { u64::from(packet.wire_bytes()) } else { 0 };
+        queue
+    }
+}
+
+/// Whole bytes that a link of rate `rate` carries in `span`.
+fn bytes_of(rate: BitRate, span: Time) -> u64 {
+    part_of(rate.0, span.as_secs_f64() / 8.0)
+}
+
+/// `whole * part`, rounded down.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn part_of(whole: u64, part: f64) -> u64 {
+    (whole as f64 * part) as u64
+}
+
+impl<P: Packet> QueueDiscipline<P> for Cebinae<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        self.flows.seed(rng);
+        self.catch_up(now);
+        let Some(queue) = self.filter(&packet, now) else {
+            return drops.dropped(&packet, DropReason::Aqm, self.backlog);
+        };
+        if !self.backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            return drops.dropped(&packet, DropReason::Overlimit, self.backlog);
+        }
+        if self.params.mark_delayed && queue != self.head && packet.ecn().is_capable() {
+            packet.set_ecn(Ecn::Ce);
+            drops.marked(&packet);
+        }
+        packet.set_enqueued_at(now);
+        self.backlog.add(packet.wire_bytes());
+        self.queues[queue].push_back(packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.catch_up(now);
+        let first = self.first;
+        let packet = self.queues[first].pop_front().or_else(|| self.queues[1 - first].pop_front())?;
+        self.backlog.remove(packet.wire_bytes());
+        self.departed_bytes += u64::from(packet.wire_bytes());
+        self.flows.count(self.params.key.of(&packet), packet.wire_bytes());
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.round_bytes = bytes_of(rate, self.ends.period());
+    }
+
+    fn state_size(&self) -> StateSize {
+        StateSize { records: self.flows.seen.len(), bytes: size_of::<Self>() + self.flows.table_bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let bits_per_s = |bytes: u64| bytes as f64 * 8.0 / self.ends.period().as_secs_f64();
+        report("saturated", f64::from(u8::from(self.decided.limited)));
+        report("top_flows", self.flows.top_flows as f64);
+        report("top_rate_bps", bits_per_s(self.decided.top));
+        report("bottom_rate_bps", bits_per_s(self.decided.bottom));
+    }
+}
+
+/// Counts the bytes of flows in two stages of slots, first come, first served, and remembers who is top.
+#[derive(Clone, Debug)]
+struct FlowCache {
+    /// The slots of the first stage, then those of the second.
+    slots: Vec<Slot>,
+    /// Random, once there was a packet.
+    seeds: Option<[u64; 2]>,
+    /// Counts of other numbers are forgotten.
+    count_number: u64,
+    /// Top flows of other numbers are not top any more.
+    top_number: u64,
+    top_flows: usize,
+    /// Slots with a present count.
+    seen: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    bytes: u64,
+    count_number: u64,
+    top_number: u64,
+    flow: u32,
+    top_flow: u32,
+}
+
+impl FlowCache {
+    fn new(slots_per_stage: u32) -> Self {
+        let slots = vec![Slot::default(); 2 * slots_per_stage as usize];
+        Self { slots, seeds: None, count_number: 1, top_number: 1, top_flows: 0, seen: Vec::new() }
+    }
+
+    fn seed(&mut self, rng: &mut Rng) {
+        self.seeds.get_or_insert_with(|| [rng.bits(), rng.bits()]);
+    }
+
+    fn slot(&self, stage: usize, flow: u32) -> usize {
+        let per_stage = (self.slots.len() / 2) as u32;
+        let seed = self.seeds.map_or(0, |seeds| seeds[stage]);
+        stage * per_stage as usize + bucket(hash(flow, seed), per_stage)
+    }
+
+    /// Counts a departure. The flow has the first of its two slots that is free or its own, if there is one.
+    fn count(&mut self, flow: u32, bytes: u32) {
+        for stage in 0..2 {
+            let index = self.slot(stage, flow);
+            let slot = &mut self.slots[index];
+            if slot.count_number != self.count_number {
+                (slot.count_number, slot.flow, slot.bytes) = (self.count_number, flow, 0);
+                self.seen.push(index as u32);
+            }
+            if slot.flow == flow {
+                slot.bytes += u64::from(bytes);
+                return;
+            }
+        }
+    }
+
+    fn forget_counts(&mut self) {
+        self.seen.clear();
+        self.count_number += 1;
+    }
+
+    fn choose_nobody(&mut self) {
+        if self.top_flows > 0 {
+            self.top_number += 1;
+            self.top_flows = 0;
+        }
+    }
+
+    /// Makes the flows top that have more than `part` of the largest count; gives their bytes.
+    fn choose_top(&mut self, part: f64) -> u64 {
+        self.choose_nobody();
+        let most = self.seen.iter().map(|&index| self.slots[index as usize].bytes).max().unwrap_or(0);
+        let mut sum = 0;
+        for &index in &self.seen {
+            let slot = &mut self.slots[index as usize];
+            if slot.bytes > part_of(most, part) || slot.bytes == most {
+                (slot.top_flow, slot.top_number) = (slot.flow, self.top_number);
+                sum += slot.bytes;
+                self.top_flows += 1;
+            }
+        }
+        sum
+    }
+
+    fn is_top(&self, flow: u32) -> bool {
+        let is_in = |stage| {
+            let slot = &self.slots[self.slot(stage, flow)];
+            slot.top_number == self.top_number && slot.top_flow == flow
+        };
+        self.top_flows > 0 && (is_in(0) || is_in(1))
+    }
+
+    fn table_bytes(&self) -> usize {
+        size_of_val(self.slots.as_slice()) + size_of_val(self.seen.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Drops, TestPacket};
+
+    /// 12 Mbit/s: a packet of 1500 bytes a millisecond, so that a round of 10 ms has 15 000 bytes. Rotations come 1 ms
+    /// after the ends of rounds.
+    const RATE: BitRate = BitRate(12_000_000);
+
+    struct Bench {
+        port: Cebinae<TestPacket>,
+        rng: Rng,
+        drops: Drops,
+    }
+
+    fn params() -> CebinaeParams {
+        CebinaeParams { round: Some(Time::from_millis(10)), reconfiguration: 0.1, ..Default::default() }
+    }
+
+    impl Bench {
+        fn new(params: &CebinaeParams) -> Self {
+            let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
+            let port = Cebinae::new(params, &buffer, RATE);
+            Self { port, rng: Rng::stream(1, 0, "test", 0), drops: Drops::default() }
+        }
+
+        fn offer(&mut self, flow: u32, ms: u64) {
+            let packet = TestPacket { flow, ecn: Ecn::Ect0, ..Default::default() };
+            self.port.enqueue(packet, Time::from_millis(ms), &mut self.rng, &mut self.drops);
+        }
+
+        fn serve(&mut self, ms: u64) -> Option<u32> {
+            self.port.dequeue(Time::from_millis(ms), &mut self.rng, &mut self.drops).map(|packet| packet.flow)
+        }
+
+        /// A packet comes and goes every millisecond: of each 10, 7 of flow 0 and 3 of flow 1.
+        fn saturate(&mut self, span: std::ops::Range<u64>) {
+            for ms in span {
+                self.offer(u32::from(ms % 10 >= 7), ms);
+                assert!(self.serve(ms).is_some());
+            }
+        }
+
+        fn reading(&self, name: &str) -> f64 {
+            let mut value = f64::NAN;
+            self.port.report(&mut |reading, read| {
+                if reading == name {
+                    value = read;
+                }
+            });
+            value
+        }
+    }
+
+    #[test]
+    fn an_unsaturated_port_is_one_queue() {
+        let mut bench = Bench::new(&params());
+        (0..40).for_each(|flow| bench.offer(flow, 0));
+        // b = 0, 1500 ... 15 000 join the head queue, the others the next one.
+        assert_eq!(bench.port.queues.each_ref().map(VecDeque::len), [11, 29]);
+        assert!((0..40).all(|flow| bench.serve(0) == Some(flow)));
+        assert!(bench.serve(0).is_none() && bench.drops.0.is_empty());
+    }
+
+    #[test]
+    fn a_saturated_port_taxes_its_largest_flow() {
+        let mut bench = Bench::new(&params());
+        bench.saturate(0..10);
+        assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (0.0, 0.0));
+        bench.serve(10);
+        assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (1.0, 1.0));
+        // 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms; 15 000 - 10 395 = 4605 bytes are left.
+        assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
+        assert!((bench.reading("bottom_rate_bps") - 3_684_000.0).abs() < 1.0);
+        // Nothing has gone since: not saturated at the end of the next round.
+        bench.serve(20);
+        assert_eq!((bench.reading("saturated"), bench.reading("top_rate_bps")), (0.0, 0.0));
+    }
+
+    #[test]
+    fn flows_within_the_margin_are_top_together() {
+        let flows = |flow_margin| {
+            let mut bench = Bench::new(&CebinaeParams { flow_margin, ..params() });
+            bench.saturate(0..10);
+            bench.serve(10);
+            bench.reading("top_flows")
+        };
+        // 3 packets are more than (1 - 0.6) * 7 = 2.8, but not more than (1 - 0.5) * 7.
+        assert_eq!((flows(0.5), flows(0.6)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn budgets_hold_from_the_round_after_the_next_and_bound_both_groups() {
+        let mut bench = Bench::new(&params());
+        bench.saturate(0..21);
+        assert!(bench.drops.0.is_empty());
+        // Since the rotation at 11 ms the next round is limited: the top packets of 11 to 16 ms and of 20 ms, less the
+        // first that still was within the present one, have used 7 * 1500 = 10 500 bytes of it. At 21 ms:
+        // 10 500 > 10 395 joins the next round's queue, as do 12 000 ... 19 500; 21 000 > 2 * 10 395 is dropped.
+        (0..10).for_each(|_| bench.offer(0, 21));
+        assert_eq!(bench.port.queues[1 - bench.port.head].len(), 7);
+        assert_eq!(bench.drops.0.len(), 3);
+        assert!(bench.drops.0.iter().all(|&(packet, reason, _)| (packet.flow, reason) == (0, DropReason::Aqm)));
+        // Bottom: b = 0, then 460 (a tenth of 4605) + 1500 = 1960, 3460 join the head queue; 4960, 6460, 7960 the
+        // other; 9460 > 2 * 4605 is dropped.
+        (0..7).for_each(|_| bench.offer(1, 21));
+        assert_eq!(bench.drops.0.len(), 4);
+        let served: Vec<_> = std::iter::from_fn(|| bench.serve(21)).collect();
+        assert_eq!(served, [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn the_next_rounds_queue_is_first_from_the_end_of_the_round_on() {
+        let mut bench = Bench::new(&params());
+        (0..12).for_each(|flow| bench.offer(flow, 0)); // the last one, in the other queue
+        assert_eq!(bench.serve(9), Some(0));
+        assert_eq!(bench.serve(10), Some(11));
+    }
+
+    #[test]
+    fn a_bucket_counts_what_is_dropped_unless_told_otherwise() {
+        let level = |count_dropped| {
+            let mut bench = Bench::new(&CebinaeParams { count_dropped, ..params() });
+            bench.saturate(0..21);
+            (0..100).for_each(|_| bench.offer(0, 21));
+            bench.port.top_bytes
+        };
+        // See above: 10 500 before, then all 100, or the 7 that pass.
+        assert_eq!((level(true), level(false)), (160_500, 21_000));
+    }
+
+    #[test]
+    fn delayed_packets_are_marked_if_asked_for() {
+        for (mark_delayed, marked) in [(false, 0), (true, 29)] {
+            let mut bench = Bench::new(&CebinaeParams { mark_delayed, ..params() });
+            (0..40).for_each(|flow| bench.offer(flow, 0));
+            assert_eq!(bench.drops.1.len(), marked);
+        }
+    }
+
+    #[test]
+    fn a_flow_without_a_slot_cannot_become_top() {
+        let mut cache = FlowCache::new(1);
+        cache.count(1, 100);
+        cache.count(2, 150);
+        cache.count(3, 1000);
+        cache.count(2, 150);
+        assert_eq!(cache.choose_top(0.99), 300);
+        assert_eq!([1, 2, 3].map(|flow| cache.is_top(flow)), [false, true, false]);
+        cache.forget_counts();
+        cache.count(3, 1000);
+        assert_eq!((cache.choose_top(0.99), cache.is_top(2), cache.is_top(3)), (1000, false, true));
+        cache.choose_nobody();
+        assert!(!cache.is_top(3));
+    }
+
+    #[test]
+    fn decisions_come_every_p_rounds() {
+        let mut bench = Bench::new(&CebinaeParams { rounds: 3, ..params() });
+        bench.saturate(0..29);
+        assert_eq!(bench.reading("saturated"), 0.0);
+        bench.saturate(29..30);
+        bench.serve(30);
+        // 21 of 30 packets: 10 500 bytes a round, taxed.
+        assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn idle_rounds_at_once_are_those_one_by_one() {
+        for (packets, until) in [(40, 95), (40, 123), (0, 77), (9, 1000), (200, 200)] {
+            let mut rare = Bench::new(&CebinaeParams { rounds: 4, ..params() });
+            let mut often = Bench::new(&CebinaeParams { rounds: 4, ..params() });
+            (0..packets).for_each(|flow| [&mut rare, &mut often].into_iter().for_each(|bench| bench.offer(flow, 0)));
+            (0..=until).for_each(|ms| often.port.catch_up(Time::from_millis(ms)));
+            rare.port.catch_up(Time::from_millis(until));
+            let state = |bench: &Bench| {
+                let port = &bench.port;
+                (port.head, port.first, port.base, port.bottom_bytes, port.rounds_since_decision, port.rotation)
+            };
+            assert_eq!(state(&rare), state(&often), "{packets} {until}");
+        }
+    }
+
+    #[test]
+    fn a_round_that_is_not_given_has_room_for_50_packets_or_the_buffer() {
+        let round = |packets, rate| {
+            let buffer = BufferParams { limit: QueueLimit::Packets(packets), ..Default::default() };
+            Cebinae::<TestPacket>::new(&CebinaeParams::default(), &buffer, BitRate(rate)).ends.period()
+        };
+        assert_eq!(round(24, 10_000_000), Time::from_millis(60)); // 50 * 12 000 bit / 10 Mbit/s
+        assert_eq!(round(250, 100_000_000), Time::from_millis(30)); // 250 * 12 000 bit / 100 Mbit/s
+        let bytes = BufferParams { limit: QueueLimit::Bytes(150_000), ..Default::default() };
+        assert_eq!(default_round(&bytes, BitRate(10_000_000)), Time::from_millis(120));
+    }
+
+    #[test]
+    fn a_slower_link_has_smaller_budgets_and_the_limit_holds() {
+        let buffer = BufferParams { limit: QueueLimit::Packets(1), ..Default::default() };
+        let mut bench = Bench::new(&params());
+        bench.port = Cebinae::new(&params(), &buffer, RATE);
+        bench.port.set_link_rate(BitRate(6_000_000));
+        bench.offer(0, 0);
+        bench.offer(0, 0);
+        assert_eq!(bench.drops.0.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit]);
+        bench.serve(10);
+        assert!((bench.reading("bottom_rate_bps") - 6e6).abs() < 1.0);
+        assert_eq!(bench.port.state_size().records, 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! What the tests of the fair schedulers share: random operations with any parameters, and measured shares.
+
+use crate::buffer::BufferParams;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use crate::flow::Weights;
+use crate::rng::Rng;
+use crate::scheme::{Port, QueueConfig, SchemeParams, SchemeSpec};
+use crate::testing::TestPacket;
+use crate::testing::harness::{Harness, Operations};
+use crate::units::{BitRate, QueueLimit, Time};
+use proptest::prelude::*;
+
+/// Limits from one packet on.
+pub fn limits() -> impl Strategy<Value = QueueLimit> {
+    prop::sample::select(vec![
+        QueueLimit::Packets(1),
+        QueueLimit::Packets(2),
+        QueueLimit::Packets(24),
+        QueueLimit::Packets(10_000),
+        QueueLimit::Bytes(1500),
+        QueueLimit::Bytes(36_000),
+        QueueLimit::Bytes(1 << 40),
+    ])
+}
+
+/// Bytes that stand for some hundred operations.
+pub fn noise() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 1..3000)
+}
+
+/// Runs the operations of `noise` among 12 flows of 6 users through the harness, drains the port and asks once more;
+/// returns the number of records that are left.
+pub fn survives(scheme: SchemeParams, limit: QueueLimit, noise: &[u8]) -> usize {
+    let buffer = BufferParams { limit, ..Default::default() };
+    let mut harness = Harness::new(&QueueConfig { buffer, scheme }, 6, 1);
+    Operations::new(noise, 12).for_each(|operation| harness.step(operation));
+    harness.drain();
+    harness.step(crate::testing::harness::Operation::Dequeue);
+    harness.check_readings();
+    harness.discipline().state_size().records
+}
+
+/// An idle discipline at 10 Mbit/s, and random numbers for it.
+pub fn build<S: SchemeSpec>(
+    params: &S::Params,
+    limit: QueueLimit,
+    weights: &Weights,
+) -> (S::Discipline<TestPacket>, Rng) {
+    let buffer = BufferParams { limit, ..Default::default() };
+    let mut discipline = S::build(params, &Port { buffer: &buffer, rate: BitRate(10_000_000), weights });
+    discipline.set_link_rate(BitRate(10_000_000));
+    (discipline, Rng::stream(1, 0, "queue", 0))
+}
+
+/// Notes drops with their reason, and the ids of marked packets.
+#[derive(Debug, Default)]
+pub struct DropLog(pub Vec<(TestPacket, DropReason)>, pub Vec<u64>);
+
+impl DropSink<TestPacket> for DropLog {
+    fn dropped(&mut self, packet: &TestPacket, reason: DropReason, _: Backlog) {
+        self.0.push((*packet, reason));
+    }
+    fn marked(&mut self, packet: &TestPacket) {
+        self.1.push(packet.id);
+    }
+}
+
+/// A packet of a user with one flow.
+pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
+    TestPacket { flow: user, user, wire_bytes, ..Default::default() }
+}
+
+/// Serves all that waits at time 0: flows and lengths.
+pub fn drain(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng) -> Vec<(u32, u32)> {
+    std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()))
+        .map(|packet| (packet.flow, packet.wire_bytes))
+        .collect()
+}
+
+/// Bits per second that each flow gets of a 10 Mbit/s link for 2 s, flow `i` sending `rates[i]` in packets of
+/// `sizes[i]` bytes at even distances.
+pub fn shares<S: SchemeSpec>(
+    params: &S::Params,
+    limit: QueueLimit,
+    weights: &Weights,
+    rates: &[f64],
+    sizes: &[u32],
+) -> Vec<f64> {
+    const SECONDS: f64 = 2.0;
+    let (mut queue, mut rng) = build::<S>(params, limit, weights);
+    let mut next: Vec<f64> = (0..rates.len()).map(|flow| 1e-5 * flow as f64).collect();
+    let (mut free_at, mut bits, mut drops) = (0.0, vec![0.0; rates.len()], DropLog::default());
+    while free_at <= SECONDS {
+        let (flow, at) = next.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are flows");
+        if free_at <= at {
+            match queue.dequeue(Time::from_secs_f64(free_at), &mut rng, &mut drops) {
+                Some(packet) => {
+                    let length = f64::from(packet.wire_bytes) * 8.0;
+                    bits[packet.flow as usize] += length;
+                    free_at += length / 10e6;
+                    continue;
+                }
+                None => free_at = at + 1e-9,
+            }
+        }
+        queue.enqueue(packet(flow as u32, sizes[flow]), Time::from_secs_f64(at), &mut rng, &mut drops);
+        next[flow] += f64::from(sizes[flow]) * 8.0 / rates[flow];
+    }
+    bits.iter().map(|bits| bits / SECONDS).collect()
+}
+
+/// Asserts that rates are what they should be, within `tolerance` of each.
+pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
+    assert_eq!(rates.len(), ideal.len());
+    for (rate, ideal) in rates.iter().zip(ideal) {
+        assert!((rate - ideal).abs() <= tolerance * ideal, "{rates:?}");
+    }
+}

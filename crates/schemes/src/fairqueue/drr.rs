@@ -1,0 +1,497 @@
+//! Deficit round robin: queues take turns, and each turn is worth a quantum of bytes.
+//!
+//! Source: M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", IEEE/ACM Transactions on
+//! Networking 4(3), 1996; drop policies also after the code of ns-2 (`drr.cc`). Queue i has weight w_i, deficit D_i:
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | visit of queue i: `D_i += quantum * w_i`, once |
+//! | (2) | while the head is not longer than `D_i`: send it, `D_i -= L` |
+//! | (3) | queue empty: `D_i = 0`, it leaves the round |
+//! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` |
+//! | (5) | buffer full: drop from the queue with most bytes, at its tail or its head, until the limit holds |
+//!
+//! Bound (theorem 2 of the paper): while flows i and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max` for
+//! the bytes S that they are sent, if the smallest weight is 1.
+//!
+//! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise a round without a packet is found and all its
+//! successors are made up in one step over the active queues. One hash of the key per packet. State per port 264
+//! bytes; per waiting flow or user a record of 101 bytes, none for one that does not wait.
+//!
+//! Deviations: 1. A queue for every flow or user, where the paper hashes flows into a fixed number of queues; ns-2 has
+//! 10 buckets. The scheme is then exact, and weights have a meaning; for hashing see [`crate::fairqueue::sfq`].
+//! 2. Default quantum of one full packet, where ns-2 has 250 bytes: the condition for O(1). 3. Default drop from the
+//! tail, where the paper and ns-2 drop from the head: then a flow's own burst is cut, and queues of one packet work.
+//! 4. Overflow is looked at with the arriving packet in its queue, as in ns-2; a packet that exceeds the limit alone
+//! is dropped itself. 5. Classes are not looked at.
+
+use crate::choices;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::fairqueue::list::List;
+use crate::fairqueue::round::make_up;
+use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::flow::{FlowKey, FlowTable, Weights};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
+
+choices! {
+    /// Which packet of the longest queue is dropped when the buffer is full.
+    pub enum DropFrom {
+        /// The one that came last.
+        Tail = "tail",
+        /// The one that came first.
+        Head = "head",
+    }
+}
+
+params! {
+    /// Deficit round robin.
+    pub struct DrrParams {
+        /// What has a queue of its own, and a weight.
+        key: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
+        /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
+        quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; ns-2: 250 B";
+        /// Which packet of the longest queue goes when the buffer is full.
+        drop_from: DropFrom = "tail", source "our choice; ns-2: head";
+    }
+}
+
+/// Deficit round robin in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct DrrScheme;
+
+impl SchemeSpec for DrrScheme {
+    const ABOUT: About = About {
+        title: "Deficit round robin",
+        kind: "a queue per user or flow, served in turn; drops from the longest",
+        summary: "Queues take turns; each turn is worth a quantum of bytes, and what a packet was too long for is saved for the next turn.",
+        source: "Shreedhar and Varghese 1996",
+        state: "flow or user that waits: 1 queue, 1 deficit",
+        cost: "one hash of the key; O(1) if the quantum is a full packet",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = DrrParams;
+    type Discipline<P: Packet> = Drr<P>;
+
+    fn build<P: Packet>(params: &DrrParams, port: &Port<'_>) -> Drr<P> {
+        Drr::new(params, port.buffer.limit, port.weights.clone())
+    }
+}
+
+/// A queue's place in the round.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    key: u32,
+    /// Bytes per visit: quantum times weight.
+    quantum: f64,
+    /// Bytes that may be sent in this visit, or are saved.
+    deficit: f64,
+    /// The round of its last visit; of an empty queue, the round in which it left.
+    round: u64,
+}
+
+/// Queues that are empty and save their turns, see [`crate::fairqueue::drr_lds`].
+#[derive(Clone, Debug)]
+struct Savings {
+    /// D_max in bytes.
+    most: f64,
+    /// Empty queues whose saving is below `most`, in the order in which they left.
+    saving: List,
+}
+
+/// The queues of one port and their round.
+#[derive(Clone, Debug)]
+pub struct Drr<P> {
+    queues: QueueStore<P, (), Turn>,
+    by_key: FlowTable<u32>,
+    /// Queues with packets, in the order of their visits.
+    round: List,
+    /// Number of the round.
+    round_number: u64,
+    /// Whether the first queue of the round has got its quantum.
+    visiting: bool,
+    savings: Option<Savings>,
+    key: FlowKey,
+    quantum: f64,
+    drop_from: DropFrom,
+    limit: QueueLimit,
+    weights: Weights,
+}
+
+impl<P: Packet> Drr<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &DrrParams, limit: QueueLimit, weights: Weights) -> Self {
+        Self {
+            queues: QueueStore::new(LengthMeasure::Bytes),
+            by_key: FlowTable::default(),
+            round: List::default(),
+            round_number: 0,
+            visiting: false,
+            savings: None,
+            key: params.key,
+            quantum: params.quantum.0 as f64,
+            drop_from: params.drop_from,
+            limit,
+            weights,
+        }
+    }
+
+    /// The same, with empty queues that save up to `most` bytes.
+    #[must_use]
+    pub fn with_savings(params: &DrrParams, most: Bytes, limit: QueueLimit, weights: Weights) -> Self {
+        let savings = Savings { most: most.0 as f64, saving: List::default() };
+        Self { savings: Some(savings), ..Self::new(params, limit, weights) }
+    }
+
+    /// The queue of `key`, put at the end of the round if it was empty.
+    fn queue_of(&mut self, key: u32) -> u32 {
+        let Self { queues, by_key, quantum, weights, savings, .. } = self;
+        let queue = *by_key.or_insert_with(key, || {
+            let deficit = savings.as_ref().map_or(0.0, |savings| savings.most);
+            queues.open(Turn { key, quantum: *quantum * weights.of(key), deficit, round: NEW })
+        });
+        if queues.length(queue).packets == 0 {
+            let round = queues[queue].round;
+            if let Some(savings) = savings.as_mut().filter(|_| round != NEW) {
+                savings.saving.remove(queues.elements(), queue);
+                queues[queue].deficit = saved(&queues[queue], self.round_number).min(savings.most);
+            }
+            queues[queue].round = self.round_number;
+            self.round.push_back(queues.elements(), queue);
+        }
+        queue
+    }
+
+    /// An empty queue leaves the round, rule (3), also after a drop.
+    fn leave(&mut self, queue: u32) {
+        self.visiting &= self.round.front() != Some(queue);
+        self.round.remove(self.queues.elements(), queue);
+        match &mut self.savings {
+            Some(savings) if self.queues[queue].deficit < savings.most => {
+                self.queues[queue].round = self.round_number;
+                savings.saving.push_back(self.queues.elements(), queue);
+            }
+            _ => self.forget(queue),
+        }
+    }
+
+    fn forget(&mut self, queue: u32) {
+        self.by_key.remove(self.queues[queue].key);
+        self.queues.close(queue);
+    }
+
+    /// Forgets queues that have saved all that they may, or all that save if no queue is `busy`: rounds of no queues
+    /// take no time. A queue that is not known has saved all.
+    fn forget_savers(&mut self, busy: bool) {
+        let Some(Savings { most, .. }) = self.savings else { return };
+        while let Some(savings) = &mut self.savings
+            && let Some(queue) = savings.saving.front()
+            && (!busy || saved(&self.queues[queue], self.round_number) >= most)
+        {
+            savings.saving.remove(self.queues.elements(), queue);
+            self.forget(queue);
+        }
+    }
+
+    /// Rule (5). `offered` is the queue that the arriving packet is in, `found` what it found.
+    fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
+        while self.queues.exceeds(self.limit) {
+            let longest = self.queues.longest().expect("more waits than the limit");
+            let (packet, ()) = match self.drop_from {
+                DropFrom::Tail => self.queues.pop_back(longest),
+                DropFrom::Head => self.queues.pop_front(longest),
+            }
+            .expect("the longest queue holds a packet");
+            let emptied = self.queues.length(longest).packets == 0;
+            let arriving = longest == offered && (emptied || self.drop_from == DropFrom::Tail);
+            drops.dropped(&packet, if arriving { DropReason::Overlimit } else { DropReason::PushedOut }, found);
+            if emptied {
+                self.leave(longest);
+            }
+        }
+    }
+
+    /// Rule (1), at the first queue of the round.
+    #[inline]
+    fn begin_visit(&mut self, queue: u32) {
+        let turn = &mut self.queues[queue];
+        self.round_number += u64::from(turn.round == self.round_number);
+        turn.round = self.round_number;
+        turn.deficit += turn.quantum;
+        self.visiting = true;
+    }
+
+    /// All queues were visited and none could send: makes up the rounds up to the last one of this kind.
+    fn skip_rounds(&mut self) {
+        let visits = |queues: &QueueStore<P, (), Turn>, queue| {
+            let head = queues.front(queue).map_or(0.0, |(packet, ())| f64::from(packet.wire_bytes()));
+            ((head - queues[queue].deficit) / queues[queue].quantum).ceil()
+        };
+        let rounds = make_up(&mut self.queues, &self.round, visits, |turn, rounds| {
+            turn.deficit += rounds * turn.quantum;
+            turn.round += rounds as u64;
+        });
+        self.round_number += rounds as u64;
+    }
+}
+
+/// The round of a queue that has never been in one.
+const NEW: u64 = u64::MAX;
+
+/// What an empty queue has saved by round `now`.
+fn saved(turn: &Turn, now: u64) -> f64 {
+    turn.deficit + turn.quantum * (now - turn.round) as f64
+}
+
+impl<P: Packet> QueueDiscipline<P> for Drr<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queues.backlog();
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            drops.dropped(&packet, DropReason::Overlimit, found);
+            return;
+        }
+        self.forget_savers(true);
+        packet.set_enqueued_at(now);
+        let queue = self.queue_of(self.key.of(&packet));
+        self.queues.push_back(queue, packet, ());
+        self.make_room(queue, found, drops);
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let mut first_in_vain = None;
+        loop {
+            let Some(queue) = self.round.front() else {
+                self.forget_savers(false);
+                return None;
+            };
+            if !self.visiting {
+                if first_in_vain == Some(queue) {
+                    self.skip_rounds();
+                    first_in_vain = None;
+                }
+                self.begin_visit(queue);
+            }
+            let head = f64::from(self.queues.front(queue)?.0.wire_bytes());
+            let turn = &mut self.queues[queue];
+            if head <= turn.deficit {
+                turn.deficit -= head; // rule (2)
+                let (packet, ()) = self.queues.pop_front(queue)?;
+                if self.queues.length(queue).packets == 0 {
+                    self.leave(queue);
+                }
+                return Some(packet);
+            }
+            self.visiting = false; // rule (4)
+            self.round.remove(self.queues.elements(), queue);
+            self.round.push_back(self.queues.elements(), queue);
+            first_in_vain = first_in_vain.or(Some(queue));
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn state_size(&self) -> StateSize {
+        let bytes = size_of_val(self) + self.queues.state_bytes() + self.by_key.bytes();
+        StateSize { records: self.queues.open_queues(), bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fairqueue::checks::{self, DropLog, assert_rates, build, limits, noise, packet, shares, survives};
+    use crate::rng::Rng;
+    use crate::scheme::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    fn offer(queue: &mut Drr<TestPacket>, user: u32, wire_bytes: u32, drops: &mut DropLog) {
+        queue.enqueue(packet(user, wire_bytes), Time::ZERO, &mut Rng::stream(1, 0, "test", 0), drops);
+    }
+
+    fn drain(queue: &mut Drr<TestPacket>) -> Vec<(u32, u32)> {
+        checks::drain(queue, &mut Rng::stream(1, 0, "test", 0))
+    }
+
+    fn drr(params: &DrrParams, limit: QueueLimit, weights: &Weights) -> Drr<TestPacket> {
+        build::<DrrScheme>(params, limit, weights).0
+    }
+
+    fn with_quantum(bytes: u64) -> DrrParams {
+        DrrParams { quantum: Bytes(bytes), ..Default::default() }
+    }
+
+    #[test]
+    fn a_head_longer_than_the_deficit_waits_and_saves() {
+        // The figures of the paper (section III): quantum 500; queue 0 holds 200, 750; queue 1 holds 500, 500.
+        // Round 1: queue 0 sends 200 (deficit 300 left, 750 does not fit), queue 1 sends 500.
+        // Round 2: queue 0 has 800 and sends 750; queue 1 sends 500.
+        let mut queue = drr(&with_quantum(500), QueueLimit::Packets(24), &Weights::equal());
+        for (user, bytes) in [(0, 200), (0, 750), (1, 500), (1, 500)] {
+            offer(&mut queue, user, bytes, &mut DropLog::default());
+        }
+        assert_eq!(drain(&mut queue), [(0, 200), (1, 500), (0, 750), (1, 500)]);
+        assert_eq!(queue.state_size().records, 0);
+    }
+
+    #[test]
+    fn an_emptied_queue_loses_its_deficit() {
+        let mut queue = drr(&with_quantum(1000), QueueLimit::Packets(24), &Weights::equal());
+        offer(&mut queue, 0, 100, &mut DropLog::default());
+        assert_eq!(drain(&mut queue), [(0, 100)]);
+        // With the 900 bytes of the first turn queue 0 could send both at once; without, one a round.
+        for (user, bytes) in [(0, 1000), (0, 900), (1, 1000)] {
+            offer(&mut queue, user, bytes, &mut DropLog::default());
+        }
+        assert_eq!(drain(&mut queue), [(0, 1000), (1, 1000), (0, 900)]);
+    }
+
+    #[test]
+    fn weights_multiply_the_quantum() {
+        let mut queue = drr(&with_quantum(1500), QueueLimit::Packets(24), &Weights::new([1.0, 3.0]));
+        for user in [0, 1] {
+            (0..4).for_each(|_| offer(&mut queue, user, 1500, &mut DropLog::default()));
+        }
+        let order: Vec<_> = drain(&mut queue).into_iter().map(|(user, _)| user).collect();
+        assert_eq!(order, [0, 1, 1, 1, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn overflow_drops_from_the_longest_queue_at_the_end_that_is_asked_for() {
+        for (drop_from, lost, left) in [(DropFrom::Tail, 30, [10, 20]), (DropFrom::Head, 10, [20, 30])] {
+            let params = DrrParams { drop_from, ..Default::default() };
+            let mut queue = drr(&params, QueueLimit::Packets(3), &Weights::equal());
+            let mut drops = DropLog::default();
+            [10, 20, 30].iter().for_each(|&bytes| offer(&mut queue, 0, bytes, &mut drops));
+            offer(&mut queue, 1, 40, &mut drops);
+            let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+            assert_eq!(log, [(lost, DropReason::PushedOut)]);
+            assert_eq!(drain(&mut queue), [(0, left[0]), (0, left[1]), (1, 40)]);
+        }
+    }
+
+    #[test]
+    fn the_arriving_packet_goes_if_its_own_queue_is_the_longest() {
+        let mut queue = drr(&DrrParams::default(), QueueLimit::Bytes(3000), &Weights::equal());
+        let mut drops = DropLog::default();
+        for (user, bytes) in [(0, 1000), (1, 1500), (0, 1000), (0, 3001)] {
+            offer(&mut queue, user, bytes, &mut drops);
+        }
+        // The third makes queue 0 the longest, 2000 of 3500 bytes; the fourth would never fit.
+        let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+        assert_eq!(log, [(1000, DropReason::Overlimit), (3001, DropReason::Overlimit)]);
+        assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 2500 });
+    }
+
+    #[test]
+    fn keys_tell_users_or_flows_apart() {
+        for (key, records) in [(FlowKey::User, 1), (FlowKey::Flow, 3)] {
+            let mut queue = drr(&DrrParams { key, ..Default::default() }, QueueLimit::Packets(24), &Weights::equal());
+            for flow in 0..3 {
+                let packet = TestPacket { flow, ..Default::default() };
+                queue.enqueue(packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0), &mut DropLog::default());
+            }
+            assert_eq!(queue.state_size().records, records);
+        }
+    }
+
+    #[test]
+    fn rates_are_the_weighted_max_min_shares() {
+        // 10 Mbit/s, weights 1, 1, 2; flow 0 asks for 1 Mbit/s only. The other two share 9 Mbit/s as 1 : 2.
+        // Within one packet per flow and round: 2 s hold 1666 packets, 0.1 %.
+        let rates = shares::<DrrScheme>(
+            &DrrParams::default(),
+            QueueLimit::Packets(100),
+            &Weights::new([1.0, 1.0, 2.0]),
+            &[1e6, 20e6, 20e6],
+            &[500, 1500, 700],
+        );
+        assert_rates(&rates, &[1e6, 3e6, 6e6], 0.01);
+    }
+
+    /// The order of service that the rules give when every round is walked through.
+    fn literal(quanta: &[f64], packets: &[Vec<u32>]) -> Vec<(u32, u32)> {
+        let mut queues: Vec<std::collections::VecDeque<u32>> =
+            packets.iter().map(|q| q.iter().copied().collect()).collect();
+        let (mut deficits, mut order) = (vec![0.0; quanta.len()], vec![]);
+        while queues.iter().any(|queue| !queue.is_empty()) {
+            for (user, queue) in queues.iter_mut().enumerate().filter(|(_, queue)| !queue.is_empty()) {
+                deficits[user] += quanta[user];
+                while let Some(&head) = queue.front().filter(|&&head| f64::from(head) <= deficits[user]) {
+                    deficits[user] -= f64::from(head);
+                    order.push((user as u32, head));
+                    queue.pop_front();
+                }
+            }
+        }
+        order
+    }
+
+    proptest! {
+        #[test]
+        fn skipping_rounds_changes_no_order(
+            quantum in 1u64..2000,
+            weights in prop::collection::vec(prop::sample::select(vec![0.25, 0.5, 1.0, 3.0]), 3),
+            packets in prop::collection::vec(prop::collection::vec(1u32..4000, 1..8), 3),
+        ) {
+            let mut queue = drr(&with_quantum(quantum), QueueLimit::Packets(100), &Weights::new(weights.clone()));
+            for (user, sizes) in (0..).zip(&packets) {
+                sizes.iter().for_each(|&bytes| offer(&mut queue, user, bytes, &mut DropLog::default()));
+            }
+            let quanta: Vec<_> = weights.iter().map(|weight| quantum as f64 * weight).collect();
+            prop_assert_eq!(drain(&mut queue), literal(&quanta, &packets));
+        }
+
+        /// Theorem 2 of Shreedhar and Varghese: quantum + 2 L_max, over every interval.
+        #[test]
+        fn service_of_backlogged_flows_differs_by_a_quantum_and_two_packets_at_most(
+            quantum in 1u64..4000,
+            weights in prop::collection::vec(1.0f64..5.0, 2..5),
+            sizes in prop::collection::vec(1u32..3000, 400),
+        ) {
+            let mut weights = weights;
+            weights[0] = 1.0; // the smallest, so that f_i = w_i
+            let mut queue = drr(&with_quantum(quantum), QueueLimit::Packets(10_000), &Weights::new(weights.clone()));
+            for (at, &bytes) in sizes.iter().enumerate() {
+                offer(&mut queue, (at % weights.len()) as u32, bytes, &mut DropLog::default());
+            }
+            let bound = quantum as f64 + 2.0 * f64::from(*sizes.iter().max().unwrap());
+            // max - min of the difference over time is its largest change over any interval.
+            let mut served = vec![0.0; weights.len()];
+            let mut extremes = vec![(0.0f64, 0.0f64); weights.len()];
+            let mut left: Vec<_> = (0..weights.len()).map(|user| sizes.iter().skip(user).step_by(weights.len()).count()).collect();
+            for (user, bytes) in drain(&mut queue) {
+                served[user as usize] += f64::from(bytes) / weights[user as usize];
+                left[user as usize] -= 1;
+                for other in 1..weights.len() {
+                    let difference = served[other] - served[0];
+                    let (low, high) = &mut extremes[other];
+                    (*low, *high) = (low.min(difference), high.max(difference));
+                    prop_assert!(*high - *low <= bound + 1e-6, "{} > {bound}", *high - *low);
+                }
+                if left.contains(&0) {
+                    break;
+                }
+            }
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            drop_from in prop::sample::select(vec![DropFrom::Tail, DropFrom::Head]),
+            quantum in prop::sample::select(vec![1, 250, 1500, 9000]),
+        ) {
+            let params = DrrParams { drop_from, quantum: Bytes(quantum), key: FlowKey::Flow };
+            prop_assert_eq!(survives(SchemeParams::Drr(params), limit, &noise), 0);
+        }
+    }
+}

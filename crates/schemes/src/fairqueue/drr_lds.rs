@@ -1,0 +1,156 @@
+//! Deficit round robin with limited deficit savings: a queue that runs empty keeps some of its turns for later.
+//!
+//! Source: M. Menth, M. Mehl and S. Veith, "Deficit round robin with limited deficit savings (DRR-LDS) for fairness
+//! among TCP users", MMB 2018. Of the paper only the abstract was at hand: it names the problem (a user with one TCP
+//! flow loses turns while its queue is empty for a moment, above all with shallow buffers) and the remedy (savings,
+//! limited), but not the rules. These are ours:
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1), (2), (4), (5) | as in [`crate::fairqueue::drr`] |
+//! | (3') | queue empty: it leaves the round and keeps `min(D_i, D_max)` |
+//! | (6) | each round without it: `D_i = min(D_i + quantum * w_i, D_max)` |
+//! | (7) | backlogged again: it joins the round at its end, and may use `D_i` in its first visit |
+//! | (8) | the port is idle: every empty queue has `D_max`, since rounds of no queues take no time |
+//!
+//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue comes back. Besides the records of
+//! waiting users there are those of queues that save: at most the queues that left in the last `D_max / quantum` rounds
+//! (of the smallest weight). A queue that has saved `D_max` needs none: one that is not known has that much.
+//!
+//! Deviations: 1. The rules above are ours, see source. 2. A new user begins with `D_max` by the last sentence.
+//! Otherwise a record of every user that ever came had to be kept. 3. `D_max` is the same for all weights.
+
+use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
+use crate::flow::FlowKey;
+use crate::packet::Packet;
+use crate::params;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::Bytes;
+
+params! {
+    /// Deficit round robin with limited deficit savings.
+    pub struct DrrLdsParams {
+        /// What has a queue of its own, and a weight.
+        key: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
+        /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
+        quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III";
+        /// Which packet of the longest queue goes when the buffer is full.
+        drop_from: DropFrom = "tail", source "our choice";
+        /// What an empty queue can save. Worth a sweep up to the size of the buffer; at 0 the scheme is DRR.
+        max_saving: Bytes = "15 kB", in "0 B"..="1 GB", symbol "D_max", source "our choice: 10 full packets; the paper was not at hand";
+    }
+}
+
+/// Deficit round robin with limited deficit savings in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct DrrLdsScheme;
+
+impl SchemeSpec for DrrLdsScheme {
+    const ABOUT: About = About {
+        title: "Deficit round robin with limited deficit savings",
+        kind: "a queue per user or flow, served in turn; drops from the longest",
+        summary: "Deficit round robin in which a queue that runs empty saves turns, up to a limit, and may use them when packets come.",
+        source: "Menth, Mehl and Veith 2018",
+        state: "flow or user that waits or was there some rounds ago: 1 queue, 1 deficit, 1 round number",
+        cost: "one hash of the key; O(1) if the quantum is a full packet",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = DrrLdsParams;
+    type Discipline<P: Packet> = Drr<P>;
+
+    fn build<P: Packet>(params: &DrrLdsParams, port: &Port<'_>) -> Drr<P> {
+        let DrrLdsParams { key, quantum, drop_from, max_saving } = *params;
+        let drr = DrrParams { key, quantum, drop_from };
+        Drr::with_savings(&drr, max_saving, port.buffer.limit, port.weights.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::QueueDiscipline;
+    use crate::fairqueue::checks::{DropLog, build, drain, limits, noise, packet, survives};
+    use crate::flow::Weights;
+    use crate::rng::Rng;
+    use crate::scheme::SchemeParams;
+    use crate::testing::TestPacket;
+    use crate::units::{QueueLimit, Time};
+    use proptest::prelude::*;
+
+    fn port(max_saving: u64) -> (Drr<TestPacket>, Rng) {
+        let params = DrrLdsParams { max_saving: Bytes(max_saving), quantum: Bytes(1000), ..Default::default() };
+        build::<DrrLdsScheme>(&params, QueueLimit::Packets(1000), &Weights::equal())
+    }
+
+    fn offer(queue: &mut Drr<TestPacket>, rng: &mut Rng, user: u32, packets: usize) {
+        (0..packets).for_each(|_| queue.enqueue(packet(user, 1000), Time::ZERO, rng, &mut DropLog::default()));
+    }
+
+    fn serve(queue: &mut Drr<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
+        (0..packets)
+            .map(|_| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()).expect("packets wait").flow)
+            .collect()
+    }
+
+    /// User 1 spends its saving beside user 0, is away for `rounds` rounds, and comes back with 20 packets: how many
+    /// of them are sent in its first visit.
+    fn first_visit_after(rounds: usize, max_saving: u64) -> usize {
+        let (mut queue, mut rng) = port(max_saving);
+        let burst = max_saving as usize / 1000 + 1;
+        offer(&mut queue, &mut rng, 0, 200);
+        // A new user may send D_max + quantum in its first visit: it is empty after it, with nothing saved.
+        offer(&mut queue, &mut rng, 1, burst);
+        let first = serve(&mut queue, &mut rng, burst + burst);
+        assert_eq!(first[..burst], vec![0; burst]);
+        assert_eq!(first[burst..], vec![1; burst]);
+        serve(&mut queue, &mut rng, rounds);
+        offer(&mut queue, &mut rng, 1, 20);
+        // The visit of user 0 that is under way or next comes first.
+        let order = serve(&mut queue, &mut rng, 25);
+        order.iter().skip_while(|&&user| user == 0).take_while(|&&user| user == 1).count()
+    }
+
+    #[test]
+    fn each_round_away_saves_a_quantum_up_to_the_limit() {
+        // Saved quanta: rounds that began while it was away; one more is the visit's own.
+        for max_saving in [3000, 5000] {
+            let most = max_saving as usize / 1000;
+            for rounds in [1, 2, 3, 4, 8] {
+                assert_eq!(first_visit_after(rounds, max_saving), rounds.min(most) + 1, "{rounds} {max_saving}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_savings_it_is_drr() {
+        assert_eq!(first_visit_after(8, 0), 1);
+    }
+
+    #[test]
+    fn records_of_savers_are_dropped_when_full_and_when_the_port_is_idle() {
+        let (mut queue, mut rng) = port(3000);
+        offer(&mut queue, &mut rng, 0, 30);
+        (1..=5).for_each(|user| offer(&mut queue, &mut rng, user, 4));
+        serve(&mut queue, &mut rng, 24);
+        assert_eq!(queue.state_size().records, 6, "user 0 waits, five save");
+        serve(&mut queue, &mut rng, 4);
+        offer(&mut queue, &mut rng, 0, 1);
+        assert_eq!(queue.state_size().records, 1, "three rounds later all five have saved enough");
+        offer(&mut queue, &mut rng, 1, 4);
+        drain(&mut queue, &mut rng);
+        assert_eq!(queue.state_size().records, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            max_saving in prop::sample::select(vec![0, 1, 15_000, 1 << 30]),
+            quantum in prop::sample::select(vec![1, 1500]),
+        ) {
+            let params = DrrLdsParams { max_saving: Bytes(max_saving), quantum: Bytes(quantum), ..Default::default() };
+            prop_assert_eq!(survives(SchemeParams::DrrLds(params), limit, &noise), 0);
+        }
+    }
+}

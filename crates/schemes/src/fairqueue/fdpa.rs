@@ -1,0 +1,346 @@
+//! FDPA, flow dynamic priority assignment: who sends above the fair share falls to a lower priority.
+//!
+//! Source: C. Cascone, N. Bonelli, L. Bianchi, A. Capone and B. Sansò, "Towards approximate fair bandwidth sharing via
+//! dynamic priority queuing", LANMAN 2017. Only the abstract was at hand: rate estimators per user choose a queue under
+//! strict priority, so that TCP users above their share are slowed down. The numbers are ours:
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::utema`] |
+//! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T |
+//! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` |
+//! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served |
+//! | (5) | drop it if its queue or the buffer is full |
+//!
+//! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 65 bytes a user
+//! that sent within the last T, none for others.
+//!
+//! Deviations: 1. The rules are ours, see source. 2. One queue may take a part of the buffer only: with a buffer that
+//! is shared freely the lowest priority fills it, and high ones find no room. 3. Classes are not looked at.
+//!
+//! A user whose priority changes may overtake its own packets. Users that do not slow down are not cut to their share:
+//! among themselves they are only ordered by rate.
+
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::fairqueue::list::{Link, Linked, List};
+use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::flow::{FlowKey, FlowTable, Weights};
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, QueueLimit, Time};
+use crate::utema::{Memory, RateState};
+
+params! {
+    /// Flow dynamic priority assignment.
+    pub struct FdpaParams {
+        /// What has a rate and a priority.
+        key: FlowKey = "user", source "Cascone et al. 2017, abstract";
+        /// Number of queues.
+        queues: u32 = 8, in 2..=64, symbol "n", source "what a switch has, our choice";
+        /// Memory of the rate measurement.
+        memory: Time = "0.1 s", in "1 ms"..="1 h", symbol "M", source "our choice";
+        /// How long a user without packets counts as active.
+        active_time: Time = "0.3 s", in "1 ms"..="1 h", symbol "T", source "our choice: three memories";
+        /// Priorities that a doubling of the rate costs.
+        steps_per_doubling: f64 = 2.0, in 0.01..=64.0, symbol "s", source "our choice";
+        /// Largest part of the buffer that one queue may take, at least one packet.
+        queue_part: f64 = 0.5, in 0.001..=1.0, source "our choice";
+    }
+}
+
+/// Flow dynamic priority assignment in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct FdpaScheme;
+
+impl SchemeSpec for FdpaScheme {
+    const ABOUT: About = About {
+        title: "Flow dynamic priority assignment",
+        kind: "FIFO queues under strict priority; drops the arriving packet",
+        summary: "Measures the rate of every user and gives packets of those above the fair share a lower priority, the lower the faster they are.",
+        source: "Cascone, Bonelli, Bianchi, Capone and Sansò 2017",
+        state: "user that sent of late: 1 rate, 2 times",
+        cost: "one exponential, one logarithm, one hash of the key",
+    };
+    const ORDERS_PACKETS: bool = true;
+    const REORDERS_FLOWS: bool = true;
+    type Params = FdpaParams;
+    type Discipline<P: Packet> = Fdpa<P>;
+
+    fn build<P: Packet>(params: &FdpaParams, port: &Port<'_>) -> Fdpa<P> {
+        Fdpa::new(params, port)
+    }
+}
+
+/// An active user.
+#[derive(Clone, Debug)]
+struct User {
+    key: u32,
+    link: Link,
+    last: Time,
+    weight: f64,
+    rate: RateState,
+}
+
+impl Linked for User {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+/// The users that sent of late, the longest silent first.
+#[derive(Clone, Debug)]
+struct ActiveUsers {
+    users: Vec<User>,
+    by_key: FlowTable<u32>,
+    by_silence: List,
+    free: List,
+    weight: f64,
+}
+
+impl ActiveUsers {
+    fn forget_before(&mut self, time: Time) {
+        while let Some(at) = self.by_silence.front()
+            && self.users[at as usize].last < time
+        {
+            self.by_silence.remove(&mut self.users, at);
+            self.free.push_back(&mut self.users, at);
+            self.by_key.remove(self.users[at as usize].key);
+            self.weight -= self.users[at as usize].weight;
+        }
+        if self.by_silence.is_empty() {
+            self.weight = 0.0; // exactly, whatever the subtractions left
+        }
+    }
+
+    /// The user of `key`, who sends at `now`.
+    fn sends(&mut self, key: u32, weights: &Weights, now: Time) -> &mut User {
+        let Self { users, by_key, by_silence, free, weight } = self;
+        let mut is_new = false;
+        let at = *by_key.or_insert_with(key, || {
+            is_new = true;
+            // Measured since ever, with silence before: a first packet is a rate of L / M.
+            let rate = RateState::new(Time::ZERO);
+            let user = User { key, link: Link::NONE, last: now, weight: weights.of(key), rate };
+            *weight += user.weight;
+            match free.pop_front(users) {
+                Some(at) => {
+                    users[at as usize] = user;
+                    at
+                }
+                None => {
+                    users.push(user);
+                    users.len() as u32 - 1
+                }
+            }
+        });
+        if !is_new {
+            by_silence.remove(users, at);
+        }
+        by_silence.push_back(users, at);
+        let user = &mut users[at as usize];
+        user.last = now;
+        user
+    }
+}
+
+/// The queues of one port.
+#[derive(Clone, Debug)]
+pub struct Fdpa<P> {
+    queues: QueueStore<P, (), ()>,
+    active: Box<ActiveUsers>,
+    memory: Memory,
+    link_rate: BitRate,
+    params: FdpaParams,
+    limit: QueueLimit,
+    weights: Weights,
+}
+
+impl<P: Packet> Fdpa<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &FdpaParams, port: &Port<'_>) -> Self {
+        let mut queues = QueueStore::new(LengthMeasure::Packets);
+        for _ in 0..params.queues {
+            queues.open(());
+        }
+        let active = ActiveUsers {
+            users: Vec::new(),
+            by_key: FlowTable::default(),
+            by_silence: List::default(),
+            free: List::default(),
+            weight: 0.0,
+        };
+        Self {
+            queues,
+            active: Box::new(active),
+            memory: Memory::new(params.memory),
+            link_rate: port.rate,
+            params: params.clone(),
+            limit: port.buffer.limit,
+            weights: port.weights.clone(),
+        }
+    }
+
+    /// Rules (1) to (3).
+    fn priority(&mut self, packet: &P, now: Time) -> u32 {
+        self.active.forget_before(now.saturating_sub(self.params.active_time));
+        let user = self.active.sends(self.params.key.of(packet), &self.weights, now);
+        let rate = user.rate.update(self.memory, f64::from(packet.wire_bytes()) * 8.0, now);
+        let weight = user.weight;
+        let share = self.link_rate.as_f64() * weight / self.active.weight;
+        if rate <= share {
+            return 0;
+        }
+        let steps = self.params.steps_per_doubling * libm::log2(rate / share);
+        (1 + steps.min(64.0) as u32).min(self.params.queues - 1)
+    }
+
+    /// Rule (5): whether one more packet fits.
+    fn has_room(&self, queue: u32, wire_bytes: u32) -> bool {
+        let length = self.queues.length(queue);
+        let part = match self.limit {
+            QueueLimit::Packets(limit) => QueueLimit::Packets((f64::from(limit) * self.params.queue_part) as u32),
+            QueueLimit::Bytes(limit) => QueueLimit::Bytes((limit as f64 * self.params.queue_part) as u64),
+        };
+        self.queues.backlog().has_room_for(wire_bytes, self.limit)
+            && (length.packets == 0 || length.has_room_for(wire_bytes, part))
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Fdpa<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        let queue = self.priority(&packet, now);
+        if self.has_room(queue, packet.wire_bytes()) {
+            packet.set_enqueued_at(now);
+            self.queues.push_back(queue, packet, ());
+        } else {
+            drops.dropped(&packet, DropReason::Overlimit, self.queues.backlog());
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let first = (0..self.params.queues).find(|&queue| self.queues.length(queue).packets > 0)?;
+        self.queues.pop_front(first).map(|(packet, ())| packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.link_rate = rate;
+    }
+
+    fn state_size(&self) -> StateSize {
+        let ActiveUsers { by_key, .. } = &*self.active;
+        let bytes = size_of_val(self) + size_of::<ActiveUsers>() + self.queues.state_bytes();
+        StateSize { records: by_key.len(), bytes: bytes + by_key.bytes() + by_key.len() * size_of::<User>() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("active_users", self.active.by_key.len() as f64);
+        report("active_weight", self.active.weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, survives};
+    use crate::rng::Rng;
+    use crate::scheme::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    fn port(params: &FdpaParams, limit: u32, weights: &Weights) -> (Fdpa<TestPacket>, Rng) {
+        build::<FdpaScheme>(params, QueueLimit::Packets(limit), weights)
+    }
+
+    /// Priority of the last of the packets that users 0, 1 ... send for a second at these rates, user by user.
+    fn priorities(params: &FdpaParams, weights: &Weights, rates: &[f64]) -> Vec<u32> {
+        let (mut queue, _) = port(params, 100, weights);
+        let mut last = vec![0; rates.len()];
+        let mut next = vec![0.0f64; rates.len()];
+        while let Some((user, &at)) = next.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))
+            && at < 1.0
+        {
+            last[user] = queue.priority(&packet(user as u32, 1500), Time::from_secs_f64(10.0 + at));
+            next[user] += 12_000.0 / rates[user];
+        }
+        last
+    }
+
+    #[test]
+    fn priority_falls_with_the_logarithm_of_the_rate_above_the_share() {
+        // 10 Mbit/s, 4 users: share 2.5 Mbit/s. 1 Mbit/s: below. 3: 1 + floor(2 log2 1.2 = 0.53) = 1.
+        // 4: 1 + floor(1.36) = 2. 20: 1 + floor(6) = 7. The estimate is up to L / M = 0.12 Mbit/s high.
+        let rates = [1e6, 3e6, 4e6, 20.5e6];
+        assert_eq!(priorities(&FdpaParams::default(), &Weights::equal(), &rates), [0, 1, 2, 7]);
+        // Weights 1, 3, 4, 2: shares 1, 3, 4 and 2 Mbit/s; a tenth more than the share is one step down.
+        let rates = [0.85e6, 3.3e6, 4.4e6, 100e6];
+        let weights = Weights::new([1.0, 3.0, 4.0, 2.0]);
+        assert_eq!(priorities(&FdpaParams::default(), &weights, &rates), [0, 1, 1, 7]);
+    }
+
+    #[test]
+    fn users_that_fell_silent_leave_their_share() {
+        let (mut queue, _) = port(&FdpaParams::default(), 100, &Weights::equal());
+        for user in 0..10 {
+            queue.priority(&packet(user, 1500), Time::ZERO);
+        }
+        assert_eq!(queue.state_size().records, 10);
+        queue.priority(&packet(3, 1500), Time::from_millis(200));
+        queue.priority(&packet(10, 1500), Time::from_millis(301));
+        assert_eq!((queue.state_size().records, queue.active.weight), (2, 2.0));
+        queue.priority(&packet(11, 1500), Time::from_secs(9));
+        assert_eq!((queue.state_size().records, queue.active.users.len()), (1, 10));
+    }
+
+    #[test]
+    fn high_priorities_go_first_and_find_room() {
+        let (mut queue, mut rng) = port(&FdpaParams::default(), 10, &Weights::equal());
+        let mut drops = DropLog::default();
+        // User 1 was there before, so that the share is 5 Mbit/s; user 0 sends a burst of 50 packets, 6 Mbit/s.
+        queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
+        (0..50).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
+        assert!(drops.0.iter().all(|drop| drop.0.user == 0 && drop.1 == DropReason::Overlimit));
+        // Half of 10 for each of the queues of the burst, 10 in all.
+        assert!(queue.queues.length(0).packets == 5 && queue.queues.length(1).packets == 5);
+        queue.dequeue(Time::ZERO, &mut rng, &mut drops);
+        let before = drops.0.len();
+        queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
+        assert_eq!(drops.0.len(), before);
+        let order: Vec<_> =
+            std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut rng, &mut drops)).map(|p| p.user).collect();
+        assert_eq!(order, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_share_follows_the_rate_of_the_link() {
+        let (mut queue, _) = port(&FdpaParams::default(), 100, &Weights::equal());
+        // A burst of 10 packets in a memory of 0.1 s: 1.2 Mbit/s.
+        (0..10).for_each(|_| assert_eq!(queue.priority(&packet(0, 1500), Time::from_secs(10)), 0));
+        queue.set_link_rate(BitRate(1_000_000));
+        assert_eq!(queue.priority(&packet(0, 0), Time::from_secs(10)), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            queues in 2u32..64,
+            queue_part in prop::sample::select(vec![0.001, 0.5, 1.0]),
+            active_time in prop::sample::select(vec![1, 300]),
+        ) {
+            let active_time = Time::from_millis(active_time);
+            let params = FdpaParams { queues, queue_part, active_time, ..Default::default() };
+            prop_assert!(survives(SchemeParams::Fdpa(params), limit, &noise) <= 6);
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with a CoDel of its own.
+//!
+//! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the RFC leaves
+//! it open. A queue has credits ("deficit" in Linux) in bytes:
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | a packet comes to a queue in no list: it joins the new queues with `credits = quantum` |
+//! | (2) | serve the first of the new queues, if there is none, of the old ones |
+//! | (3) | `credits <= 0`: `credits += quantum`, to the end of the old queues, again from (2) |
+//! | (4) | CoDel at the queue drops at its head; what it lets pass is sent, `credits -= L` |
+//! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) |
+//! | (6) | buffer full: drop at the head of the queue with most bytes, 64 packets or half its bytes, whichever is first |
+//!
+//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::store`]; one hash. State: a record of 116 bytes for each
+//! of the 1024 queues, whether used or not; none per flow.
+//!
+//! Deviations: 1. The queue with most bytes is found through a heap, not by a scan of all. 2. Rounds in which all
+//! queues are in debt are made up in one step. 3. A packet that exceeds the limit alone is dropped itself. 4. Classes
+//! are not looked at. 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. 6. MTU of CoDel
+//! is the buffer's `mtu`.
+//!
+//! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
+
+use crate::aqm::codel::{Codel, CodelTarget, check_target};
+use crate::buffer::BufferParams;
+use crate::choices;
+use crate::config::{ConfigError, Table};
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize, Verdict};
+use crate::fairqueue::list::List;
+use crate::fairqueue::round::make_up;
+use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::flow::{FlowKey, bucket, hash};
+use crate::packet::{Ecn, Packet};
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
+
+choices! {
+    /// What CoDel compares with a full packet to see that a queue is short.
+    pub enum ShortQueue {
+        /// Bytes of the packet's own queue.
+        Own = "own",
+        /// Bytes of all queues of the port.
+        Port = "port",
+    }
+}
+
+params! {
+    /// FQ-CoDel.
+    pub struct FqCodelParams {
+        /// What is hashed.
+        key: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
+        /// Number of queues.
+        buckets: u32 = 1024, in 1..=65536, source "RFC 8290 section 5.2.6";
+        /// Bytes that a queue may send per round.
+        quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "RFC 8290 section 5.2.4";
+        /// Delay that a queue may have for ever.
+        target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8290 section 5.2.2";
+        /// For how long the delay may be above the target.
+        interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8290 section 5.2.1";
+        /// Whether packets of transports that understand it are marked in place of a drop.
+        ecn: bool = true, source "RFC 8290 section 5.2.7";
+        /// Most packets that one overflow drops.
+        drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
+        /// Which backlog has to exceed a full packet before CoDel drops.
+        short_queue: ShortQueue = "own", source "RFC 8289 section 4.4, each queue on its own as in ns-3; Linux: port";
+    }
+}
+
+/// FQ-CoDel in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct FqCodelScheme;
+
+impl SchemeSpec for FqCodelScheme {
+    const ABOUT: About = About {
+        title: "Flow queue CoDel",
+        kind: "hashed queues served in turn, new ones first; drops or marks at the head, on overflow in the longest",
+        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay of each short by CoDel.",
+        source: "RFC 8290",
+        state: "port: 1024 queues with 4 numbers of CoDel and 1 credit each",
+        cost: "one hash; O(1)",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = FqCodelParams;
+    type Discipline<P: Packet> = FqCodel<P>;
+
+    fn check(params: &FqCodelParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        check_target(params.target, params.interval, table)
+    }
+
+    fn build<P: Packet>(params: &FqCodelParams, port: &Port<'_>) -> FqCodel<P> {
+        FqCodel::new(params, port.buffer)
+    }
+}
+
+/// The list that a queue is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    New,
+    Old,
+}
+
+/// One hashed queue.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    codel: Codel,
+    credits: f64,
+    place: Option<Place>,
+}
+
+/// The queues of one port.
+#[derive(Clone, Debug)]
+pub struct FqCodel<P> {
+    queues: QueueStore<P, (), Bucket>,
+    /// New and old queues, by [`Place`].
+    lists: [List; 2],
+    /// Drawn at the first packet.
+    seed: Option<u64>,
+    aim: CodelTarget,
+    params: FqCodelParams,
+    limit: QueueLimit,
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
+        let mut queues = QueueStore::new(LengthMeasure::Bytes);
+        for _ in 0..params.buckets {
+            queues.open(Bucket { codel: Codel::default(), credits: 0.0, place: None });
+        }
+        Self {
+            queues,
+            lists: Default::default(),
+            seed: None,
+            aim: CodelTarget { target: params.target, interval: params.interval, mtu: buffer.mtu.0 },
+            params: params.clone(),
+            limit: buffer.limit,
+        }
+    }
+
+    /// Rule (6). `offered` is the queue that the arriving packet is in.
+    fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
+        while self.queues.exceeds(self.limit) {
+            let fattest = self.queues.longest().expect("more waits than the limit");
+            let half = self.queues.length(fattest).bytes / 2;
+            let (mut packets, mut bytes) = (0, 0);
+            while let Some((packet, ())) = self.queues.pop_front(fattest) {
+                let arriving = fattest == offered && self.queues.length(fattest).packets == 0;
+                drops.dropped(&packet, if arriving { DropReason::Overlimit } else { DropReason::PushedOut }, found);
+                packets += 1;
+                bytes += u64::from(packet.wire_bytes());
+                if packets >= self.params.drop_batch || bytes >= half {
+                    break;
+                }
+            }
+            self.queues[fattest].codel.overflowed(packets);
+        }
+    }
+
+    fn move_to(&mut self, queue: u32, place: Option<Place>) {
+        let Self { queues, lists, .. } = self;
+        if let Some(from) = queues[queue].place {
+            lists[from as usize].remove(queues.elements(), queue);
+        }
+        if let Some(to) = place {
+            lists[to as usize].push_back(queues.elements(), queue);
+        }
+        queues[queue].place = place;
+    }
+
+    /// Rule (4): the next packet of `queue` that CoDel lets pass.
+    fn serve(&mut self, queue: u32, now: Time, drops: &mut impl DropSink<P>) -> Option<P> {
+        while let Some((mut packet, ())) = self.queues.pop_front(queue) {
+            let behind = self.queues.backlog();
+            let short = match self.params.short_queue {
+                ShortQueue::Own => self.queues.length(queue).bytes,
+                ShortQueue::Port => behind.bytes,
+            };
+            let markable = self.params.ecn && packet.ecn().is_capable();
+            let sojourn = now.saturating_sub(packet.enqueued_at());
+            match self.queues[queue].codel.judge(&self.aim, sojourn, short, markable, now) {
+                Verdict::Accept => return Some(packet),
+                Verdict::Mark => {
+                    packet.set_ecn(Ecn::Ce);
+                    drops.marked(&packet);
+                    return Some(packet);
+                }
+                Verdict::Drop => drops.dropped(&packet, DropReason::Aqm, behind),
+            }
+        }
+        self.queues[queue].codel.emptied();
+        None
+    }
+
+    /// All old queues are in debt: makes up the rounds up to the last one of this kind.
+    fn skip_rounds(&mut self) {
+        let quantum = self.params.quantum.0 as f64;
+        // Credits are whole: grants to reach 1, and the visit after them.
+        let visits =
+            |queues: &QueueStore<P, (), Bucket>, queue| ((1.0 - queues[queue].credits) / quantum).ceil().max(0.0) + 1.0;
+        make_up(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
+            bucket.credits += rounds * quantum;
+        });
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queues.backlog();
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            drops.dropped(&packet, DropReason::Overlimit, found);
+            return;
+        }
+        let seed = *self.seed.get_or_insert_with(|| rng.bits());
+        let queue = bucket(hash(self.params.key.of(&packet), seed), self.params.buckets) as u32;
+        packet.set_enqueued_at(now);
+        self.queues.push_back(queue, packet, ());
+        if self.queues[queue].place.is_none() {
+            self.queues[queue].credits = self.params.quantum.0 as f64;
+            self.move_to(queue, Some(Place::New)); // rule (1)
+        }
+        self.make_room(queue, found, drops);
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        let mut first_in_debt = None;
+        loop {
+            let queue = self.lists.iter().find_map(List::front)?; // rule (2)
+            if self.queues[queue].credits <= 0.0 {
+                if first_in_debt == Some(queue) {
+                    self.skip_rounds();
+                }
+                first_in_debt = first_in_debt.or(Some(queue));
+                self.queues[queue].credits += self.params.quantum.0 as f64; // rule (3)
+                self.move_to(queue, Some(Place::Old));
+                continue;
+            }
+            if let Some(packet) = self.serve(queue, now, drops) {
+                self.queues[queue].credits -= f64::from(packet.wire_bytes());
+                return Some(packet);
+            }
+            let was_new = self.queues[queue].place == Some(Place::New);
+            let stays = was_new && !self.lists[Place::Old as usize].is_empty();
+            self.move_to(queue, stays.then_some(Place::Old)); // rule (5)
+            first_in_debt = first_in_debt.filter(|&first| first != queue);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn state_size(&self) -> StateSize {
+        StateSize { records: self.queues.open_queues(), bytes: size_of_val(self) + self.queues.state_bytes() }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let dropping = (0..self.params.buckets).filter(|&queue| self.queues[queue].codel.is_dropping()).count();
+        report("dropping_queues", dropping as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::flow::Weights;
+    use crate::rng::Rng;
+    use crate::scheme::{QueueConfig, SchemeParams};
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn port(params: &FqCodelParams, limit: u32) -> (FqCodel<TestPacket>, Rng) {
+        build::<FqCodelScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    fn offer(queue: &mut FqCodel<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> DropLog {
+        let mut drops = DropLog::default();
+        sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
+        drops
+    }
+
+    fn serve(queue: &mut FqCodel<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
+        (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()).unwrap().flow).collect()
+    }
+
+    #[test]
+    fn a_queue_that_was_empty_goes_before_old_ones() {
+        // Quantum 1514: two packets of 1000 use up the credits of a visit (a debt is allowed).
+        let (mut queue, mut rng) = port(&FqCodelParams::default(), 100);
+        offer(&mut queue, &mut rng, 1, &[1000; 8]);
+        offer(&mut queue, &mut rng, 2, &[1000; 8]);
+        assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
+        offer(&mut queue, &mut rng, 3, &[100]);
+        assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1], "flow 3 is new, then the visit of flow 1 goes on");
+        // Having run empty as a new queue, it is old for a round: no priority by sending one packet at a time.
+        offer(&mut queue, &mut rng, 3, &[100]);
+        assert_eq!(serve(&mut queue, &mut rng, 3), [2, 2, 3]);
+    }
+
+    #[test]
+    fn overflow_drops_half_of_the_fattest_queue_at_its_head() {
+        let (mut queue, mut rng) = port(&FqCodelParams::default(), 10);
+        assert!(offer(&mut queue, &mut rng, 1, &[100, 200, 300, 400, 500, 600, 700, 800]).0.is_empty());
+        assert!(offer(&mut queue, &mut rng, 2, &[10, 10]).0.is_empty());
+        // 3600 B in the fattest: 100 + ... + 600 = 2100 is the first sum not below 1800.
+        let drops = offer(&mut queue, &mut rng, 2, &[10]);
+        assert!(drops.0.iter().all(|drop| drop.1 == DropReason::PushedOut));
+        let lengths: Vec<_> = drops.0.iter().map(|drop| drop.0.wire_bytes).collect();
+        assert_eq!(lengths, [100, 200, 300, 400, 500, 600]);
+        assert_eq!(drain(&mut queue, &mut rng), [(1, 700), (1, 800), (2, 10), (2, 10), (2, 10)]);
+    }
+
+    #[test]
+    fn overflow_drops_no_more_than_the_batch() {
+        let (mut queue, mut rng) = port(&FqCodelParams { drop_batch: 2, ..Default::default() }, 10);
+        let drops = offer(&mut queue, &mut rng, 1, &[100; 11]);
+        assert_eq!(drops.0.len(), 2);
+        let (mut queue, mut rng) = port(&FqCodelParams::default(), 1);
+        let drops = offer(&mut queue, &mut rng, 1, &[1500, 40]);
+        // Half of 1540 is reached by the first; the arriving one stays.
+        assert_eq!((drops.0.len(), drops.0[0].0.wire_bytes, drops.0[0].1), (1, 1500, DropReason::PushedOut));
+    }
+
+    /// One flow whose queue is kept at 50 packets for 1 s beside one that sends a packet in 20 ms; drops and marks.
+    fn standing_queue(params: &FqCodelParams, ecn: Ecn) -> (Vec<u32>, usize) {
+        let (mut queue, mut rng) = port(params, 1000);
+        let mut drops = DropLog::default();
+        for step in 0..833 {
+            let now = Time::from_micros(1200 * step);
+            if step % 16 == 0 {
+                queue.enqueue(TestPacket { ecn, ..packet(2, 1500) }, now, &mut rng, &mut drops);
+            }
+            while queue.backlog().packets < 50 {
+                queue.enqueue(TestPacket { ecn, ..packet(1, 1500) }, now, &mut rng, &mut drops);
+            }
+            queue.dequeue(now, &mut rng, &mut drops);
+        }
+        assert!(drops.0.iter().all(|drop| drop.1 == DropReason::Aqm));
+        (drops.0.iter().map(|drop| drop.0.flow).collect(), drops.1.len())
+    }
+
+    #[test]
+    fn codel_cuts_the_long_queue_and_leaves_the_short_one() {
+        let params = FqCodelParams::default();
+        let (drops, marks) = standing_queue(&params, Ecn::NotEct);
+        // 60 ms of delay from the start: first drop after about 160 ms, then 100/sqrt(n) apart: 20 drops in 760 ms.
+        assert!((15..30).contains(&drops.len()) && marks == 0, "{drops:?}");
+        assert!(drops.iter().all(|&flow| flow == 1));
+        let (drops, marks) = standing_queue(&params, Ecn::Ect0);
+        assert!(drops.is_empty() && (15..30).contains(&marks), "{marks}");
+        assert_eq!(standing_queue(&FqCodelParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
+    }
+
+    #[test]
+    fn a_short_queue_is_spared_by_its_own_length_or_by_the_ports() {
+        // Flow 1 has two packets, of which the first is served after 150 ms and leaves one full packet behind.
+        let dropped = |short_queue| {
+            let (mut queue, mut rng) = port(&FqCodelParams { short_queue, ..Default::default() }, 1000);
+            let mut drops = DropLog::default();
+            queue.enqueue(packet(1, 1500), Time::ZERO, &mut rng, &mut drops);
+            for step in 0..20 {
+                let now = Time::from_millis(200 * step);
+                queue.enqueue(packet(1, 1500), now, &mut rng, &mut drops);
+                while queue.backlog().packets < 50 {
+                    queue.enqueue(packet(2, 1500), now, &mut rng, &mut drops);
+                }
+                (0..2).for_each(|_| _ = queue.dequeue(now + Time::from_millis(150), &mut rng, &mut drops));
+            }
+            drops.0.iter().filter(|drop| drop.0.flow == 1).count()
+        };
+        assert_eq!(dropped(ShortQueue::Own), 0);
+        assert!(dropped(ShortQueue::Port) > 0);
+    }
+
+    #[test]
+    fn long_flows_share_alike_whatever_the_length_of_their_packets() {
+        let params =
+            FqCodelParams { target: Time::from_millis(500), interval: Time::from_secs(1), ..Default::default() };
+        let rates = shares::<FqCodelScheme>(
+            &params,
+            QueueLimit::Packets(200),
+            &Weights::equal(),
+            &[1e6, 20e6, 20e6],
+            &[500, 1500, 300],
+        );
+        assert_rates(&rates, &[1e6, 4.5e6, 4.5e6], 0.02);
+    }
+
+    #[test]
+    fn a_target_not_below_the_interval_is_refused() {
+        let value = json!({"scheme": "fq_codel", "interval": "5 ms"});
+        let error = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err();
+        assert!(error.to_string().starts_with("queue.target: \"5 ms\" is out of range"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            buckets in prop::sample::select(vec![1, 3, 1024]),
+            quantum in prop::sample::select(vec![1, 300, 1514]),
+            drop_batch in 1u32..70,
+        ) {
+            let params = FqCodelParams { buckets, quantum: Bytes(quantum), drop_batch, ..Default::default() };
+            prop_assert_eq!(survives(SchemeParams::FqCodel(params), limit, &noise), buckets as usize);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Rounds in which no queue may send yet, made up in one step.
+//!
+//! A round-robin scheduler grants each queue a quantum per visit. If quanta are small against packets, or a queue is
+//! deep in debt, whole rounds pass without a packet. All of them but the last are the same for every queue: so many
+//! quanta each. Cost: O(active queues), once per packet at most, and never if a quantum is a full packet.
+
+use crate::fairqueue::list::List;
+use crate::fairqueue::store::QueueStore;
+use crate::packet::Packet;
+
+/// Grants the queues of `round` all quanta up to the round in which the first may send, that one left out, and
+/// returns the number of rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.
+pub fn make_up<P: Packet, T: Copy, R>(
+    queues: &mut QueueStore<P, T, R>,
+    round: &List,
+    needed: impl Fn(&QueueStore<P, T, R>, u32) -> f64,
+    grant: impl Fn(&mut R, f64),
+) -> f64 {
+    let first = || std::iter::successors(round.front(), |&queue| queues.after(queue));
+    let rounds = first().map(|queue| needed(queues, queue)).fold(f64::INFINITY, f64::min) - 1.0;
+    let mut at = round.front();
+    while let Some(queue) = at {
+        grant(&mut queues[queue], rounds);
+        at = queues.after(queue);
+    }
+    rounds
+}

@@ -1,0 +1,161 @@
+//! PPV, per-packet value: the edge writes what a packet is worth, a full queue drops the least worth.
+//!
+//! Source: Nadas, Turanyi, Racz, "Per Packet Value: A Practical Concept for Network Resource Sharing", GLOBECOM 2016
+//! (ppv), read through abc2018 II and the authors' project page.
+//!
+//! | number | equation | where |
+//! |---|---|---|
+//! | (1) | value `V(y) = -log2(y)` of the y-th bit/s, the same function for all users | `value_of` |
+//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::label::rate`], U uniform on (0,1) | [`PpvMarker`] |
+//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest that holds the packet; it and all higher ones are debited | the same |
+//! | (4) | while there is no room: drop the least value, the arrival if no packet is worth less than it | [`PpvQueue`] |
+//!
+//! The label is V. Since V falls, the same marginal value for all means the same rate for all per unit of weight.
+//!
+//! Cost per packet: edge one exponential, one logarithm, one draw, or one step for each bucket and a logarithm; port
+//! O(log n) comparisons for n packets in the queue. State: user (or flow), at the edge, 6 numbers, or one more for each
+//! bucket; port 36 bytes for each packet in the queue; in the core none per flow.
+//!
+//! Deviations and choices:
+//! 1. V is ours: any falling function shares alike. `-log2(y)` is the inverse of the fair activity of ABC.
+//! 2. A packet that the lowest bucket with enough tokens takes can leave a debt in higher ones, so that each bucket
+//!    bounds the rate of all values above its own in the long run.
+//! 3. Buckets hold one full packet at least. What none holds is worth one step less than the last.
+//! 4. Of packets of equal least value the arrival goes first, then the last that came.
+//! 5. A packet that is longer than the whole queue is dropped at once.
+//!
+//! Not implemented: other throughput-value functions (several classes, delay). Service is first-in-first-out over both
+//! classes.
+
+mod marker;
+mod value_queue;
+
+use crate::buffer::BufferParams;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::marker::MarkerScheme;
+use crate::packet::Packet;
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, QueueLimit, Time};
+use value_queue::ValueQueue;
+
+pub use marker::{PpvMarker, PpvMarkerKind, PpvMarkerParams, PpvMeter};
+
+params! {
+    /// A port of PPV has no parameters beyond the buffer.
+    pub struct PpvParams {}
+}
+
+/// PPV in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct PpvScheme;
+
+impl SchemeSpec for PpvScheme {
+    const ABOUT: About = About {
+        title: "Per-packet value",
+        kind: "one first-in-first-out queue; pushes out the least value",
+        summary: "The edge labels packets with the marginal value of their place in the user's rate; a full queue drops \
+                  the packet of least value.",
+        source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
+        state: "user or flow, at the edge: 6 numbers, or one for each bucket; in the core: none per flow",
+        cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: O(log n) comparisons for n packets in the queue",
+    };
+    const MARKER: MarkerScheme = MarkerScheme::Ppv;
+    const ORDERS_PACKETS: bool = true;
+    type Params = PpvParams;
+    type Discipline<P: Packet> = PpvQueue<P>;
+
+    fn build<P: Packet>(_: &PpvParams, port: &Port<'_>) -> PpvQueue<P> {
+        PpvQueue::new(port.buffer)
+    }
+}
+
+/// The queue of one port.
+#[derive(Clone, Debug)]
+pub struct PpvQueue<P> {
+    queue: ValueQueue<P>,
+    limit: QueueLimit,
+}
+
+impl<P: Packet> PpvQueue<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(buffer: &BufferParams) -> Self {
+        Self { queue: ValueQueue::new(), limit: buffer.limit }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for PpvQueue<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        let (found, value) = (self.queue.backlog(), packet.label());
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            return drops.dropped(&packet, DropReason::Overlimit, found);
+        }
+        while !self.queue.backlog().has_room_for(packet.wire_bytes(), self.limit) {
+            let Some(victim) = self.queue.least().filter(|least| *least < value).and_then(|_| self.queue.pop_least())
+            else {
+                return drops.dropped(&packet, DropReason::Overlimit, found); // eq. (4)
+            };
+            drops.dropped(&victim, DropReason::PushedOut, found);
+        }
+        packet.set_enqueued_at(now);
+        self.queue.push(value, packet);
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.queue.pop_front()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn set_link_rate(&mut self, _: BitRate) {}
+
+    fn state_size(&self) -> StateSize {
+        StateSize { records: 0, bytes: size_of_val(self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Drops, TestPacket};
+
+    /// Offers (flow, value, bytes) and returns what was dropped and what is served, by flow.
+    fn run(limit: QueueLimit, offers: &[(u32, f64, u32)]) -> (Vec<(u32, DropReason)>, Vec<u32>) {
+        let mut queue = PpvQueue::new(&BufferParams { limit, ..Default::default() });
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        for &(flow, label, wire_bytes) in offers {
+            let packet = TestPacket { flow, label, wire_bytes, ..Default::default() };
+            queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
+        }
+        let served = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut rng, &mut drops)).map(|p| p.flow).collect();
+        (drops.0.iter().map(|&(packet, reason, _)| (packet.flow, reason)).collect(), served)
+    }
+
+    #[test]
+    fn equation_4_a_full_queue_drops_the_least_value_and_keeps_the_order_of_arrival() {
+        let offers = [(0, -20.0, 1500), (1, -22.0, 1500), (2, -21.0, 1500), (3, -19.0, 1500), (4, -23.0, 1500)];
+        let (dropped, served) = run(QueueLimit::Packets(3), &offers);
+        assert_eq!(dropped, [(1, DropReason::PushedOut), (4, DropReason::Overlimit)]);
+        assert_eq!(served, [0, 2, 3]);
+    }
+
+    #[test]
+    fn of_equal_values_the_arrival_is_dropped_then_the_youngest() {
+        let offers = [(0, -20.0, 1500), (1, -20.0, 1500), (2, -20.0, 1500), (3, -19.0, 1500)];
+        let (dropped, served) = run(QueueLimit::Packets(2), &offers);
+        assert_eq!(dropped, [(2, DropReason::Overlimit), (1, DropReason::PushedOut)]);
+        assert_eq!(served, [0, 3]);
+    }
+
+    #[test]
+    fn in_bytes_several_packets_make_room_and_a_giant_touches_none() {
+        let offers = [(0, -21.0, 500), (1, -22.0, 500), (2, -20.0, 500), (3, -19.0, 1000), (4, 0.0, 1501)];
+        let (dropped, served) = run(QueueLimit::Bytes(1500), &offers);
+        let expected = [(1, DropReason::PushedOut), (0, DropReason::PushedOut), (4, DropReason::Overlimit)];
+        assert_eq!((dropped.as_slice(), served), (expected.as_slice(), vec![2, 3]));
+    }
+}

@@ -1,0 +1,23 @@
+//! CHOKe against unresponsive sources: what its authors promise, and what it cannot do.
+
+use crate::link::shares;
+use serde_json::json;
+
+#[test]
+fn one_source_keeps_about_a_fifth_of_the_link() {
+    // afc Table 1 has 1187 kbit/s with TCP; a source at link rate alone would keep 5/10.3 of the link, 2430 kbit/s.
+    let one = shares(&json!({"scheme": "choke"}), 1, 1);
+    assert!((1187.0 * 0.8..1187.0 * 1.2).contains(&one.cbr_kbps), "{one:?}");
+}
+
+#[test]
+fn one_draw_does_not_hold_five_sources_but_many_do() {
+    let basic = shares(&json!({"scheme": "choke"}), 5, 1);
+    assert!(basic.cbr_kbps > 10.0 * 47.6, "{basic:?}");
+    // The average is above max_th. One draw there, as meets afc Table 1 (841 kbit/s with TCP), changes little; with the
+    // 16 of the last region less than the fair share is left to a source at link rate.
+    let adjusting = |beyond: u32| json!({"scheme": "choke", "self_adjusting": true, "draws_beyond": beyond});
+    assert!(shares(&adjusting(1), 5, 1).cbr_kbps > 10.0 * 47.6);
+    let held = shares(&adjusting(16), 5, 1);
+    assert!(held.cbr_kbps < 47.6 && held.poisson_kbps > 47.6, "{held:?}");
+}

@@ -1,0 +1,26 @@
+//! What sampling and counting schemes leave to unresponsive sources, beside the figures of an independent model of the
+//! set-up of afc section 4. The model's figures are evidence for a reading of the paper, not the paper's.
+
+mod afc;
+mod black;
+mod care;
+mod choke;
+mod link;
+
+use link::shares;
+use serde_json::json;
+
+#[test]
+fn the_order_of_table_1() {
+    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s.
+    let red = json!({"scheme": "red", "min_th": "50 packets", "max_th": "150 packets", "max_p": 0.1});
+    let order = [
+        red,
+        json!({"scheme": "choke"}),
+        json!({"scheme": "care"}),
+        json!({"scheme": "black"}),
+        json!({"scheme": "afc"}),
+    ];
+    let rates: Vec<f64> = order.iter().map(|queue| shares(queue, 1, 1).cbr_kbps).collect();
+    assert!(rates.is_sorted_by(|more, less| *more > 1.05 * less), "{rates:?}");
+}
