@@ -26,7 +26,9 @@
 //!    A flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
 //! 3. `decrement_at = "drain"` lowers p when a bin drains (ns as in another kernel), not at an arrival to an empty bin.
-//! 4. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
+//! 4. `freeze` must be far below `rehash * increment`: with 100 ms and 20 s a bin needs the whole interval to reach 1,
+//!    and no flow is ever limited.
+//! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
 //!
 //! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
 
@@ -73,7 +75,7 @@ params! {
         /// How much an empty bin takes off.
         decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
         /// Least time between two changes of a bin's probability.
-        freeze: Time = "100 ms", in "0 s"..="100 s", source "not given in afc; 10-50 ms in ns, 0 in Linux";
+        freeze: Time = "10 ms", in "0 s"..="100 s", source "ns, lower end of 10-50 ms (afc does not say); 0 in Linux";
         /// Packets in a bin from which on its probability grows; absent: `1.5*limit/bins`, at least 2.
         bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
         /// Packets that all bins of a flow may hold at most; absent: no cap.
@@ -477,7 +479,13 @@ mod tests {
 
     #[test]
     fn rule_1_moves_each_bin_once_per_freeze() {
-        let params = SfbParams { bin_size: Some(2), increment: 0.25, decrement: 0.125, ..Default::default() };
+        let params = SfbParams {
+            bin_size: Some(2),
+            freeze: Time::from_millis(100),
+            increment: 0.25,
+            decrement: 0.125,
+            ..Default::default()
+        };
         let mut bins = bins(&params);
         let at = Time::from_millis;
         let judge = |bins: &mut Bins, ms| bins.judge(7, at(ms), &params).probability;
@@ -512,8 +520,7 @@ mod tests {
     fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
         // 5 Mbit/s, a packet of 1000 B takes 1.6 ms. Flow 0 offers the whole link; 100 others have three packets in the
         // queue each, whatever happens.
-        let mut host =
-            Host::new(&SfbParams { bin_size: Some(20), freeze: Time::from_millis(10), ..Default::default() });
+        let mut host = Host::new(&SfbParams { bin_size: Some(20), ..Default::default() });
         let (mut held, mut delivered) = ([0u32; 101], [0u32; 101]);
         for slot in 0..62_500u64 {
             let now = Time::from_micros(1600 * slot);
