@@ -47,7 +47,7 @@ params! {
         /// Regions between the thresholds, for `self_adjusting`.
         regions: u32 = 8, in 1..=1000, symbol "k", source "afc 4";
         /// Packets drawn above `max_th`, for `self_adjusting`.
-        draws_beyond: u32 = 1, in 0..=1000, source "our choice: meets afc Table 1; 2k is the other reading";
+        draws_beyond: u32 = 16, in 0..=1000, source "2k: the last region carried on; afc names none";
         /// What counts as one flow.
         flow_key: FlowKey = "flow", source "CHOKe";
     }
@@ -265,13 +265,13 @@ mod tests {
             queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
             queue.draws()
         };
-        // Regions of one packet from 4 to 12: ceil(avg - 4), twice; above max_th one.
-        assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
+        // Regions of one packet from 4 to 12: ceil(avg - 4), twice; above max_th the last region's.
+        assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 16, 16]);
         assert_eq!(draws_at(4), 2); // at min_th itself: the first region
-        let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };
+        let own = ChokeParams { self_adjusting: true, draws_beyond: 1, ..Default::default() };
         let mut beyond = choke(own);
         beyond.red.arrival(Backlog { packets: 13, bytes: 0 }, 1500, Time::ZERO);
-        assert_eq!(beyond.draws(), 16);
+        assert_eq!(beyond.draws(), 1);
         let mut basic = choke(ChokeParams { draws: 3, ..Default::default() });
         basic.red.arrival(Backlog { packets: 20, bytes: 0 }, 1500, Time::ZERO);
         assert_eq!(basic.draws(), 3);

@@ -16,7 +16,7 @@
 //! `warm_up` of an interval it learns from all flows, before that from those of rule (3) only. At the end of the
 //! interval they change places, and the one that decided starts anew with new hash functions.
 //!
-//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw; 16 bytes a
+//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw; 24 bytes a
 //! bin and set, no state per flow (unless `penalty = "per_flow"`).
 //!
 //! Choices and deviations:

@@ -190,7 +190,7 @@ impl<P: Packet> Fdpa<P> {
     fn priority(&mut self, packet: &P, now: Time) -> u32 {
         self.active.forget_before(now.saturating_sub(self.params.active_time));
         let user = self.active.sends(self.params.key.of(packet), &self.weights, now);
-        let rate = user.rate.update(self.memory, f64::from(packet.wire_bytes()) * 8.0, now);
+        let rate = user.rate.update(self.memory, f64::from(packet.wire_bytes()) * 8.0, now) * self.memory.per_second();
         let weight = user.weight;
         let share = self.link_rate.as_f64() * weight / self.active.weight;
         if rate <= share {

@@ -127,8 +127,8 @@ impl Marker for Abc2016Marker {
             Reading::Rate(_) => {
                 let counted = self.uncovered(meter, bits, elapsed_s);
                 let Reading::Rate(rate) = &mut meter.reading else { return };
-                let relative = rate.update(self.memory, counted, now) / meter.reference_rate;
-                libm::log2(f64::max(relative, 1.0)) // eq. (5)
+                let measured = rate.update(self.memory, counted, now) * self.memory.per_second();
+                libm::log2(f64::max(measured / meter.reference_rate, 1.0)) // eq. (5)
             }
         };
         packet.set_label(activity);
