@@ -330,7 +330,7 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
     common = min(len(cell.samples) for cell in cells)
     means = [math.fsum(cell.samples[index] for cell in cells) / len(cells) for index in range(common)]
     at = {key: cells[0].at[key] for key in cells[0].at if all(cell.at[key] == cells[0].at[key] for cell in cells)}
-    return Cell(at, tuple(means))
+    return Cell(at, tuple(means), cells[0].confidence)
 
 
 def _ratios(claim: Claim, tables: Mapping[str, Table]) -> list[tuple[Point, Interval]]:

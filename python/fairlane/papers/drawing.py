@@ -92,7 +92,7 @@ class Canvas:
 def draw(reproduction: Reproduction, experiment: Experiment) -> Figure:
     """The figure of an experiment, from stored results."""
     count = reproduction.replications[experiment.id]
-    subtitle = f"mean of {count} replications, bars: 95% intervals" if count > 1 else "one run"
+    subtitle = f"mean of {count} replications, bars: {experiment.confidence:.0%} intervals" if count > 1 else "one run"
     if reproduction.settings:
         subtitle += "; " + ", ".join(f"{key} = {value}" for key, value in reproduction.settings.items())
     title = f"{experiment.id}: {experiment.title}"

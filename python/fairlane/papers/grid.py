@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.intervals import Interval, interval
+from fairlane.intervals import CONFIDENCE, Interval, interval
 from fairlane.papers.expressions import ExpressionError, evaluate
 
 Point = Mapping[str, Any]
@@ -51,15 +51,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One metric at one point."""
+    """One metric at one point, and the confidence level of its interval."""
 
     at: Point
     samples: tuple[float, ...]
+    confidence: float = CONFIDENCE
 
     @property
     def interval(self) -> Interval:
         """Mean over the replications."""
-        return interval(self.samples)
+        return interval(self.samples, self.confidence)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,10 @@ class Table:
             and matches(row.at, condition or {}, self.grid)
             and (predicate is None or evaluate(predicate, {**self.parameters, **row.at}))
         ]
-        cells = [Cell({**row.at, "metric": metric}, row.metric(metric)) for metric in metrics for row in selected]
+        confidence = float(self.parameters.get("confidence", CONFIDENCE))
+        cells = [
+            Cell({**row.at, "metric": metric}, row.metric(metric), confidence) for metric in metrics for row in selected
+        ]
         return [cell for cell in cells if cell.samples]
 
 

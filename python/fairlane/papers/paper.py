@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlane.intervals import CONFIDENCE
 from fairlane.papers.claims import Claim
 from fairlane.papers.grid import Point
 
@@ -50,6 +51,11 @@ class Experiment:
     def replications(self) -> int:
         """Runs of each point in the paper."""
         return int(self.parameters["runs"])
+
+    @property
+    def confidence(self) -> float:
+        """Confidence level of its intervals: 0.95 unless its parameters say otherwise."""
+        return float(self.parameters.get("confidence", CONFIDENCE))
 
     def points(self) -> Iterator[Point]:
         """Every combination of scheme and variables, the last variable running fastest."""

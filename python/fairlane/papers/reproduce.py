@@ -68,7 +68,7 @@ class Reproduction:
                     "title": experiment.title,
                     "where": experiment.where,
                     "replications": self.replications[experiment.id],
-                    "confidence": 0.95,
+                    "confidence": experiment.confidence,
                     "points": list(self._points(experiment)),
                     "claims": [verdict.to_dict() for verdict in self.verdicts_of(experiment)],
                 }
