@@ -15,8 +15,9 @@ def papers() -> dict[str, Paper]:
     """Every paper by its key."""
     from fairlane.papers.abc2018 import PAPER as ABC2018
     from fairlane.papers.afpft import PAPER as AFPFT
+    from fairlane.papers.noms2016 import PAPER as NOMS2016
 
-    return {paper.key: paper for paper in (ABC2018, AFPFT)}
+    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT)}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
