@@ -124,6 +124,9 @@ def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[f
     if claim["kind"] == "trend":
         ends = [(cells[0], claim.get("from")), (cells[-1], claim.get("to"))] if cells else []
         return [([cell.at[x]], [number]) for cell, number in ends if number is not None]
+    if "points" in claim:
+        stated = ((cell, expectation(claim, cell, table)) for cell in cells)
+        return [([cell.at[x]], [number]) for cell, number in stated if number is not None]
     curves: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         curves.setdefault(tuple(value for name, value in cell.at.items() if name != x), []).append(cell)
