@@ -14,8 +14,9 @@ ALL = "all"
 def papers() -> dict[str, Paper]:
     """Every paper by its key."""
     from fairlane.papers.abc2018 import PAPER as ABC2018
+    from fairlane.papers.afc import PAPER as AFC
 
-    return {paper.key: paper for paper in (ABC2018,)}
+    return {paper.key: paper for paper in (ABC2018, AFC)}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
