@@ -15,7 +15,7 @@ from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeErr
 from fairlane.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.results import Comparison, Result
-from fairlane.scenario import Scenario, cbr, group, poisson, tcp
+from fairlane.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
 from fairlane.simulation import compare, run
 from fairlane.store import Store
 from fairlane.sweeps import SweepResult, sweep
@@ -43,6 +43,7 @@ __all__ = [
     "cbr",
     "compare",
     "group",
+    "on_off",
     "poisson",
     "register_scheme",
     "reproduce",
@@ -52,4 +53,5 @@ __all__ = [
     "sweep",
     "tcp",
     "topologies",
+    "web",
 ]

@@ -132,7 +132,7 @@ def commands() -> None:
     "--pcap",
     type=click.Path(path_type=Path),
     metavar="FILE.pcapng",
-    help="Capture the packets of the bottleneck.",
+    help="Capture the packets of a link.",
 )
 @click.option(
     "--pcap-replication",
@@ -162,6 +162,11 @@ def commands() -> None:
     metavar="TIME",
     help='Time between two rows; "0 s": a row at every change [default: 10 ms].',
 )
+@click.option(
+    "--link",
+    metavar="NAME",
+    help="The link that --pcap captures and whose queue --trace has [default: the first, and all].",
+)
 def run(
     file: Path,
     seed: int | None,
@@ -177,6 +182,7 @@ def run(
     pcap_snaplen: int,
     trace: Path | None,
     trace_interval: str,
+    link: str | None,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     if out:
@@ -194,6 +200,7 @@ def run(
             pcap_snaplen=pcap_snaplen,
             trace=trace,
             trace_interval=trace_interval,
+            link=link,
             watched=watched,
         )
     if out:

@@ -23,6 +23,8 @@ def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
     frames = {
         "runs": runs_frame(results),
         "users": users_frame(results),
+        "flows": flows_frame(results),
+        "transfers": transfers_frame(results),
         "links": links_frame(results),
         "series": series_frame(results),
     }
@@ -43,6 +45,7 @@ def users_frame(results: list[Result]) -> pl.DataFrame:
             "user": user,
             "throughput_bps": throughput,
             "goodput_bps": goodput,
+            "normalised_throughput": throughput / group["max_min_share_bps"] if group["max_min_share_bps"] else None,
         }
         for result in results
         for run in result.runs
@@ -50,6 +53,48 @@ def users_frame(results: list[Result]) -> pl.DataFrame:
         for user, (throughput, goodput) in enumerate(
             zip(group["user_throughput_bps"], group["user_goodput_bps"], strict=True)
         )
+    )
+
+
+def flows_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run and TCP flow that lasts as long as the run, flows of a group numbered user by user."""
+    return _frame(
+        {
+            **_identity(result.scenario, run),
+            "group": group["name"],
+            "flow": flow,
+            "throughput_bps": throughput,
+            "goodput_bps": goodput,
+        }
+        for result in results
+        for run in result.runs
+        for group in run["groups"]
+        if group["tcp"]
+        for flow, (throughput, goodput) in enumerate(
+            zip(group["tcp"]["flow_throughput_bps"], group["tcp"]["flow_goodput_bps"], strict=True)
+        )
+    )
+
+
+def transfers_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run, group and class of finite transfers: `by` is time (s) or size (bytes), the class its bounds."""
+    return _frame(
+        {
+            **_identity(result.scenario, run),
+            "group": group["name"],
+            "by": by,
+            "class_from": float(entry["from"]),
+            "class_to": entry["to"],
+            "completed": entry["completed"],
+            "share": float(entry["share"]),
+            "mean_s": entry["mean_s"],
+        }
+        for result in results
+        for run in result.runs
+        for group in run["groups"]
+        if group["transfer_times"]
+        for by in ("time", "size")
+        for entry in group["transfer_times"][f"by_{by}"]
     )
 
 
@@ -117,7 +162,7 @@ def _series_rows(result: Result, run: Row) -> Iterator[Row]:
     traces = [
         (group["name"], name, group[name]) for group in series["groups"] for name in ("throughput_bps", "rate_bps")
     ]
-    traces += [("bottleneck", name, series[name]) for name in ("queue_packets", "drop_threshold")]
+    traces += [(series["link"], name, series[name]) for name in ("queue_packets", "drop_threshold")]
     identity = _identity(result.scenario, run)
     for subject, quantity, values in traces:
         for index, value in enumerate(values):

@@ -15,15 +15,24 @@ UNITS = {
     "utilisation": "1",
     "throughput_ratio": "1",
     "jain_index": "1",
+    "jain_index_flows": "1",
+    "jain_index_normalised": "1",
+    "normalised_throughput": "1",
+    "share": "1",
 }
 
 
 def metrics(run: Row) -> Row:
     """Everything that was measured in a run, by group and link; None where the run has no such number."""
-    row = {"throughput_ratio": run["throughput_ratio"], "jain_index": run["jain_index"]}
+    row = {name: run[name] for name in ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised")}
     for group in run["groups"]:
-        for metric in ("throughput_bps", "goodput_bps"):
+        for metric in ("throughput_bps", "goodput_bps", "max_min_share_bps", "normalised_throughput"):
             row[f"{metric}.{group['name']}"] = group[metric]
+        if group["udp"]:
+            row[f"delivered_share.{group['name']}"] = group["udp"]["delivered_share"]
+        if times := group["transfer_times"]:
+            for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
+                row[f"transfers_{metric}.{group['name']}"] = times[metric]
     for link in run["links"]:
         row |= {f"{metric}.{link['name']}": value for metric, value in link_metrics(link).items()}
     return row

@@ -190,7 +190,7 @@ def _scenario(key: str) -> str:
     for part in key.split("."):
         table = _step(table, part, key)
     properties = table["properties"]
-    if key.endswith("sources.tcp"):  # it takes every key of [tcp] as well
+    if key.endswith(("sources.tcp", "sources.web")):  # it takes every key of [tcp] as well
         properties = {name: value for name, value in properties.items() if not _is_tcp(name, whole)}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
     rows = [_key(name, properties[name], name in table["required"]) for name in names]
@@ -239,6 +239,8 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
     if "examples" in value:
         bounds = (value.get("x-minimum"), value.get("x-maximum"))
         return _allowed(f"such as {_code(value['examples'][0])}", None, *bounds)
+    if value["type"] == "array" and value["items"].get("type") == "string":
+        return "array of text"
     kind = {"string": "text", "array": "array of tables", "integer": "count"}.get(value["type"], value["type"])
     return _allowed(kind, None, value.get("minimum"), value.get("maximum"))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.files import staged
+from fairlane.intervals import CONFIDENCE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,13 +41,13 @@ class Result:
         """One record per replication."""
         return [json.loads(run) for run in self.runs_json]
 
-    def json(self) -> str:
-        """The result document: scenario, summary with 95% intervals, performance, runs (`fairlane schema result`)."""
-        return _fairlane.summarise(self.scenario_json, list(self.runs_json))
+    def json(self, confidence: float = CONFIDENCE) -> str:
+        """The result document: scenario, summary with intervals, performance, runs (`fairlane schema result`)."""
+        return _fairlane.summarise(self.scenario_json, list(self.runs_json), confidence)
 
-    def document(self) -> dict[str, Any]:
+    def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
         """The result document as a table."""
-        document: dict[str, Any] = json.loads(self.json())
+        document: dict[str, Any] = json.loads(self.json(confidence))
         return document
 
     @property
@@ -54,6 +55,18 @@ class Result:
         """Means over the replications with 95% intervals."""
         summary: dict[str, Any] = self.document()["summary"]
         return summary
+
+    def flows_frame(self) -> pl.DataFrame:
+        """One row per run and TCP flow that lasts as long as the run."""
+        from fairlane import frames
+
+        return frames.flows_frame([self])
+
+    def transfers_frame(self) -> pl.DataFrame:
+        """One row per run, group and class of finite transfers, by time and by size."""
+        from fairlane import frames
+
+        return frames.transfers_frame([self])
 
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: parameters, seed, replication, version, CPU time and every metric."""

@@ -22,7 +22,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,15 +32,24 @@ from fairlane.errors import ScenarioError, UserError
 Table: TypeAlias = dict[str, Any]
 
 
-def tcp(*, flows: int | None = None, transfer: str | None = None, **settings: Any) -> Table:
+def tcp(
+    *,
+    flows: int | None = None,
+    transfer: str | None = None,
+    repeat: int | None = None,
+    pause: str | None = None,
+    **settings: Any,
+) -> Table:
     """TCP flows of one user.
 
     Args:
         flows: Number of flows.
         transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
+        repeat: Transfers of each flow, one after another.
+        pause: Mean of the exponential pause between them, such as `"1 s"`.
         settings: Any key of the scenario's `tcp` table, for these flows only.
     """
-    return _given(kind="tcp", flows=flows, transfer=transfer, **settings)
+    return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, **settings)
 
 
 def poisson(rate: str, *, packet_size: str | None = None) -> Table:
@@ -48,9 +57,50 @@ def poisson(rate: str, *, packet_size: str | None = None) -> Table:
     return _given(kind="poisson", rate=rate, packet_size=packet_size)
 
 
-def cbr(rate: str, *, packet_size: str | None = None) -> Table:
-    """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`."""
-    return _given(kind="cbr", rate=rate, packet_size=packet_size)
+def cbr(rate: str, *, packet_size: str | None = None, jitter: float | None = None) -> Table:
+    """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
+
+    `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2.
+    """
+    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter)
+
+
+def on_off(
+    rate: str,
+    *,
+    on: str | None = None,
+    off: str | None = None,
+    packet_size: str | None = None,
+    distribution: Literal["exponential", "pareto"] | None = None,
+    shape: float | None = None,
+) -> Table:
+    """Bursts at `rate`, of mean time `on` such as `"0.2 s"`, with silence of mean time `off` between them.
+
+    `shape` is that of a Pareto distribution of both times.
+    """
+    return _given(
+        kind="on_off", rate=rate, on=on, off=off, packet_size=packet_size, distribution=distribution, shape=shape
+    )
+
+
+def web(
+    *,
+    interval: str | None = None,
+    sessions: int | None = None,
+    size: str | None = None,
+    shape: float | None = None,
+    **settings: Any,
+) -> Table:
+    """Sessions of one user with short TCP transfers.
+
+    Args:
+        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`; either this
+        sessions: or their number, with starts uniform from `start_from` to `start_until` of the group.
+        size: Mean payload of a transfer, such as `"30 kB"`.
+        shape: Shape of its Pareto distribution.
+        settings: Any other key of a web source, or of the scenario's `tcp` table.
+    """
+    return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, **settings)
 
 
 def group(
@@ -63,13 +113,16 @@ def group(
     start_until: str | None = None,
     access_rate: str | None = None,
     access_delay: str | None = None,
+    receiver_rate: str | None = None,
+    receiver_delay: str | None = None,
+    route: Sequence[str] | None = None,
     ingresses: int | None = None,
 ) -> Table:
     """Users that are alike; each of them has all `sources`.
 
     Args:
         name: Name of the group in the results.
-        sources: What a user sends: `tcp()`, `poisson()`, `cbr()`.
+        sources: What a user sends: `tcp()`, `web()`, `poisson()`, `cbr()`, `on_off()`.
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
@@ -77,6 +130,9 @@ def group(
         start_until: to here.
         access_rate: Rate of the users' access links, in place of the topology's.
         access_delay: Delay of the users' access links, in place of the topology's.
+        receiver_rate: Rate of the receivers' access links, in place of the topology's.
+        receiver_delay: Delay of the receivers' access links, in place of the topology's.
+        route: Names of the links that the packets cross, in order; all links if left out.
         ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
     """
     return _given(
@@ -88,6 +144,9 @@ def group(
         start_until=start_until,
         access_rate=access_rate,
         access_delay=access_delay,
+        receiver_rate=receiver_rate,
+        receiver_delay=receiver_delay,
+        route=None if route is None else list(route),
         ingresses=ingresses,
         sources=list(sources),
     )

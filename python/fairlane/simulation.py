@@ -29,6 +29,7 @@ def run(
     pcap_snaplen: int = 0,
     trace: str | Path | None = None,
     trace_interval: str = "10 ms",
+    link: str | None = None,
     watched: int = 0,
 ) -> Result:
     """Simulates the replications of a scenario.
@@ -42,11 +43,12 @@ def run(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         progress: Whether to report on stderr.
-        pcap: File for a capture (pcapng) of the bottleneck.
+        pcap: File for a capture (pcapng) of a link.
         pcap_drops: Whether it contains dropped packets too, with a comment.
         pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
         trace: Folder for tables (Parquet) of all TCP senders and of the queue.
         trace_interval: Time between two rows; "0 s" for a row at every change.
+        link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
         watched: Number of the replication that `pcap` and `trace` watch.
 
     Raises:
@@ -69,6 +71,7 @@ def run(
             snaplen=pcap_snaplen,
             trace=Path(trace) if trace else None,
             interval=trace_interval,
+            link=link,
         )
         watch.check(count(canonical))
         given[watched] = watch.run(canonical, show_progress=progress)

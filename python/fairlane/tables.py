@@ -201,16 +201,24 @@ def _headline(scenario: dict[str, Any], replications: int) -> str:
 
 
 def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None:
-    groups = _table("queue", "group", "users", "throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
-    shares = _table("queue", "throughput ratio", "Jain index")
+    groups = _table(
+        "queue", "group", "users", "throughput/user (Mbit/s)", "goodput/user (Mbit/s)", "over max-min share"
+    )
+    shares = _table("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
+    transfers = _table("queue", "group", "transfers", "mean time (s)", "p95 time (s)")
     links = _table("queue", "link", "utilisation (%)", "queue (packets)")
     delays = _table("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)")
     drops = _table("queue", "link", "reason", "drops (packets)", "share of arrivals (%)")
     for queue, summary in summaries.items():
         for group in summary["groups"]:
             means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
-            groups.add_row(queue, group["name"], str(group["users"]), *means)
-        shares.add_row(queue, _mean(summary["throughput_ratio"]), _mean(summary["jain_index"]))
+            normalised = _mean(group["normalised_throughput"])
+            groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
+            if group["transfers_completed"]:
+                counted = (_mean(group[f"transfer{key}"]) for key in ("s_completed", "_mean_s", "_p95_s"))
+                transfers.add_row(queue, group["name"], *counted)
+        jain = (_mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
+        shares.add_row(queue, _mean(summary["throughput_ratio"]), *jain)
         for link in summary["links"]:
             name = link["name"]
             links.add_row(queue, name, _mean(link["utilisation"], 100), _mean(link["queue_mean_packets"]))
@@ -220,8 +228,9 @@ def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None
             for drop in link["drops"]:
                 share = _mean(drop["share_of_arrivals"], 100)
                 drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
-    for table in (groups, shares, links, delays, drops):
-        out.print(table)
+    for table in (groups, shares, transfers, links, delays, drops):
+        if table.row_count:
+            out.print(table)
 
 
 def _performance(performance: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Watching one replication: a packet capture of the bottleneck, tables of TCP senders and queues."""
+"""Watching one replication: a packet capture of a link, tables of TCP senders and queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from fairlane.progress import progress
 from fairlane.runner import replications
 
 WAIT_S = 0.1
-LINKS = ("bottleneck",)
 
 Columns = dict[str, tuple[str, bytes]]
 
@@ -35,6 +34,8 @@ class Watch:
         snaplen: Bytes that the capture keeps of a packet; the headers at least.
         trace: Folder of the tables.
         interval: Time between two rows of a table; "0 s" for a row at every change.
+        link: Name of the link that is captured, and whose queue is in the tables; if None, the first is captured and
+            the queues of all are in the tables.
     """
 
     replication: int
@@ -43,6 +44,7 @@ class Watch:
     snaplen: int
     trace: Path | None
     interval: str
+    link: str | None = None
 
     def check(self, count: int) -> None:
         """Raises a UserError if there is no such replication or nothing can be written."""
@@ -67,7 +69,9 @@ class Watch:
                 run = self._start(scenario, pcap, interval=self.interval if folder else None)
                 try:
                     with progress(f"watching replication {self.replication}", 1, show=show_progress) as advance:
-                        record = self._follow(run, _Tables(folder, scenario, self.replication) if folder else None)
+                        record = self._follow(
+                            run, _Tables(folder, scenario, self.replication, self.link) if folder else None
+                        )
                         advance()
                 finally:
                     run.cancel()
@@ -76,9 +80,18 @@ class Watch:
         return record
 
     def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.TracedRun:
+        names = _fairlane.links(scenario)
+        if self.link is not None and self.link not in names:
+            raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
         try:
             return _fairlane.TracedRun(
-                scenario, self.replication, pcap=pcap, drops=self.drops, snaplen=self.snaplen, interval=interval
+                scenario,
+                self.replication,
+                pcap=pcap,
+                drops=self.drops,
+                snaplen=self.snaplen,
+                link=0 if self.link is None else names.index(self.link),
+                interval=interval,
             )
         except ScenarioError as error:
             raise UserError(str(error)) from error
@@ -111,7 +124,7 @@ class Watch:
 class _Tables:
     """Tables that grow by chunks, each a Parquet file until the end: memory does not grow with them."""
 
-    def __init__(self, folder: Path, scenario: str, replication: int) -> None:
+    def __init__(self, folder: Path, scenario: str, replication: int, link: str | None) -> None:
         table = json.loads(scenario)
         self._folder = folder
         self._identity = {
@@ -120,12 +133,13 @@ class _Tables:
             "seed": table["run"]["seed"],
             "replication": replication,
         }
-        group, user = _fairlane.tcp_flows(scenario)
+        group, user = _fairlane.users(scenario)
         groups = pl.Series([group["name"] for group in table["groups"]])
-        self._group_of_flow = groups.gather(pl.Series(group, dtype=pl.UInt32))
-        self._user_of_flow = pl.Series(user, dtype=pl.Int64)
+        self._group_of_user = groups.gather(pl.Series(group, dtype=pl.UInt32))
+        self._user_in_group = pl.Series(user, dtype=pl.Int64)
         self._states = pl.Series(_fairlane.tcp_states())
-        self._links = pl.Series(LINKS)
+        self._links = pl.Series(_fairlane.links(scenario))
+        self._link = link
         self._parts: dict[str, list[Path]] = {}
 
     def add(self, table: str, columns: Columns) -> None:
@@ -154,11 +168,11 @@ class _Tables:
                 part.unlink()
 
     def _tcp(self, frame: pl.DataFrame) -> pl.DataFrame:
-        flow = frame["flow"]
+        user = frame["user"]
         return frame.select(
             "time_s",
-            self._group_of_flow.gather(flow).alias("group"),
-            self._user_of_flow.gather(flow).alias("user"),
+            self._group_of_user.gather(user).alias("group"),
+            self._user_in_group.gather(user).alias("user"),
             "flow",
             self._states.gather(frame["state"].cast(pl.UInt32)).alias("state"),
             "cwnd_bytes",
@@ -169,7 +183,8 @@ class _Tables:
         )
 
     def _queue(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(self._links.gather(frame["link"]).alias("link"))
+        named = frame.with_columns(self._links.gather(frame["link"]).alias("link"))
+        return named if self._link is None else named.filter(pl.col("link") == self._link)
 
 
 def check_file(path: Path, option: str) -> None:

@@ -72,7 +72,11 @@ def test_written_files_have_schema_version_and_units(result: Result, tmp_path: P
     metadata = pl.read_parquet_metadata(tmp_path / "users.parquet")
     assert metadata["fairlane.schema"] == "1"
     assert metadata["fairlane.version"] == fairlane.__version__
-    assert json.loads(metadata["fairlane.units"]) == {"throughput_bps": "bit/s", "goodput_bps": "bit/s"}
+    assert json.loads(metadata["fairlane.units"]) == {
+        "throughput_bps": "bit/s",
+        "goodput_bps": "bit/s",
+        "normalised_throughput": "1",
+    }
     units = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")["fairlane.units"])
     assert units["delay_mean_s.BE.bottleneck"] == "s"
     assert units["queue_mean_packets.bottleneck"] == "packets"

@@ -8,7 +8,7 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT
-from fairlane import Scenario, ScenarioError, cbr, group, poisson, tcp
+from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
 
 EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
 
@@ -55,7 +55,7 @@ def test_every_key_shows_every_default() -> None:
     scenario = Scenario.from_toml(EXAMPLES / "every-key.toml")
     bare = Scenario(
         "every-key",
-        group("users", tcp(), poisson("1 Mbit/s"), cbr("1 Mbit/s")),
+        group("users", tcp(), web(interval="40 ms"), poisson("1 Mbit/s"), cbr("1 Mbit/s"), on_off("10 Mbit/s")),
         queue="abc",
     )
     assert json.loads(scenario.canonical()) == json.loads(bare.canonical())
@@ -76,7 +76,7 @@ def test_every_key_shows_every_key() -> None:
     assert users.keys() == schema.keys()
     for source in schema["sources"]["items"]["oneOf"]:
         shown = next(s for s in users["sources"] if s["kind"] == source["properties"]["kind"]["const"])
-        of_tcp = table["tcp"].keys() if shown["kind"] == "tcp" else set()
+        of_tcp = table["tcp"].keys() if shown["kind"] in {"tcp", "web"} else set()
         assert shown.keys() | of_tcp == source["properties"].keys()
 
 

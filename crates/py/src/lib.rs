@@ -32,9 +32,9 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 mod _fairlane {
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, register_scheme,
-        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_flows, tcp_states,
-        topologies, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, register_scheme,
+        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
+        users, version, with_queue,
     };
 }
 
@@ -104,25 +104,32 @@ fn result_schema() -> PyResult<String> {
 /// Two-sided quantile of Student's t distribution.
 #[pyfunction]
 fn student_t(confidence: f64, degrees: u32) -> PyResult<f64> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(PyValueError::new_err(format!("confidence: {confidence} must lie between 0 and 1")));
-    }
+    check_confidence(confidence)?;
     if degrees == 0 {
         return Err(PyValueError::new_err("degrees: 0 must be at least 1"));
     }
     Ok(summary::student_t(confidence, degrees))
 }
 
+fn check_confidence(confidence: f64) -> PyResult<()> {
+    if confidence > 0.0 && confidence < 1.0 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("confidence: {confidence} must lie between 0 and 1")))
+}
+
 /// Joins the records of a scenario to a result document.
 #[pyfunction]
-fn summarise(scenario: &str, runs: Vec<String>) -> PyResult<String> {
+#[pyo3(signature = (scenario, runs, confidence=0.95))]
+fn summarise(scenario: &str, runs: Vec<String>, confidence: f64) -> PyResult<String> {
+    check_confidence(confidence)?;
     let scenario = read_scenario(scenario)?;
     let records: Vec<RunRecord> =
         runs.iter().map(|run| serde_json::from_str(run)).collect::<Result<_, _>>().map_err(runtime_error)?;
     if records.is_empty() {
         return Err(PyValueError::new_err("runs: there must be at least one"));
     }
-    let document: ResultDocument = summary::summarise(&scenario, records, peak_memory_bytes());
+    let document: ResultDocument = summary::summarise(&scenario, records, confidence, peak_memory_bytes());
     to_json(&document)
 }
 
@@ -194,10 +201,18 @@ fn tcp_states() -> Vec<&'static str> {
     Phase::NAMES.to_vec()
 }
 
-/// Group, and user within it, of each TCP flow of a scenario, in the order of their numbers.
+/// Group, and user within it, of each user of a scenario, in the order of their numbers.
 #[pyfunction]
-fn tcp_flows(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
-    Ok(read_scenario(scenario)?.tcp_flows().into_iter().unzip())
+fn users(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
+    let scenario = read_scenario(scenario)?;
+    let groups = (0..).zip(&scenario.groups);
+    Ok(groups.flat_map(|(group, config)| (0..config.params.users).map(move |user| (group, user))).unzip())
+}
+
+/// Names of the links of a scenario, in the order of their numbers.
+#[pyfunction]
+fn links(scenario: &str) -> PyResult<Vec<String>> {
+    Ok(read_scenario(scenario)?.topology.links.into_iter().map(|link| link.name).collect())
 }
 
 /// One run that is watched, in a thread of its own.
@@ -211,19 +226,23 @@ type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 impl TracedRun {
     /// Checks the request and starts the run.
     #[new]
-    #[pyo3(signature = (scenario, replication, *, pcap=None, drops=false, snaplen=0, interval=None))]
+    #[pyo3(signature = (scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None))]
     fn new(
         scenario: &str,
         replication: u32,
         pcap: Option<PathBuf>,
         drops: bool,
         snaplen: u32,
+        link: u32,
         interval: Option<&str>,
     ) -> PyResult<Self> {
         let scenario = read_scenario(scenario)?;
+        if link as usize >= scenario.topology.links.len() {
+            return Err(PyValueError::new_err(format!("link: {link}: there is no such link")));
+        }
         let interval = interval.map(|text| read_value::<Time>("trace_interval", &Json::from(text), None));
         let watch = Watch {
-            pcap: pcap.map(|path| (path, PcapOptions { drops, snaplen })),
+            pcap: pcap.map(|path| (path, PcapOptions { drops, snaplen, link })),
             trace: interval.transpose().map_err(|error| scenario_error(&error))?,
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;

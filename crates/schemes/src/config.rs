@@ -63,6 +63,7 @@ impl ParamSpec {
             "flag" => json!({"type": "boolean"}),
             "choice" => json!({"enum": self.choices}),
             "text" => json!({"type": "string"}),
+            "list" => json!({"type": "array", "items": {"type": "string"}}),
             _ => json!({"type": "string", "pattern": r"^\s*[0-9].*[A-Za-z/]+\s*$", "examples": [self.unit]}),
         };
         let fields = schema.as_object_mut().expect("literal object");
@@ -232,6 +233,21 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
     }
 }
 
+/// Values of one kind; whoever reads the list checks what must hold between them.
+impl<T: ConfigValue> ConfigValue for Vec<T> {
+    const KIND: &'static str = "list";
+    const EXAMPLE: &'static str = T::EXAMPLE;
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_array()?.iter().map(T::parse).collect()
+    }
+    fn to_json(&self) -> Json {
+        self.iter().map(ConfigValue::to_json).collect()
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// Reads and checks one value. `range` is absent for kinds that have none.
 ///
 /// # Errors
@@ -257,6 +273,7 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
 fn quoted<T: ConfigValue>() -> String {
     match T::KIND {
         "count" | "number" | "flag" => T::EXAMPLE.into(),
+        "list" => format!("[\"{}\"]", T::EXAMPLE),
         _ => format!("\"{}\"", T::EXAMPLE),
     }
 }

@@ -30,6 +30,7 @@ pub mod flow;
 pub mod label;
 pub mod lru;
 pub mod marker;
+pub mod maxmin;
 pub mod packet;
 pub mod queue_length;
 pub mod queue_threshold;

@@ -39,6 +39,18 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(self.open01())
     }
+
+    /// Pareto (type I) with the given mean, above its scale `mean * (shape - 1) / shape`. `shape` is above 1.
+    #[inline]
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        mean * (shape - 1.0) / shape * libm::pow(self.open01(), -1.0 / shape)
+    }
+
+    /// Lomax (Pareto type II, from zero on) with the given mean; its scale is `mean * (shape - 1)`. `shape` is above 1.
+    #[inline]
+    pub fn lomax(&mut self, mean: f64, shape: f64) -> f64 {
+        mean * (shape - 1.0) * (libm::pow(self.open01(), -1.0 / shape) - 1.0)
+    }
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit reaches every output bit.
@@ -72,6 +84,54 @@ mod tests {
         assert!((mean - 2.0).abs() < 0.023, "{mean}");
         assert!((variance - 4.0).abs() < 0.13, "{variance}");
     }
+
+    #[test]
+    fn pareto_and_lomax_have_their_tails_and_moments() {
+        // Type I: P(X > x) = (scale/x)^shape and E[ln(X/scale)] = 1/shape with variance 1/shape^2. Lomax: P(X > x) =
+        // (1 + x/scale)^-shape. Five standard errors of n draws each.
+        let (mean, shape, n) = (30.0, 1.3, 200_000);
+        let scale = mean * (shape - 1.0) / shape;
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let draws: Vec<f64> = (0..n).map(|_| rng.pareto(mean, shape)).collect();
+        assert!(draws.iter().all(|&x| x >= scale));
+        let root_n = f64::from(n).sqrt();
+        let logs = draws.iter().map(|x| (x / scale).ln()).sum::<f64>() / f64::from(n);
+        assert!((logs - 1.0 / shape).abs() < 5.0 / shape / root_n, "{logs}");
+        let share_above = |draws: &[f64], x: f64| draws.iter().filter(|&&draw| draw > x).count() as f64 / f64::from(n);
+        for x in [10.0, 100.0, 1000.0] {
+            let tail = (scale / x).powf(shape);
+            assert!((share_above(&draws, x) - tail).abs() < 5.0 * tail.sqrt() / root_n, "{x}");
+        }
+        let scale = mean * (shape - 1.0);
+        let draws: Vec<f64> = (0..n).map(|_| rng.lomax(mean, shape)).collect();
+        assert!(draws.iter().all(|&x| x >= 0.0));
+        for x in [1.0, 10.0, 100.0, 1000.0] {
+            let tail = (1.0 + x / scale).powf(-shape);
+            assert!((share_above(&draws, x) - tail).abs() < 5.0 * tail.sqrt() / root_n, "{x}");
+        }
+    }
+
+    #[test]
+    fn a_light_tail_shows_its_mean() {
+        // Shape 5, mean 1: the variance is 1/(shape (shape - 2)) = 1/15 (type I) and shape/(shape - 2) = 5/3 (Lomax).
+        let n = 200_000;
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let pareto = (0..n).map(|_| rng.pareto(1.0, 5.0)).sum::<f64>() / f64::from(n);
+        assert!((pareto - 1.0).abs() < 5.0 * (1.0 / 15.0 / f64::from(n)).sqrt(), "{pareto}");
+        let lomax = (0..n).map(|_| rng.lomax(1.0, 5.0)).sum::<f64>() / f64::from(n);
+        assert!((lomax - 1.0).abs() < 5.0 * (5.0 / 3.0 / f64::from(n)).sqrt(), "{lomax}");
+    }
+
+    #[test]
+    fn draws_are_pinned_to_the_last_bit() {
+        // Not derived: the bytes themselves, which no machine, compiler or version may change.
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let draws = [rng.exponential(1.0), rng.pareto(30.0, 1.3), rng.lomax(15.0, 1.2), rng.open01()];
+        assert_eq!(draws.map(f64::to_bits), PINNED);
+    }
+
+    const PINNED: [u64; 4] =
+        [0x3ff1_0253_e0bb_8d94, 0x401d_92a2_5c83_3f3d, 0x3ff9_4b12_4bcf_4596, 0x3fe8_6980_14d5_59f1];
 
     #[test]
     fn streams_differ_by_every_part_of_their_name() {

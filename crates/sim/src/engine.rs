@@ -5,7 +5,7 @@
 
 use crate::event::EventSet;
 use crate::host::FlowAck;
-use crate::network::{BOTTLENECK, Hop, Network};
+use crate::network::{Hop, Network, Span, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
 use crate::packet::{PacketKind, SimPacket};
 use crate::record::record;
@@ -59,7 +59,7 @@ pub fn try_observe<O: Observer>(
     let mut engine = Engine::new(scenario, replication, observer);
     engine.run(cancelled)?;
     let (network, events) = (engine.network, engine.handled);
-    let delivered_packets = network.links[BOTTLENECK as usize].accounting().departed;
+    let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
     let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
     Ok(record(scenario, replication, &network, performance))
 }
@@ -85,6 +85,7 @@ fn cpu_seconds() -> f64 {
 struct Numbering {
     hosts: u32,
     sources: u32,
+    webs: u32,
     flows: u32,
 }
 
@@ -106,10 +107,14 @@ impl<'a, O: Observer> Engine<'a, O> {
         let network = Network::new(scenario, replication);
         let hosts = FIRST_LINK + network.links.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
-        let flows = sources + network.sources.len() as u32;
+        let webs = sources + network.sources.len() as u32;
+        let flows = webs + network.webs.len() as u32;
         let mut events = EventSet::new(flows as usize + network.flows.len());
         for (entity, source) in (sources..).zip(&network.sources) {
             events.set(entity, source.next());
+        }
+        for (entity, web) in (webs..).zip(&network.webs) {
+            events.set(entity, web.next());
         }
         for (entity, flow) in (flows..).zip(&network.flows) {
             events.set(entity, flow.start);
@@ -119,7 +124,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             observer,
             network,
             events,
-            number: Numbering { hosts, sources, flows },
+            number: Numbering { hosts, sources, webs, flows },
             warmup: scenario.run.warmup,
             end: scenario.run.end(),
             handled: 0,
@@ -162,8 +167,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             if entity == CONTROL { self.on_measurement_start(now) } else { self.on_arrival(entity - FIRST_LINK, now) }
         } else if entity < number.sources {
             self.on_host(entity - number.hosts, now);
-        } else if entity < number.flows {
+        } else if entity < number.webs {
             self.on_source(entity - number.sources, now);
+        } else if entity < number.flows {
+            self.on_web(entity - number.webs, now);
         } else {
             self.on_timer(entity - number.flows, now);
         }
@@ -176,8 +183,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
-        self.network.users.iter_mut().for_each(|user| user.datagram_bytes = 0);
-        self.network.flows.iter_mut().for_each(|flow| flow.unmeasured_bytes = flow.receiver.delivered_bytes());
+        self.network.restart();
     }
 
     /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
@@ -188,12 +194,31 @@ impl<'a, O: Observer> Engine<'a, O> {
         } else {
             let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
             let state = &mut self.network.flows[flow as usize];
-            self.observer.ack_arrived(flow, state, &ack, now);
-            let before = state.sender.timer();
-            state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
-            self.transmit(flow, user, now);
-            self.arm_sender(flow, before);
+            let passes = state.span == Span::Passing;
+            // What answers an earlier connection at this place is too old.
+            if !passes || ack.echo >= state.start {
+                self.observer.ack_arrived(flow, state, &ack, now);
+                let before = state.sender.timer();
+                state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+                self.transmit(flow, user, now);
+                self.arm_sender(flow, before);
+                if passes {
+                    self.end_transfer(flow, now);
+                }
+            }
             self.schedule_host(user);
+        }
+    }
+
+    /// If the flow's transfer is acknowledged to its end, another may take its place.
+    fn end_transfer(&mut self, index: u32, now: Time) {
+        if self.network.flows[index as usize].sender.is_done()
+            && let Some(start) = self.network.end_transfer(index, now)
+        {
+            let flow = &mut self.network.flows[index as usize];
+            flow.armed = start;
+            self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+            self.events.set(self.number.flows + index, start);
         }
     }
 
@@ -230,11 +255,18 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// A packet has reached its receiver.
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
+        self.network.delivered += 1;
         if packet.kind == PacketKind::Udp {
-            self.network.users[packet.user as usize].datagram_bytes += u64::from(packet.payload);
+            let user = &mut self.network.users[packet.user as usize];
+            user.delivered_bytes += u64::from(packet.payload);
+            user.datagrams += 1;
             return;
         }
-        let flow = &mut self.network.flows[packet.flow as usize];
+        let index = place_of(packet.flow);
+        let flow = &mut self.network.flows[index as usize];
+        if flow.span == Span::Passing && packet.timestamp < flow.start {
+            return; // It belongs to an earlier connection at this place.
+        }
         let params = &self.network.tcp_params[flow.params as usize];
         let segment = Segment {
             seq: packet.seq,
@@ -245,24 +277,32 @@ impl<'a, O: Observer> Engine<'a, O> {
             timestamp: packet.timestamp,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
-        let transfer_bytes = self.network.transfer_bytes[flow.params as usize];
-        if transfer_bytes > 0 && flow.finish == Time::NEVER && flow.receiver.delivered_bytes() == transfer_bytes {
-            flow.finish = now;
+        if flow.span != Span::Endless
+            && flow.finish == Time::NEVER
+            && flow.receiver.delivered_bytes(params) == flow.transfer_bytes
+        {
+            // The receiver is beyond its access link.
+            flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+            let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
+            if let Some(probe) = self.network.transfer_probe(packet.user) {
+                probe.complete(start, finish, bytes);
+            }
         }
         match ack {
-            Some(ack) => self.send_ack(packet.flow, packet.user, ack, now),
+            Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
             None => {
                 // Only the receiver's timer may have become earlier.
-                let deadline = flow.receiver.timer();
-                self.arm(packet.flow, deadline);
+                let deadline = self.network.flows[index as usize].receiver.timer();
+                self.arm(index, deadline);
             }
         }
     }
 
-    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, now: Time) {
+    /// The receiver of a packet of `packet_bytes` acknowledges.
+    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, now);
+        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, packet_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
         self.schedule_host_earlier(user);
     }
@@ -277,17 +317,25 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
-        let params = &self.network.tcp_params[flow.params as usize];
         if now == flow.start {
             flow.sender.start();
+            if flow.transfer_bytes > 0 {
+                let (user, bytes) = (flow.user, flow.transfer_bytes);
+                if let Some(probe) = self.network.transfer_probe(user) {
+                    probe.start(now, bytes);
+                }
+            }
         }
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
         }
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
         {
-            self.send_ack(index, user, ack, now);
+            let full = params.segment_payload + params.header_bytes;
+            self.send_ack(index, user, ack, full, now);
         }
         self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
@@ -321,15 +369,17 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
+        let hop = self.network.first_hops[flow.params as usize];
+        let id = if flow.span == Span::Passing { flow.id } else { index };
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
             let packet = SimPacket {
                 label: 0.0,
                 enqueued_at: Time::ZERO,
                 timestamp: segment.timestamp,
                 seq: segment.seq,
-                flow: index,
+                flow: id,
                 user,
-                hop: 0,
+                hop,
                 ingress: flow.ingress,
                 wire_bytes: params.segment_wire_bytes(&segment) as u16,
                 payload: segment.payload as u16,
@@ -349,5 +399,25 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
         self.network.hosts.send(packet.user, packet, now);
         self.schedule_host_earlier(packet.user);
+    }
+
+    /// A transfer of a web source starts.
+    fn on_web(&mut self, web: u32, now: Time) {
+        let opened = self.network.open_transfer(web, now);
+        self.events.set(self.number.webs + web, self.network.webs[web as usize].next());
+        let Some(index) = opened else { return };
+        let needed = (self.number.flows + index) as usize + 1;
+        if needed > self.events.entities() {
+            self.events.grow(2 * needed);
+        }
+        let flow = &mut self.network.flows[index as usize];
+        let user = flow.user;
+        self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+        flow.sender.start();
+        self.transmit(index, user, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.events.set(self.number.flows + index, flow.armed);
+        self.schedule_host_earlier(user);
     }
 }

@@ -48,6 +48,7 @@ pub struct EventSet {
     /// Where each level begins.
     levels: Vec<u32>,
     first: Entry,
+    entities: usize,
 }
 
 impl EventSet {
@@ -62,10 +63,27 @@ impl EventSet {
             width = width.div_ceil(FAN);
             lines.extend((0..width).map(|line| Line([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
             if width == 1 {
-                return Self { lines, levels, first: Entry::NONE };
+                return Self { lines, levels, first: Entry::NONE, entities };
             }
             stride *= FAN;
         }
+    }
+
+    /// Makes room for more entities, `entities` in all; those there are keep their events. It takes as long as setting
+    /// all of them: double the number.
+    pub fn grow(&mut self, entities: usize) {
+        let present = self.entities;
+        let mut larger = Self::new(entities);
+        for entity in 0..present {
+            larger.set(entity as u32, self.time_of(entity as u32));
+        }
+        *self = larger;
+    }
+
+    /// How many entities there is room for.
+    #[must_use]
+    pub fn entities(&self) -> usize {
+        self.entities
     }
 
     /// The earliest event; [`Time::NEVER`] if there is none.
@@ -123,6 +141,23 @@ mod tests {
         assert_eq!(events.next(), (Time(7), 2));
         events.set(2, Time::NEVER);
         assert_eq!(events.next(), (Time(7), 3));
+    }
+
+    #[test]
+    fn growing_keeps_all_events() {
+        let mut events = EventSet::new(5);
+        for (entity, time) in [(0, 9), (3, 7), (4, 8)] {
+            events.set(entity, Time(time));
+        }
+        events.grow(21);
+        assert_eq!(events.entities(), 21);
+        events.set(20, Time(6));
+        for expected in [(6, 20), (7, 3), (8, 4), (9, 0)] {
+            let (time, entity) = events.next();
+            assert_eq!((time.0, entity), expected);
+            events.set(entity, Time::NEVER);
+        }
+        assert_eq!(events.next().0, Time::NEVER);
     }
 
     #[test]

@@ -21,6 +21,35 @@ pub struct HostParams {
     pub delay: Time,
     /// Buffer of the access link, the packet in transmission not counted.
     pub limit: QueueLimit,
+    /// How acknowledgements come back to the access link; over the shared reverse bottleneck without.
+    pub way_back: Option<WayBack>,
+}
+
+/// A way on which nothing waits: from the end of a route back to its beginning, access links of receivers included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WayBack {
+    /// From the end of the route to the receiver, for a packet of no length.
+    pub out_delay: Time,
+    /// The same per byte on the wire, in picoseconds.
+    pub out_ps_per_byte: f64,
+    /// From the receiver to the edge node, for an acknowledgement of no length.
+    pub delay: Time,
+    /// The same per byte on the wire, in picoseconds.
+    pub ps_per_byte: f64,
+}
+
+impl WayBack {
+    /// From the end of the route to the receiver.
+    #[must_use]
+    pub fn out(&self, wire_bytes: u32) -> Time {
+        self.out_delay + Time((self.out_ps_per_byte * f64::from(wire_bytes)).round() as u64)
+    }
+
+    /// From the receiver to the edge node.
+    #[must_use]
+    pub fn back(&self, wire_bytes: u32) -> Time {
+        self.delay + Time((self.ps_per_byte * f64::from(wire_bytes)).round() as u64)
+    }
 }
 
 /// An acknowledgement and the flow that it belongs to.
@@ -141,11 +170,20 @@ impl Hosts {
         (host.up.line().first_time() <= now).then(|| self.packets.pop_watched(&mut host.up))
     }
 
-    /// Sends an acknowledgement from the server at `now`; says when it will be where.
+    /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
+    /// will be where.
     #[inline]
-    pub fn acknowledge(&mut self, user: u32, ack: FlowAck, wire_bytes: u32, now: Time) -> AckTimes {
+    pub fn acknowledge(&mut self, user: u32, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> AckTimes {
         let host = &mut self.hosts[user as usize];
         let Access { params, down, .. } = &mut self.access[host.access as usize];
+        if let Some(way) = params.way_back {
+            let sent = now + way.out(packet_bytes);
+            let at_edge = sent + way.back(wire_bytes);
+            host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
+            let at_host = host.down_busy_until + params.delay;
+            self.acks.push(&mut host.down, at_host, ack);
+            return AckTimes { sent, at_edge, at_host };
+        }
         let wire_bytes = u64::from(wire_bytes);
         self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(wire_bytes);
         let at_edge = self.reverse_busy_until + self.reverse_delay;
@@ -153,6 +191,13 @@ impl Hosts {
         let at_host = host.down_busy_until + params.delay;
         self.acks.push(&mut host.down, at_host, ack);
         AckTimes { sent: now, at_edge, at_host }
+    }
+
+    /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.
+    #[must_use]
+    pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
+        let Access { params, .. } = &self.access[self.hosts[user as usize].access as usize];
+        params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
     }
 
     /// The acknowledgement that reaches the host. There must be one.
@@ -208,7 +253,7 @@ mod tests {
 
     fn one_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
-        hosts.add(1, HostParams { rate, delay, limit });
+        hosts.add(1, HostParams { rate, delay, limit, way_back: None });
         hosts
     }
 
@@ -253,8 +298,8 @@ mod tests {
         // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
         let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
         let ack = Ack { ack: 1, ..Default::default() };
-        hosts.acknowledge(0, FlowAck { flow: 7, ack }, 54, Time::ZERO);
-        hosts.acknowledge(0, FlowAck { flow: 8, ack }, 54, Time::ZERO);
+        hosts.acknowledge(0, FlowAck { flow: 7, ack }, 54, 1500, Time::ZERO);
+        hosts.acknowledge(0, FlowAck { flow: 8, ack }, 54, 1500, Time::ZERO);
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
         assert_eq!(hosts.next_event(0), first);
         assert!(hosts.packet_at_edge(0, first).is_none());

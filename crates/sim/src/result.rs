@@ -28,7 +28,14 @@ pub struct RunRecord {
     pub throughput_ratio: Option<f64>,
     /// Jain's index over the throughput of all users; null if nothing got through.
     pub jain_index: Option<f64>,
-    /// The observed links.
+    /// Jain's index over the throughput of all TCP flows that last as long as the run; null if there are none or
+    /// nothing got through.
+    #[serde(default)]
+    pub jain_index_flows: Option<f64>,
+    /// Jain's index over the normalised throughput of all users; null if nothing got through.
+    #[serde(default)]
+    pub jain_index_normalised: Option<f64>,
+    /// The links.
     pub links: Vec<LinkRecord>,
     /// Time series over the whole run, if the scenario asks for them.
     pub series: Option<SeriesRecord>,
@@ -43,7 +50,7 @@ pub struct GroupRecord {
     pub name: String,
     /// Number of users.
     pub users: u32,
-    /// Mean throughput per user over the bottleneck, bits on the wire per second.
+    /// Mean throughput per user over its last link, bits on the wire per second.
     pub throughput_bps: f64,
     /// Mean goodput per user: payload delivered (TCP: in order) per second.
     pub goodput_bps: f64,
@@ -51,14 +58,27 @@ pub struct GroupRecord {
     pub user_throughput_bps: Vec<f64>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<f64>,
-    /// Counters of the group's TCP flows over the whole run; null without any.
+    /// What max-min fairness, weighted by reference rates, would give each user: bits on the wire per second. TCP flows
+    /// ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access links bound it.
+    #[serde(default)]
+    pub max_min_share_bps: f64,
+    /// Mean throughput per user over that share; null if the share is zero.
+    #[serde(default)]
+    pub normalised_throughput: Option<f64>,
+    /// The group's TCP flows; null without any.
     pub tcp: Option<TcpRecord>,
-    /// Finite transfers of the group.
+    /// The group's UDP flows; null without any.
+    #[serde(default)]
+    pub udp: Option<UdpRecord>,
+    /// Finite transfers of flows that make a single one.
     pub transfers: Vec<TransferRecord>,
+    /// All finite transfers that started during the measurement; null without a source of any.
+    #[serde(default)]
+    pub transfer_times: Option<TransferTimesRecord>,
 }
 
-/// Counters of TCP senders over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// TCP flows: counters over the whole run, and what those got during the measurement that last as long as the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRecord {
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -71,6 +91,76 @@ pub struct TcpRecord {
     pub ecn_reductions: u64,
     /// Times at which the profile's stack would have given the connection up.
     pub would_close: u64,
+    /// Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second.
+    #[serde(default)]
+    pub flow_throughput_bps: Vec<f64>,
+    /// Goodput of each lasting flow: payload delivered in order, per second.
+    #[serde(default)]
+    pub flow_goodput_bps: Vec<f64>,
+    /// Jain's index over the throughput of the lasting flows; null if there are none or nothing got through.
+    #[serde(default)]
+    pub jain_index: Option<f64>,
+}
+
+/// UDP flows during the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UdpRecord {
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets that reached their receivers.
+    pub received_packets: u64,
+    /// Bits on the wire sent per second, all users together.
+    pub sent_bps: f64,
+    /// Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
+    /// inexact.
+    pub delivered_share: Option<f64>,
+}
+
+/// Finite transfers that started during the measurement. A transfer lasts from the opening of its connection until its
+/// last byte is received.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TransferTimesRecord {
+    /// Transfers that started.
+    pub started: u64,
+    /// Those of them that ended within the run.
+    pub completed: u64,
+    /// Further ones that were refused, because as many as allowed were open.
+    pub refused: u64,
+    /// Payload of the transfers that started, per second: the load that was drawn.
+    pub offered_bps: f64,
+    /// Mean payload of those that started; null if none did.
+    pub mean_bytes: Option<f64>,
+    /// Mean time of those that ended, exact; null if none did, as all that follow.
+    pub mean_s: Option<f64>,
+    /// Median, within 3.2 %.
+    pub p50_s: Option<f64>,
+    /// 90th percentile, within 3.2 %.
+    pub p90_s: Option<f64>,
+    /// 95th percentile, within 3.2 %.
+    pub p95_s: Option<f64>,
+    /// 99th percentile, within 3.2 %.
+    pub p99_s: Option<f64>,
+    /// Longest.
+    pub max_s: Option<f64>,
+    /// Those that ended, by time (`probes.transfer_times`).
+    pub by_time: Vec<TransferClassRecord>,
+    /// Those that ended, by payload (`probes.transfer_sizes`).
+    pub by_size: Vec<TransferClassRecord>,
+}
+
+/// Transfers of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TransferClassRecord {
+    /// Where the class begins: seconds or bytes.
+    pub from: f64,
+    /// Where it ends; null for the last class.
+    pub to: Option<f64>,
+    /// Transfers that ended.
+    pub completed: u64,
+    /// Those over all that ended; 0 without any.
+    pub share: f64,
+    /// Their mean time; null if none ended.
+    pub mean_s: Option<f64>,
 }
 
 /// A finite transfer.
@@ -103,6 +193,9 @@ pub struct LinkRecord {
     pub delay: Vec<DelayRecord>,
     /// Drops, for every reason there is.
     pub drops: Vec<DropRecord>,
+    /// Packets dropped of each user, in the order of groups and users.
+    #[serde(default)]
+    pub user_dropped_packets: Vec<u64>,
     /// Packets that got a congestion mark (CE) instead of being dropped.
     #[serde(default)]
     pub marks: u64,
@@ -173,6 +266,9 @@ pub struct AccountingRecord {
 /// Time series in equal bins from time 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRecord {
+    /// Link that they were taken at.
+    #[serde(default = "bottleneck")]
+    pub link: String,
     /// Length of a bin.
     pub interval_s: f64,
     /// Start of the first bin.
@@ -184,6 +280,11 @@ pub struct SeriesRecord {
     /// Mean drop threshold that arrivals met, in the unit of the scheme's thresholds (packets, bytes or seconds);
     /// null where nothing arrived or the scheme has none.
     pub drop_threshold: Vec<Option<f64>>,
+}
+
+/// The link of records from before there were others.
+fn bottleneck() -> String {
+    "bottleneck".into()
 }
 
 /// Rates of one group over time.
@@ -200,7 +301,7 @@ pub struct GroupSeriesRecord {
 /// What a run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Performance {
-    /// Packets that crossed the bottleneck, warm-up included.
+    /// Packets that crossed links, access links not counted, warm-up included.
     pub delivered_packets: u64,
     /// Events handled.
     pub events: u64,

@@ -2,20 +2,25 @@
 
 mod groups;
 mod schema;
+mod sources;
 mod tcp;
 mod topology;
 
-pub use groups::{GroupConfig, GroupParams, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES, UdpKind, UdpParams};
+pub use groups::{GroupConfig, GroupParams};
 pub use schema::{scenario_schema, topologies};
+pub use sources::{
+    BurstDistribution, CbrParams, OnOffParams, SizeDistribution, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES,
+    UdpConfig, UdpParams, WebParams,
+};
 pub use tcp::TcpConfig;
-pub use topology::{RateChange, TopologyConfig};
+pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
 use fairlane_schemes::scheme::{QueueConfig, Scheme};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::units::{Bytes, Time};
 use serde_json::{Map, Value as Json};
 
 params! {
@@ -45,10 +50,19 @@ params! {
     pub struct ProbeParams {
         /// Bin of the time series; without it there are none.
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
+        /// Link that the time series are taken at, by name; the first without it.
+        series_link: Option<String> = null, source "our choice";
         /// Memory of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
+        /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
+        transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
+        /// Where the classes of transfers by payload begin, in ascending order; the first begins at zero.
+        transfer_sizes: Vec<Bytes> = ["10 kB", "100 kB", "1 MB"], source "our choice";
     }
 }
+
+/// Most classes of transfers of either sort.
+const MOST_CLASSES: usize = 100;
 
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
@@ -62,7 +76,7 @@ pub struct Scenario {
     pub run: RunParams,
     /// Links and their arrangement.
     pub topology: TopologyConfig,
-    /// Discipline of the bottleneck's egress port.
+    /// Discipline of every link that has none of its own.
     pub queue: QueueConfig,
     /// Marker of the edge.
     pub marker: MarkerConfig,
@@ -92,7 +106,7 @@ impl Scenario {
         let name = table.optional("name", None)?.unwrap_or_else(|| "scenario".to_string());
         let run = read_params::<RunParams>(&mut table, "run")?;
         let probes = read_params::<ProbeParams>(&mut table, "probes")?;
-        let topology = TopologyConfig::read(&mut table)?;
+        let topology = TopologyConfig::read(&mut table, find)?;
         let Some(mut queue_table) = table.table("queue")? else {
             let schemes = Scheme::CHOICES.unwrap_or_default().join(", ");
             return Err(ConfigError::new("queue", format!("missing, must be a table with a scheme, one of {schemes}")));
@@ -102,15 +116,11 @@ impl Scenario {
             Some(mut table) => MarkerConfig::read(&mut table, queue.marker())?,
             None => MarkerConfig::of(queue.marker()),
         };
-        let needed = queue.marker();
-        if needed != MarkerScheme::None && marker.scheme() != needed {
-            let problem = format!(
-                "\"{}\" is not what queue.scheme \"{}\" needs: \"{}\"",
-                marker.scheme().name(),
-                queue.name(),
-                needed.name()
-            );
-            return Err(ConfigError::new("marker.scheme", problem));
+        check_marker(&marker, &queue, "queue.scheme")?;
+        for (index, link) in topology.links.iter().enumerate() {
+            if let Some(queue) = &link.queue {
+                check_marker(&marker, queue, &format!("topology.links[{index}].queue.scheme"))?;
+            }
         }
         let tcp = match table.table("tcp")? {
             Some(mut table) => {
@@ -120,10 +130,12 @@ impl Scenario {
             }
             None => TcpConfig::default(),
         };
-        let groups = groups::read_groups(&mut table, &tcp, run.end())?;
+        let groups = groups::read_groups(&mut table, &topology, &tcp, run.end())?;
         table.finish()?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
+        check_classes("probes.transfer_times", &scenario.probes.transfer_times)?;
+        check_classes("probes.transfer_sizes", &scenario.probes.transfer_sizes)?;
         Ok(scenario)
     }
 
@@ -167,23 +179,19 @@ impl Scenario {
         self.groups.iter().map(|group| group.params.users as usize).sum()
     }
 
-    /// Group, and user within it, of each TCP flow, in the order of their numbers.
+    /// Number of the link that the time series are taken at.
     #[must_use]
-    pub fn tcp_flows(&self) -> Vec<(u32, u32)> {
-        let mut flows = Vec::new();
-        for (g, group) in (0..).zip(&self.groups) {
-            for user in 0..group.params.users {
-                for source in &group.sources {
-                    if let SourceConfig::Tcp { flows: tcp, .. } = source {
-                        flows.extend((0..tcp.flows).map(|_| (g, user)));
-                    }
-                }
-            }
-        }
-        flows
+    pub fn series_link(&self) -> usize {
+        let name = self.probes.series_link.as_ref();
+        name.and_then(|name| self.topology.links.iter().position(|link| link.name == *name)).unwrap_or(0)
     }
 
     fn check_series(&self) -> Result<(), ConfigError> {
+        if let Some(name) = &self.probes.series_link
+            && !self.topology.links.iter().any(|link| link.name == *name)
+        {
+            return Err(ConfigError::new("probes.series_link", format!("\"{name}\" is not a link of the topology")));
+        }
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
         let bins = self.run.end().0.div_ceil(interval.0);
         if bins > MOST_BINS {
@@ -196,6 +204,33 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Checks that the edge writes the labels that a queue needs.
+fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result<(), ConfigError> {
+    let needed = queue.marker();
+    if needed == MarkerScheme::None || marker.scheme() == needed {
+        return Ok(());
+    }
+    let problem =
+        format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), queue.name(), needed.name());
+    Err(ConfigError::new("marker.scheme", problem))
+}
+
+/// Checks that classes begin one after another, and above zero.
+fn check_classes<T: ConfigValue + PartialOrd + Default>(key: &str, begins: &[T]) -> Result<(), ConfigError> {
+    let mut before = &T::default();
+    for (index, begin) in begins.iter().enumerate() {
+        if begin <= before {
+            let problem = format!("{} is out of range, it must be above {}", begin.to_json(), before.to_json());
+            return Err(ConfigError::new(format!("{key}[{index}]"), problem));
+        }
+        before = begin;
+    }
+    if begins.len() >= MOST_CLASSES {
+        return Err(ConfigError::new(key, format!("{} values, there may be {MOST_CLASSES} classes", begins.len())));
+    }
+    Ok(())
 }
 
 /// Reads the table `name` of plain parameters, defaults if it is absent.

@@ -1,12 +1,12 @@
-//! Joins the replications of a scenario: means and 95 % confidence intervals.
+//! Joins the replications of a scenario: means and confidence intervals.
 
-use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA};
+use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, TransferTimesRecord};
 use crate::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Confidence level of all intervals.
+/// Confidence level of intervals unless another one is asked for.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A mean over replications.
@@ -14,16 +14,16 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Estimate {
     /// Mean of the replications that have the value.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval (Student t); null for fewer than two replications.
+    /// Half the width of the confidence interval (Student t); null for fewer than two replications.
     pub half_width: Option<f64>,
     /// How many replications have the value.
     pub n: u32,
 }
 
 impl Estimate {
-    /// From one value per replication; `None` without any.
+    /// From one value per replication, with an interval of this confidence; `None` without any.
     #[must_use]
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn of(values: impl IntoIterator<Item = f64>, confidence: f64) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let n = values.len();
         if n == 0 {
@@ -32,13 +32,27 @@ impl Estimate {
         let mean = values.iter().sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let half_width =
-            (n > 1).then(|| student_t(CONFIDENCE, n as u32 - 1) * (squares / (n - 1) as f64 / n as f64).sqrt());
+            (n > 1).then(|| student_t(confidence, n as u32 - 1) * (squares / (n - 1) as f64 / n as f64).sqrt());
         Some(Self { mean, half_width, n: n as u32 })
     }
+}
 
-    /// As [`Estimate::of`], for a value that every replication has.
-    fn every(runs: &[RunRecord], value: impl Fn(&RunRecord) -> f64) -> Self {
-        Self::of(runs.iter().map(value)).expect("there is at least one run")
+/// The runs to be joined, and the confidence of the intervals.
+#[derive(Clone, Copy)]
+struct Runs<'a> {
+    runs: &'a [RunRecord],
+    confidence: f64,
+}
+
+impl Runs<'_> {
+    /// The estimate of a value that every replication has.
+    fn every(&self, value: impl Fn(&RunRecord) -> f64) -> Estimate {
+        self.some(|run| Some(value(run))).expect("there is at least one run")
+    }
+
+    /// The estimate of a value that a replication may lack.
+    fn some(&self, value: impl Fn(&RunRecord) -> Option<f64>) -> Option<Estimate> {
+        Estimate::of(self.runs.iter().filter_map(value), self.confidence)
     }
 }
 
@@ -79,7 +93,11 @@ pub struct Summary {
     pub throughput_ratio: Option<Estimate>,
     /// Jain's index over all users; null if no replication has one.
     pub jain_index: Option<Estimate>,
-    /// The observed links.
+    /// Jain's index over all lasting TCP flows; null if no replication has one.
+    pub jain_index_flows: Option<Estimate>,
+    /// Jain's index over the normalised throughput of all users; null if no replication has one.
+    pub jain_index_normalised: Option<Estimate>,
+    /// The links.
     pub links: Vec<LinkSummary>,
 }
 
@@ -98,6 +116,18 @@ pub struct GroupSummary {
     pub user_throughput_bps: Vec<Estimate>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<Estimate>,
+    /// Mean throughput per user over the max-min share; null if no replication has one.
+    pub normalised_throughput: Option<Estimate>,
+    /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
+    pub tcp_flow_throughput_bps: Option<Estimate>,
+    /// UDP packets received over packets sent; null without any.
+    pub udp_delivered_share: Option<Estimate>,
+    /// Finite transfers that started during the measurement and ended; null without a source of any.
+    pub transfers_completed: Option<Estimate>,
+    /// Their mean time; null if none ended.
+    pub transfer_mean_s: Option<Estimate>,
+    /// Their 95th percentile; null if none ended.
+    pub transfer_p95_s: Option<Estimate>,
 }
 
 /// An observed link over all replications.
@@ -144,7 +174,7 @@ pub struct DropSummary {
 /// What all runs together cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TotalPerformance {
-    /// Packets that crossed the bottleneck, warm-up included.
+    /// Packets that crossed links, access links not counted, warm-up included.
     pub delivered_packets: u64,
     /// Events handled.
     pub events: u64,
@@ -162,8 +192,14 @@ pub fn result_schema() -> serde_json::Value {
 
 /// Joins the runs of a scenario. There must be at least one.
 #[must_use]
-pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_bytes: Option<u64>) -> ResultDocument {
+pub fn summarise(
+    scenario: &Scenario,
+    mut runs: Vec<RunRecord>,
+    confidence: f64,
+    peak_memory_bytes: Option<u64>,
+) -> ResultDocument {
     runs.sort_by_key(|run| run.replication);
+    let all = Runs { runs: &runs, confidence };
     let total = |value: fn(&Performance) -> f64| runs.iter().map(|run| value(&run.performance)).sum::<f64>();
     ResultDocument {
         schema: SCHEMA,
@@ -171,11 +207,13 @@ pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_byte
         scenario: scenario.write(),
         summary: Summary {
             replications: runs.len() as u32,
-            confidence: CONFIDENCE,
-            groups: (0..scenario.groups.len()).map(|group| group_summary(&runs, group)).collect(),
-            throughput_ratio: Estimate::of(runs.iter().filter_map(|run| run.throughput_ratio)),
-            jain_index: Estimate::of(runs.iter().filter_map(|run| run.jain_index)),
-            links: (0..runs[0].links.len()).map(|link| link_summary(&runs, link)).collect(),
+            confidence,
+            groups: (0..scenario.groups.len()).map(|group| group_summary(all, group)).collect(),
+            throughput_ratio: all.some(|run| run.throughput_ratio),
+            jain_index: all.some(|run| run.jain_index),
+            jain_index_flows: all.some(|run| run.jain_index_flows),
+            jain_index_normalised: all.some(|run| run.jain_index_normalised),
+            links: (0..runs[0].links.len()).map(|link| link_summary(all, link)).collect(),
         },
         performance: TotalPerformance {
             delivered_packets: runs.iter().map(|run| run.performance.delivered_packets).sum(),
@@ -187,43 +225,54 @@ pub fn summarise(scenario: &Scenario, mut runs: Vec<RunRecord>, peak_memory_byte
     }
 }
 
-fn group_summary(runs: &[RunRecord], group: usize) -> GroupSummary {
-    let first = &runs[0].groups[group];
+fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
+    let first = &all.runs[0].groups[group];
     let users = 0..first.users as usize;
+    let transfers = |value: fn(&TransferTimesRecord) -> Option<f64>| {
+        all.some(|run| run.groups[group].transfer_times.as_ref().and_then(value))
+    };
+    let flow_mean = |run: &RunRecord| {
+        let flows = &run.groups[group].tcp.as_ref()?.flow_throughput_bps;
+        (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / flows.len() as f64)
+    };
     GroupSummary {
         name: first.name.clone(),
         users: first.users,
-        throughput_bps: Estimate::every(runs, |run| run.groups[group].throughput_bps),
-        goodput_bps: Estimate::every(runs, |run| run.groups[group].goodput_bps),
+        throughput_bps: all.every(|run| run.groups[group].throughput_bps),
+        goodput_bps: all.every(|run| run.groups[group].goodput_bps),
         user_throughput_bps: users
             .clone()
-            .map(|user| Estimate::every(runs, |run| run.groups[group].user_throughput_bps[user]))
+            .map(|user| all.every(|run| run.groups[group].user_throughput_bps[user]))
             .collect(),
-        user_goodput_bps: users
-            .map(|user| Estimate::every(runs, |run| run.groups[group].user_goodput_bps[user]))
-            .collect(),
+        user_goodput_bps: users.map(|user| all.every(|run| run.groups[group].user_goodput_bps[user])).collect(),
+        normalised_throughput: all.some(|run| run.groups[group].normalised_throughput),
+        tcp_flow_throughput_bps: all.some(flow_mean),
+        udp_delivered_share: all.some(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
+        transfers_completed: transfers(|times| Some(times.completed as f64)),
+        transfer_mean_s: transfers(|times| times.mean_s),
+        transfer_p95_s: transfers(|times| times.p95_s),
     }
 }
 
-fn link_summary(runs: &[RunRecord], link: usize) -> LinkSummary {
-    let over_runs = |value: fn(&LinkRecord) -> f64| Estimate::every(runs, |run| value(&run.links[link]));
+fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {
+    let over_runs = |value: fn(&LinkRecord) -> f64| all.every(|run| value(&run.links[link]));
     let classes = fairlane_schemes::packet::TrafficClass::ALL.map(|class| class.name());
     LinkSummary {
-        name: runs[0].links[link].name.clone(),
+        name: all.runs[0].links[link].name.clone(),
         utilisation: over_runs(|link| link.utilisation),
         throughput_bps: over_runs(|link| link.throughput_bps),
         queue_mean_packets: over_runs(|link| link.queue.mean_packets),
         queue_mean_bytes: over_runs(|link| link.queue.mean_bytes),
-        delay: classes.iter().filter_map(|class| delay_summary(runs, link, class)).collect(),
-        drops: (0..runs[0].links[link].drops.len()).map(|reason| drop_summary(runs, link, reason)).collect(),
+        delay: classes.iter().filter_map(|class| delay_summary(all, link, class)).collect(),
+        drops: (0..all.runs[0].links[link].drops.len()).map(|reason| drop_summary(all, link, reason)).collect(),
     }
 }
 
-fn delay_summary(runs: &[RunRecord], link: usize, class: &str) -> Option<DelaySummary> {
+fn delay_summary(all: Runs<'_>, link: usize, class: &str) -> Option<DelaySummary> {
     let estimate = |value: fn(&DelayRecord) -> f64| {
         let of_class =
             |run: &RunRecord| run.links[link].delay.iter().find(|delay| delay.traffic_class == class).map(value);
-        Estimate::of(runs.iter().filter_map(of_class))
+        all.some(of_class)
     };
     Some(DelaySummary {
         traffic_class: class.into(),
@@ -232,10 +281,10 @@ fn delay_summary(runs: &[RunRecord], link: usize, class: &str) -> Option<DelaySu
     })
 }
 
-fn drop_summary(runs: &[RunRecord], link: usize, reason: usize) -> DropSummary {
-    let estimate = |value: fn(&DropRecord) -> f64| Estimate::every(runs, |run| value(&run.links[link].drops[reason]));
+fn drop_summary(all: Runs<'_>, link: usize, reason: usize) -> DropSummary {
+    let estimate = |value: fn(&DropRecord) -> f64| all.every(|run| value(&run.links[link].drops[reason]));
     DropSummary {
-        reason: runs[0].links[link].drops[reason].reason.clone(),
+        reason: all.runs[0].links[link].drops[reason].reason.clone(),
         packets: estimate(|drops| drops.packets as f64),
         share_of_arrivals: estimate(|drops| drops.share_of_arrivals),
     }
@@ -248,14 +297,17 @@ mod tests {
     #[test]
     fn interval_is_that_of_the_t_table() {
         // Values 1..4: mean 2.5, s = 1.291, n = 4, t(0.975; 3) = 3.182 (any t table): 3.182 * 1.291 / 2 = 2.054.
-        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0]).unwrap();
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0], CONFIDENCE).unwrap();
         assert_eq!(estimate.mean, 2.5);
         assert!((estimate.half_width.unwrap() - 2.054).abs() < 0.001);
+        // t(0.95; 3) = 2.353: 90 % confidence.
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0], 0.9).unwrap();
+        assert!((estimate.half_width.unwrap() - 2.353 * 1.290_99 / 2.0).abs() < 0.001);
     }
 
     #[test]
     fn one_value_has_no_interval_and_none_has_no_estimate() {
-        assert_eq!(Estimate::of([3.0]), Some(Estimate { mean: 3.0, half_width: None, n: 1 }));
-        assert_eq!(Estimate::of([]), None);
+        assert_eq!(Estimate::of([3.0], CONFIDENCE), Some(Estimate { mean: 3.0, half_width: None, n: 1 }));
+        assert_eq!(Estimate::of([], CONFIDENCE), None);
     }
 }

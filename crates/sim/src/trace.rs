@@ -91,7 +91,7 @@ impl SenderState {
 pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
     let tcp = |source: &SourceConfig| match source {
         SourceConfig::Tcp { flows, .. } => u128::from(flows.flows),
-        SourceConfig::Udp { .. } => 0,
+        SourceConfig::Web { .. } | SourceConfig::Udp(_) => 0,
     };
     let flows = scenario
         .groups
@@ -139,6 +139,7 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
     pub fn new(interval: Time, sink: S) -> Self {
         let tcp = [
             ("time_s", "<f8"),
+            ("user", "<u4"),
             ("flow", "<u4"),
             ("state", "|u1"),
             ("cwnd_bytes", "<u8"),
@@ -160,14 +161,16 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
         }
     }
 
-    fn add_tcp(&mut self, time: Time, flow: u32, state: &SenderState) {
+    fn add_tcp(&mut self, time: Time, flow: &TcpFlow, state: &SenderState) {
         // No sample yet: not a number.
         let srtt = if state.srtt == Time::ZERO { f64::NAN } else { state.srtt.as_secs_f64() };
-        let [times, flows, phases, cwnd, ssthresh, in_flight, srtts, rtos] = self.tcp.columns.as_mut_slice() else {
-            unreachable!("Trace::new makes eight columns")
+        let [times, users, flows, phases, cwnd, ssthresh, in_flight, srtts, rtos] = self.tcp.columns.as_mut_slice()
+        else {
+            unreachable!("Trace::new makes nine columns")
         };
         times.bytes.extend(time.as_secs_f64().to_le_bytes());
-        flows.bytes.extend(flow.to_le_bytes());
+        users.bytes.extend(flow.user.to_le_bytes());
+        flows.bytes.extend(flow.id.to_le_bytes());
         phases.bytes.push(state.phase as u8);
         cwnd.bytes.extend(state.cwnd.to_le_bytes());
         ssthresh.bytes.extend(state.ssthresh.to_le_bytes());
@@ -196,10 +199,10 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
 
     /// A row for every flow that has started.
     fn sample_flows(&mut self, time: Time, network: &Network) {
-        for (index, flow) in (0..).zip(&network.flows) {
+        for flow in &network.flows {
             if flow.sender.phase() != Phase::Closed {
                 let state = SenderState::of(flow, &network.tcp_params[flow.params as usize]);
-                self.add_tcp(time, index, &state);
+                self.add_tcp(time, flow, &state);
             }
         }
     }
@@ -249,13 +252,19 @@ impl<S: FnMut(Chunk) -> bool> Observer for Trace<S> {
         self.queue_changed(link, start, backlog);
     }
 
+    fn opened(&mut self, index: u32, _flow: &TcpFlow, _params: &TcpParams) {
+        let index = index as usize;
+        self.last.resize(self.last.len().max(index + 1), None);
+        self.last[index] = None;
+    }
+
     fn sender_acted(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, now: Time) {
         if self.interval > Time::ZERO {
             return;
         }
         let state = SenderState::of(flow, params);
         if self.last[index as usize].replace(state) != Some(state) {
-            self.add_tcp(now, index, &state);
+            self.add_tcp(now, flow, &state);
         }
     }
 

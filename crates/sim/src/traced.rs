@@ -209,6 +209,10 @@ impl<P: Observer, T: Observer> Observer for Both<P, T> {
         each!(self, arrived, link, packet, now);
     }
 
+    fn opened(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams) {
+        each!(self, opened, index, flow, params);
+    }
+
     fn ack_sent(&mut self, index: u32, flow: &TcpFlow, ack: &Ack, wire_bytes: u32, times: AckTimes) {
         each!(self, ack_sent, index, flow, ack, wire_bytes, times);
     }

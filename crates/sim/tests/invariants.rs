@@ -3,7 +3,6 @@
 use fairlane_schemes::units::{BitRate, Time};
 use fairlane_sim::batch::Batch;
 use fairlane_sim::engine;
-use fairlane_sim::network::BOTTLENECK;
 use fairlane_sim::result::{Performance, RunRecord};
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
@@ -58,7 +57,18 @@ fn source() -> impl Strategy<Value = Json> {
         (50u64..30_000, 40u32..1500).prop_map(
             |(rate, size)| json!({"kind": "poisson", "rate": format!("{rate} kbit/s"), "packet_size": format!("{size} B")})
         ),
-        (50u64..30_000).prop_map(|rate| json!({"kind": "cbr", "rate": format!("{rate} kbit/s")})),
+        (50u64..30_000, 0.0..2.0f64)
+            .prop_map(|(rate, jitter)| json!({"kind": "cbr", "rate": format!("{rate} kbit/s"), "jitter": jitter})),
+        (50u64..30_000, 1u64..500, 0u64..500, prop_oneof![Just("exponential"), Just("pareto")]).prop_map(
+            |(rate, on, off, distribution)| json!({"kind": "on_off", "rate": format!("{rate} kbit/s"),
+                "on": format!("{on} ms"), "off": format!("{off} ms"), "distribution": distribution})
+        ),
+        (1u64..60_000, 2u32..50, 0u64..200).prop_map(|(bytes, repeat, pause)| json!({"kind": "tcp", "flows": 2,
+            "transfer": format!("{bytes} B"), "repeat": repeat, "pause": format!("{pause} ms")})),
+        (10u64..500, 1u32..4, 1u32..4, 1u32..20).prop_map(|(interval, pages, objects, limit)| json!({"kind": "web",
+            "interval": format!("{interval} ms"), "pages": pages, "objects": objects, "limit": limit,
+            "page_interval": "100 ms", "distribution": "lomax"})),
+        (1u32..100).prop_map(|sessions| json!({"kind": "web", "sessions": sessions, "profile": "ns2"})),
     ]
 }
 
@@ -103,13 +113,12 @@ proptest! {
             prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
         }
         // Senders to access links, access links to the bottleneck.
-        let bottleneck = &network.links[BOTTLENECK as usize];
+        let bottleneck = &network.links[0];
         let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
-        let data: u64 = network.flows.iter().map(|flow| flow.sender.stats().segments_sent).sum();
-        // Handshakes: a SYN and the ACK that ends it, at least, for each flow that has started.
-        let handshakes: u64 = network.flows.iter().map(|flow| 2 + u64::from(flow.sender.stats().syn_retransmissions)).sum();
-        prop_assert!(offered >= udp + data && offered <= udp + data + handshakes);
+        let senders = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));
+        let tcp: u64 = senders.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum();
+        prop_assert_eq!(offered, udp + tcp);
         prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way);
         prop_assert!(bottleneck.in_flight() as u64 <= bottleneck.accounting().departed);
     }
@@ -118,6 +127,7 @@ proptest! {
     fn a_record_is_sound(scenario in scenario()) {
         let record = run(&scenario, 0);
         let link = &record.links[0];
+        prop_assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), link.drops.iter().map(|drops| drops.packets).sum::<u64>());
         prop_assert!((0.0..=1.0).contains(&link.utilisation), "{}", link.utilisation);
         let distribution: f64 = link.queue.distribution.iter().sum();
         prop_assert!((distribution - 1.0).abs() < 1e-9);
@@ -131,6 +141,12 @@ proptest! {
         for group in &record.groups {
             for transfer in &group.transfers {
                 prop_assert!(transfer.finish_s.is_none_or(|finish| finish > transfer.start_s));
+            }
+            if let Some(times) = &group.transfer_times {
+                prop_assert!(times.completed <= times.started);
+                for classes in [&times.by_time, &times.by_size] {
+                    prop_assert_eq!(classes.iter().map(|class| class.completed).sum::<u64>(), times.completed);
+                }
             }
         }
         // What the users got is what the link carried.

@@ -71,7 +71,7 @@ fn watching_changes_nothing() {
     let scenario = scenario();
     let plain = engine::run(&scenario, 1, &AtomicBool::new(false)).unwrap();
     let plain = RunRecord { performance: Performance { cpu_seconds: 0.0, ..plain.performance }, ..plain };
-    assert_eq!(capture(&scenario, PcapOptions { drops: true, snaplen: 200 }).0, plain);
+    assert_eq!(capture(&scenario, PcapOptions { drops: true, snaplen: 200, link: 0 }).0, plain);
     assert_eq!(tables(&scenario, Time::ZERO).0, plain);
     assert_eq!(tables(&scenario, Time::from_millis(1)).0, plain);
 }
@@ -79,7 +79,7 @@ fn watching_changes_nothing() {
 #[test]
 fn a_capture_holds_every_packet_of_the_bottleneck_in_order() {
     let scenario = scenario();
-    let (record, bytes) = capture(&scenario, PcapOptions { drops: true, snaplen: 0 });
+    let (record, bytes) = capture(&scenario, PcapOptions { drops: true, snaplen: 0, link: 0 });
     let (mut sent, mut sent_bytes, mut dropped, mut acks, mut last) = (0, 0, BTreeMap::new(), 0, Duration::ZERO);
     let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
     while let Some(block) = reader.next_block() {

@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One metric at one point."""
+    """One metric at one point, and the confidence level of its interval."""
 
     at: Point
     samples: tuple[float, ...]

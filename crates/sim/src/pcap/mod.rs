@@ -1,4 +1,4 @@
-//! The bottleneck as a packet capture: pcapng with IPv4, TCP and UDP headers, for Wireshark and its kin.
+//! A link as a packet capture: pcapng with IPv4, TCP and UDP headers, for Wireshark and its kin.
 //!
 //! # Where the tap is
 //!
@@ -12,7 +12,8 @@
 //! - Link type 101, raw IPv4. The original length is the simulator's, link layer included: with the default of 54 bytes
 //!   of headers it is 2 bytes (PPP) longer than the IPv4 packet. The captured part are the headers; payload is zeros.
 //! - Addresses: 10.0.0.1 and on for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000 at the
-//!   user and 40000 + f div 10000 at the server. TCP flows are numbered before UDP flows.
+//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of web
+//!   sources have larger numbers.
 //! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
 //! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
 //!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On
@@ -25,11 +26,11 @@
 
 mod headers;
 
-use crate::network::{BOTTLENECK, Network, TcpFlow};
+use crate::network::{Network, TcpFlow, place_of};
 use crate::observe::{AckTimes, Observer};
 use crate::packet::{PacketKind, SimPacket};
-use crate::scenario::{Scenario, SourceConfig};
-use crate::tcp::{Ack, SackBlocks};
+use crate::scenario::Scenario;
+use crate::tcp::{Ack, SackBlocks, TcpParams};
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::discipline::{Backlog, DropReason};
 use fairlane_schemes::packet::Ecn;
@@ -55,6 +56,8 @@ pub struct PcapOptions {
     pub drops: bool,
     /// Bytes kept of a packet; at least its headers are.
     pub snaplen: u32,
+    /// Number of the link.
+    pub link: u32,
 }
 
 /// Says why a scenario cannot be captured, if it cannot.
@@ -64,7 +67,7 @@ pub struct PcapOptions {
 pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     for (g, group) in scenario.groups.iter().enumerate() {
         for (s, source) in group.sources.iter().enumerate() {
-            let SourceConfig::Tcp { tcp, .. } = source else { continue };
+            let Some(tcp) = source.tcp() else { continue };
             for (key, bytes) in [("header_bytes", tcp.params.header_bytes), ("syn_bytes", tcp.params.syn_bytes)] {
                 if bytes < LEAST_TCP_BYTES {
                     let problem = format!(
@@ -114,6 +117,10 @@ pub struct Pcap<W: Write> {
     writer: PcapNgWriter<W>,
     options: PcapOptions,
     connections: Vec<Connection>,
+    /// For each group whose route has the link: how long its acknowledgements take from there to the edge node.
+    beyond: Vec<Option<Time>>,
+    /// Group of each user.
+    group_of_user: Vec<u16>,
     /// In the order of time. They wait here for the transmissions before them, which are reported late.
     acks: VecDeque<PendingAck>,
     frame: Frame,
@@ -141,12 +148,13 @@ impl<W: Write> Pcap<W> {
             ],
             ..Default::default()
         };
+        let link = &scenario.topology.links[options.link as usize];
         let interface = InterfaceDescriptionBlock {
             linktype: DataLink::RAW,
             snaplen: 0,
             options: vec![
-                InterfaceDescriptionOption::IfName("bottleneck".into()),
-                InterfaceDescriptionOption::IfSpeed(scenario.topology.links.bottleneck_rate.0),
+                InterfaceDescriptionOption::IfName(link.name.clone().into()),
+                InterfaceDescriptionOption::IfSpeed(link.params.rate.0),
                 InterfaceDescriptionOption::IfTsResol(9),
             ],
         };
@@ -156,6 +164,8 @@ impl<W: Write> Pcap<W> {
             writer,
             options,
             connections: Vec::new(),
+            beyond: scenario.groups.iter().map(|group| beyond(scenario, &group.route, options.link)).collect(),
+            group_of_user: Vec::new(),
             acks: VecDeque::new(),
             frame: Frame::default(),
             failure: None,
@@ -176,7 +186,7 @@ impl<W: Write> Pcap<W> {
         if packet.kind == PacketKind::Udp {
             return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
         }
-        let connection = &mut self.connections[packet.flow as usize];
+        let connection = &mut self.connections[place_of(packet.flow) as usize];
         connection.know(packet.timestamp);
         let syn = packet.kind == PacketKind::Syn;
         let plan = &connection.plan;
@@ -237,22 +247,41 @@ impl<W: Write> Pcap<W> {
     }
 }
 
-impl<W: Write> Observer for Pcap<W> {
-    fn started(&mut self, network: &Network) {
-        let connection = |(index, flow): (u32, &TcpFlow)| Connection {
-            plan: HeaderPlan::new(
-                &network.tcp_params[flow.params as usize],
-                network.transfer_bytes[flow.params as usize],
-            ),
-            ip: IpFields::of(flow.user, index, flow.class),
+/// Propagation from the beginning of `link` back to that of the route; `None` if the route does not have it.
+fn beyond(scenario: &Scenario, route: &[u32], link: u32) -> Option<Time> {
+    let before = route.iter().position(|&other| other == link)?;
+    let links = &scenario.topology.links;
+    Some(route[..before].iter().fold(Time::ZERO, |sum, &other| sum + links[other as usize].params.delay))
+}
+
+impl Connection {
+    fn new(flow: &TcpFlow, params: &TcpParams) -> Self {
+        Self {
+            plan: HeaderPlan::new(params, flow.transfer_bytes),
+            ip: IpFields::of(flow.user, flow.id, flow.class),
             echo: Time::ZERO,
             later_echoes: VecDeque::new(),
-        };
-        self.connections = (0..).zip(&network.flows).map(connection).collect();
+        }
+    }
+}
+
+impl<W: Write> Observer for Pcap<W> {
+    fn started(&mut self, network: &Network) {
+        let connection = |flow: &TcpFlow| Connection::new(flow, &network.tcp_params[flow.params as usize]);
+        self.connections = network.flows.iter().map(connection).collect();
+        self.group_of_user = network.users.iter().map(|user| user.group).collect();
+    }
+
+    fn opened(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams) {
+        let connection = Connection::new(flow, params);
+        match self.connections.get_mut(index as usize) {
+            Some(present) => *present = connection,
+            None => self.connections.push(connection),
+        }
     }
 
     fn dropped(&mut self, link: u32, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
-        if link == BOTTLENECK && self.options.drops {
+        if link == self.options.link && self.options.drops {
             self.flush_acks(now);
             self.build_packet(packet);
             let waiting = backlog.packets;
@@ -262,16 +291,21 @@ impl<W: Write> Observer for Pcap<W> {
     }
 
     fn transmitted(&mut self, link: u32, packet: &SimPacket, start: Time, _backlog: Backlog) {
-        if link == BOTTLENECK {
+        if link == self.options.link {
             self.flush_acks(start);
             self.build_packet(packet);
             self.write(start, u32::from(packet.wire_bytes), Direction::ToServer, None);
         }
     }
 
-    fn ack_sent(&mut self, index: u32, _flow: &TcpFlow, ack: &Ack, wire_bytes: u32, times: AckTimes) {
+    fn ack_sent(&mut self, index: u32, flow: &TcpFlow, ack: &Ack, wire_bytes: u32, times: AckTimes) {
         let AckTimes { sent, at_edge, at_host } = times;
-        self.acks.push_back(PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
+        if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
+            let at_edge = at_edge - beyond;
+            // Nearly always the last: only ways of different length disturb the order.
+            let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);
+            self.acks.insert(place, PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
+        }
         let connection = &mut self.connections[index as usize];
         if connection.plan.timestamps {
             connection.later_echoes.push_back((at_host, sent));

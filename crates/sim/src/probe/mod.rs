@@ -3,10 +3,12 @@
 mod histogram;
 mod occupancy;
 mod series;
+mod transfers;
 
 pub use histogram::DelayHistogram;
 pub use occupancy::{LONGEST_COUNTED, Occupancy};
 pub use series::Series;
+pub use transfers::{TransferClass, TransferProbe};
 
 use crate::packet::SimPacket;
 use fairlane_schemes::discipline::{Backlog, DropReason};
@@ -50,6 +52,8 @@ pub struct PortProbe {
     pub marks: u64,
     /// Bytes that left, per user.
     pub user_bytes: Vec<u64>,
+    /// Packets dropped, per user.
+    pub user_drops: Vec<u64>,
     /// Packets that arrived.
     pub arrived: u64,
     busy: Time,
@@ -70,6 +74,7 @@ impl PortProbe {
             drops: Default::default(),
             marks: 0,
             user_bytes: vec![0; group_of_user.len()],
+            user_drops: vec![0; group_of_user.len()],
             arrived: 0,
             busy: Time::ZERO,
             group_of_user,
@@ -86,6 +91,7 @@ impl PortProbe {
         self.drops = Default::default();
         self.marks = 0;
         self.user_bytes.fill(0);
+        self.user_drops.fill(0);
         self.arrived = 0;
         self.busy = busy_until.saturating_sub(now);
     }
@@ -103,6 +109,7 @@ impl PortProbe {
     /// A packet was dropped when it found `backlog`.
     pub fn dropped(&mut self, packet: &SimPacket, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
+        self.user_drops[packet.user as usize] += 1;
     }
 
     /// A packet's transmission lasts from `start` to `end`; `backlog` stays behind.

@@ -1,16 +1,21 @@
 //! User groups and their sources.
 
+use super::sources::SourceConfig;
 use super::tcp::TcpConfig;
+use super::topology::TopologyConfig;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::{BitRate, Bytes, Time};
-use fairlane_schemes::{choices, params};
+use fairlane_schemes::params;
+use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeSet;
 
-/// Headers of a UDP packet on the wire: PPP 2, IP 20, UDP 8 bytes. abc2018 IV-A1.
-pub const UDP_HEADER_BYTES: u32 = 30;
 /// Most users, and most flows, in a scenario.
 const MOST: u64 = 1_000_000;
+/// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
+const MOST_HOPS: usize = 65_535;
+/// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
+const MOST_COUNTERS: u64 = 20_000_000;
 
 params! {
     /// A group of users that behave alike.
@@ -29,58 +34,15 @@ params! {
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
         /// Delay of these users' access links, if other than the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
+        /// Rate of these users' receivers' access links, if other than the topology's.
+        receiver_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Delay of these users' receivers' access links, if other than the topology's.
+        receiver_delay: Option<Time> = null, in "0 s"..="1 h", source "our choice";
+        /// Links that the users' packets cross, by name and in order; all links of the topology if empty.
+        route: Vec<String> = [], source "our choice";
         /// Ingress nodes over which a user's flows spread, each with a meter and an equal part of the reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
     }
-}
-
-params! {
-    /// TCP flows of one user.
-    pub struct TcpSourceParams {
-        /// Flows of each user.
-        flows: u32 = 1, in 1..=100000, symbol "f", source "abc2018 IV-A3";
-        /// Payload that each flow transfers; without it the flow always has data to send.
-        transfer: Option<Bytes> = null, in "1 B"..="1000 TB", source "abc2018 IV-G2";
-    }
-}
-
-choices! {
-    /// Spacing of the packets of a source that does not react.
-    pub enum UdpKind {
-        /// Exponential gaps.
-        Poisson = "poisson",
-        /// Equal gaps, from a random phase.
-        Cbr = "cbr",
-    }
-}
-
-params! {
-    /// One flow of each user that does not react.
-    pub struct UdpParams {
-        /// Rate on the wire.
-        rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
-        /// Length of a packet on the wire, headers included.
-        packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
-    }
-}
-
-/// One source of every user of a group.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SourceConfig {
-    /// TCP flows.
-    Tcp {
-        /// Number and size of flows.
-        flows: TcpSourceParams,
-        /// Their TCP.
-        tcp: TcpConfig,
-    },
-    /// A UDP flow that does not react.
-    Udp {
-        /// Spacing of the packets.
-        kind: UdpKind,
-        /// Rate and size.
-        params: UdpParams,
-    },
 }
 
 /// A group and its sources.
@@ -90,32 +52,24 @@ pub struct GroupConfig {
     pub name: String,
     /// Users.
     pub params: GroupParams,
+    /// Numbers of the links of the route.
+    pub route: Vec<u32>,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
-}
-
-choices! {
-    /// The sources there are.
-    pub enum SourceKind {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP with exponential gaps.
-        Poisson = "poisson",
-        /// UDP with equal gaps.
-        Cbr = "cbr",
-    }
 }
 
 /// Reads the `[[groups]]` of a scenario whose run ends at `end`.
 pub(super) fn read_groups(
     scenario: &mut Table<'_>,
+    topology: &TopologyConfig,
     tcp: &TcpConfig,
     end: Time,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
     let (mut users, mut flows) = (0, 0);
+    let mut routes = BTreeSet::new();
     for (i, mut table) in scenario.tables("groups")?.into_iter().enumerate() {
-        let group = GroupConfig::read(&mut table, i, tcp, end)?;
+        let group = GroupConfig::read(&mut table, i, topology, tcp, end)?;
         if let Some(twin) = groups.iter().position(|other| other.name == group.name) {
             let problem = format!("\"{}\" is already the name of groups[{twin}], names must differ", group.name);
             return Err(ConfigError::new(table.key("name"), problem));
@@ -130,7 +84,21 @@ pub(super) fn read_groups(
                 return Err(ConfigError::new(table.key(key), problem));
             }
         }
+        routes.insert(group.route.clone());
+        let hops: usize = routes.iter().map(|route| route.len() + 1).sum();
+        if hops > MOST_HOPS {
+            let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
+            return Err(ConfigError::new(table.key("route"), problem));
+        }
         groups.push(group);
+        if users * topology.links.len() as u64 > MOST_COUNTERS {
+            let problem = format!(
+                "{users} users are out of range, with {} links there may be {}",
+                topology.links.len(),
+                MOST_COUNTERS / topology.links.len() as u64
+            );
+            return Err(ConfigError::new(table.key("users"), problem));
+        }
     }
     if groups.is_empty() {
         return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
@@ -139,7 +107,13 @@ pub(super) fn read_groups(
 }
 
 impl GroupConfig {
-    fn read(table: &mut Table<'_>, index: usize, tcp: &TcpConfig, end: Time) -> Result<Self, ConfigError> {
+    fn read(
+        table: &mut Table<'_>,
+        index: usize,
+        topology: &TopologyConfig,
+        tcp: &TcpConfig,
+        end: Time,
+    ) -> Result<Self, ConfigError> {
         let name: String = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));
         if name.trim().is_empty() {
             return Err(ConfigError::new(table.key("name"), format!("\"{name}\" is empty, results need a name")));
@@ -164,6 +138,8 @@ impl GroupConfig {
                 format!("{} is out of range, each ingress needs 1 bit/s of the reference rate", params.ingresses);
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
+        let route = topology.route(&params.route, &table.key("route"))?;
+        check_receiver_link(&params, &route, topology, table)?;
         let mut sources = Vec::new();
         for mut source in table.tables("sources")? {
             sources.push(SourceConfig::read(&mut source, tcp)?);
@@ -175,7 +151,7 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, sources })
+        Ok(Self { name, params, route, sources })
     }
 
     /// Writes the table, every default filled in.
@@ -188,53 +164,41 @@ impl GroupConfig {
         map
     }
 
-    /// Flows of each user, all sources together.
+    /// Flows of each user that last as long as the run, all sources together.
     #[must_use]
     pub fn flows_per_user(&self) -> u64 {
-        let flows = |source: &SourceConfig| match source {
-            SourceConfig::Tcp { flows, .. } => u64::from(flows.flows),
-            SourceConfig::Udp { .. } => 1,
-        };
-        self.sources.iter().map(flows).sum()
+        self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
 }
 
-impl SourceConfig {
-    fn read(table: &mut Table<'_>, tcp: &TcpConfig) -> Result<Self, ConfigError> {
-        let kind: SourceKind = table.required("kind")?;
-        let source = match kind {
-            SourceKind::Tcp => {
-                let flows = TcpSourceParams::read(table)?;
-                Self::Tcp { flows, tcp: TcpConfig::read_over(tcp, table)? }
-            }
-            SourceKind::Poisson => Self::Udp { kind: UdpKind::Poisson, params: read_udp(table)? },
-            SourceKind::Cbr => Self::Udp { kind: UdpKind::Cbr, params: read_udp(table)? },
+/// A receiver's access link has no queue: no link may be faster than it.
+fn check_receiver_link(
+    params: &GroupParams,
+    route: &[u32],
+    topology: &TopologyConfig,
+    table: &Table<'_>,
+) -> Result<(), ConfigError> {
+    let Some(receivers) = &topology.receivers else {
+        let given =
+            [("receiver_rate", params.receiver_rate.is_some()), ("receiver_delay", params.receiver_delay.is_some())];
+        return match given.iter().find(|(_, given)| *given) {
+            Some((key, _)) => Err(ConfigError::new(
+                table.key(key),
+                "the one_sided_dumbbell has no access links of receivers, set topology.kind to two_sided_dumbbell",
+            )),
+            None => Ok(()),
         };
-        table.finish()?;
-        Ok(source)
+    };
+    let link = &topology.links[route[route.len() - 1] as usize];
+    let fastest =
+        link.schedule.iter().map(|change| change.rate).max().unwrap_or(link.params.rate).max(link.params.rate);
+    let (key, rate) = match params.receiver_rate {
+        Some(rate) => (table.key("receiver_rate"), rate),
+        None => ("topology.receiver_rate".into(), receivers.receiver_rate),
+    };
+    if rate < fastest {
+        let problem = format!("\"{rate}\" is out of range, it must be at least the rate of {}, {fastest}", link.name);
+        return Err(ConfigError::new(key, problem));
     }
-
-    fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        match self {
-            Self::Tcp { flows, tcp } => {
-                map.insert("kind".into(), SourceKind::Tcp.to_json());
-                flows.write(&mut map);
-                map.extend(tcp.write());
-            }
-            Self::Udp { kind, params } => {
-                map.insert("kind".into(), kind.to_json());
-                params.write(&mut map);
-            }
-        }
-        map
-    }
-}
-
-/// The rate of a UDP source has no default: it is what the scenario is about.
-fn read_udp(table: &mut Table<'_>) -> Result<UdpParams, ConfigError> {
-    if table.get("rate").is_none() {
-        table.required::<BitRate>("rate")?;
-    }
-    UdpParams::read(table)
+    Ok(())
 }

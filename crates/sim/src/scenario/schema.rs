@@ -1,8 +1,9 @@
 //! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
 
-use super::groups::{GroupParams, SourceKind, TcpSourceParams, UdpParams};
+use super::groups::GroupParams;
+use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpParams, WebParams};
 use super::tcp::TcpProfile;
-use super::topology::{TopologyConfig, TopologyKind};
+use super::topology::{LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
 use crate::tcp::TcpParams;
 use fairlane_schemes::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
@@ -23,7 +24,7 @@ pub fn scenario_schema() -> Json {
             "name": {"type": "string", "description": "Name in results; does not influence them."},
             "run": object(schema_properties(&RunParams::specs()), &[]),
             "topology": topology(),
-            "queue": {"oneOf": catalogue().iter().map(queue).collect::<Vec<_>>()},
+            "queue": queues(),
             "marker": {"anyOf": catalogue().iter().map(marker).collect::<Vec<_>>()},
             "tcp": object(tcp_properties(), &[]),
             "probes": object(schema_properties(&ProbeParams::specs()), &[]),
@@ -35,15 +36,37 @@ pub fn scenario_schema() -> Json {
 /// The topologies: name, summary, picture and parameters.
 #[must_use]
 pub fn topologies() -> Json {
-    let picture = "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server";
-    json!([{
-        "name": TopologyKind::OneSidedDumbbell.name(),
-        "summary": "Users, each behind an access link of its own, share one bottleneck to a server. Meters and the \
-                    discipline under study are at the edge node; the base RTT is 2 (D_a + D_b).",
-        "source": "abc2018 Fig. 2",
-        "picture": picture,
-        "params": TopologyConfig::specs(),
-    }])
+    let entry = |kind: TopologyKind, summary: &str, source: &str, picture: &str| {
+        json!({"name": kind.name(), "summary": summary, "source": source, "picture": picture,
+            "params": TopologyConfig::specs(kind)})
+    };
+    json!([
+        entry(
+            TopologyKind::OneSidedDumbbell,
+            "Users, each behind an access link of its own, share one bottleneck to a server. Meters and the discipline \
+             under study are at the edge node; the base RTT is 2 (D_a + D_b).",
+            "abc2018 Fig. 2",
+            "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server",
+        ),
+        entry(
+            TopologyKind::TwoSidedDumbbell,
+            "As the one-sided dumbbell, with an access link for each receiver; delays of both sides may differ by group.",
+            "afpft III, afc 4",
+            "users --[access link]-- edge node --[bottleneck: C_b, D_b]-- node --[receiver's access link]-- receivers",
+        ),
+        entry(
+            TopologyKind::ParkingLot,
+            "Links in a row. A group crosses all of them, or those that its route names: cross traffic.",
+            "afpft Fig. 4(b)",
+            "users --[access link]-- node --[link1: C_b, D_b]-- node --[link2: C_b, D_b]-- ... --[access link]-- receivers",
+        ),
+        entry(
+            TopologyKind::Graph,
+            "Links by name, each with rate, delay and, if wanted, a queue of its own; each group has a route.",
+            "our choice",
+            "users --[access link]-- node --[links of the group's route]-- node --[access link]-- receivers",
+        ),
+    ])
 }
 
 fn object(properties: Map<String, Json>, required: &[&str]) -> Json {
@@ -63,15 +86,28 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    let properties = with(
-        schema_properties(&TopologyConfig::specs()),
+    let mut properties = schema_properties(&TopologyConfig::specs(TopologyKind::ParkingLot));
+    properties = with(
+        properties,
         "kind",
         json!({"enum": TopologyKind::CHOICES,
         "default": TopologyKind::OneSidedDumbbell.name(), "description": "The arrangement of the links."}),
     );
-    let schedule = json!({"type": "array", "items": at_and_rate,
-        "description": "Steps in the rate of the bottleneck, in the order of time."});
-    object(with(properties, "bottleneck_schedule", schedule), &[])
+    let schedule = |of: &str| {
+        json!({"type": "array", "items": at_and_rate,
+            "description": format!("Steps in the rate of the {of}, in the order of time.")})
+    };
+    let name = json!({"type": "string", "description": "Name in routes and results."});
+    let link = with(schema_properties(&LinkParams::specs()), "name", name);
+    let mut own_queue = queues();
+    own_queue["description"] = "Its queue, if other than the scenario's.".into();
+    let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
+    let links = json!({"type": "array", "items": object(link, &["name", "rate"]), "description": "Links of a graph."});
+    object(with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "links", links), &[])
+}
+
+fn queues() -> Json {
+    json!({"oneOf": catalogue().iter().map(queue).collect::<Vec<_>>()})
 }
 
 fn specs_of(info: &SchemeInfo, table: &str) -> Vec<ParamSpec> {
@@ -121,12 +157,19 @@ fn group() -> Json {
 
 fn sources() -> Vec<Json> {
     let kind = |kind: SourceKind| json!({"const": kind.name(), "description": "The kind of source."});
-    let mut tcp = schema_properties(&TcpSourceParams::specs());
-    tcp.extend(tcp_properties());
-    let udp = || schema_properties(&UdpParams::specs());
+    let over_tcp = |specs: &[ParamSpec]| {
+        let mut properties = schema_properties(specs);
+        properties.extend(tcp_properties());
+        properties
+    };
+    let tcp = over_tcp(&TcpSourceParams::specs());
+    let web = over_tcp(&WebParams::specs());
+    let udp = |specs: &[ParamSpec]| schema_properties(specs);
     vec![
         object(with(tcp, "kind", kind(SourceKind::Tcp)), &["kind"]),
-        object(with(udp(), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
-        object(with(udp(), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
+        object(with(web, "kind", kind(SourceKind::Web)), &["kind"]),
+        object(with(udp(&UdpParams::specs()), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
+        object(with(udp(&CbrParams::specs()), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
+        object(with(udp(&OnOffParams::specs()), "kind", kind(SourceKind::OnOff)), &["kind", "rate"]),
     ]
 }

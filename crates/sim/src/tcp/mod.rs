@@ -36,8 +36,8 @@
 //! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd allows.
 //! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS; resend the new UNA; the timer restarts only at
 //!    the first one.
-//! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), with UNA and the counters as before this ACK; then rule 1 with
-//!    the segments beyond recover.
+//! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), with UNA and the counters as before this ACK, or ssthresh by
+//!    `full_ack_window`; then rule 1 with the segments beyond recover.
 //!
 //! Always:
 //!
@@ -45,7 +45,8 @@
 //!    NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds recover. With SACK see rule 17.
 //! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)); doubled at each timeout, up to max_rto; computed
 //!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5).
-//! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data.
+//! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data. Rounded to whole
+//!    `rtt_tick`, one at least, if that is not zero.
 //! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer. The
 //!     socket buffer, which is the receiver's window too, bounds NXT - UNA.
 //! 11. *Receiver*: an ACK at once for the first data segment, for every second one in order, for a duplicate, while
@@ -139,9 +140,9 @@
 //! # Deviations of the profile `ns2` from ns-2 `Agent/TCP/Newreno`
 //!
 //! 19. cwnd is in bytes, not in packets with fractions.
-//! 20. Without timestamps ns-2 times one segment per RTT, in ticks of 10 ms; here each ACK gives an exact sample (rule
-//!     9). The tick bounds the variation from below only.
-//! 21. After recovery cwnd = min(ssthresh, inflight + MSS); ns-2 (`exit_recovery_fix_` off) takes ssthresh.
+//! 20. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as there.
+//!     The tick bounds the variation from below as well.
+//! 21. Slow-start restart after idle does not arise: a bulk sender never idles, and each transfer has its own connection.
 //! 22. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
 //! 23. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
@@ -188,6 +189,16 @@ choices! {
         NewReno = "newreno",
         /// A share of what leaves the network, from the first ACK on: proportional rate reduction (RFC 6937).
         Prr = "prr",
+    }
+}
+
+choices! {
+    /// The window after recovery without SACK (RFC 6582 3.2 step 3, full acknowledgment).
+    pub enum FullAckWindow {
+        /// min(ssthresh, inflight + MSS): option (1), which sends no burst.
+        Inflight = "inflight",
+        /// ssthresh: option (2).
+        Ssthresh = "ssthresh",
     }
 }
 

@@ -3,7 +3,7 @@
 use fairlane_schemes::params;
 use fairlane_schemes::units::{Bytes, Time};
 
-use super::{Ack, CongestionControl, FlightSize, Recovery, Segment};
+use super::{Ack, CongestionControl, FlightSize, FullAckWindow, Recovery, Segment};
 
 params! {
     /// Parameters of a TCP connection. The defaults are those of the profile `ns3.26`; sources are paths in ns-3.26
@@ -35,6 +35,8 @@ params! {
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
         /// Clock granularity: the least share of the variation in the timeout.
         rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G", source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
+        /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
+        rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
         /// Timeout of the first SYN, doubled with each further one.
         syn_timeout: Time = "3 s", in "1 us"..="1 h", source "tcp-socket.cc ConnTimeout";
         /// Duplicate ACKs that start a fast retransmission.
@@ -50,6 +52,8 @@ params! {
         congestion_control: CongestionControl = "reno", source "RFC 5681; RFC 9438";
         /// What Reno's slow-start threshold is half of after congestion. CUBIC always takes a share of `outstanding`.
         flight_size: FlightSize = "pipe", source "tcp-socket-base.cc BytesInFlight; RFC 5681 3.1 eq. (4)";
+        /// The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not.
+        full_ack_window: FullAckWindow = "inflight", source "RFC 6582 3.2 step 3; tcp-socket-base.cc ReceivedAck";
         /// Whether growth counts the segments that an ACK covers instead of ACKs.
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
@@ -97,15 +101,17 @@ impl TcpParams {
     /// ns-2 with `Agent/TCP/Newreno` and `Agent/TCPSink`: `tcl/lib/ns-default.tcl`, packets as in afpft.
     fn ns2() -> Self {
         Self {
-            segment_payload: 960,                   // afpft: 1000 bytes with the header
-            header_bytes: 40,                       // 20 IP + 20 TCP, no timestamps
-            syn_bytes: 40,                          // without options
-            initial_window: 2,                      // windowInit_
-            delayed_ack: 1,                         // TCPSink
-            min_rto: Time::from_millis(200),        // minrto_
-            initial_rto: Time::from_secs(3),        // rtxcur_init_
-            rto_granularity: Time::from_millis(10), // tcpTick_
-            flight_size: FlightSize::Outstanding,   // tcp.cc slowdown: half of the window
+            segment_payload: 960,                     // afpft: 1000 bytes with the header
+            header_bytes: 40,                         // 20 IP + 20 TCP, no timestamps
+            syn_bytes: 40,                            // without options
+            initial_window: 2,                        // windowInit_
+            delayed_ack: 1,                           // TCPSink
+            min_rto: Time::from_millis(200),          // minrto_
+            initial_rto: Time::from_secs(3),          // rtxcur_init_
+            rto_granularity: Time::from_millis(10),   // tcpTick_
+            rtt_tick: Time::from_millis(10),          // tcpTick_
+            full_ack_window: FullAckWindow::Ssthresh, // exit_recovery_fix_ off
+            flight_size: FlightSize::Outstanding,     // tcp.cc slowdown: half of the window
             ..Self::default()
         }
     }
@@ -185,6 +191,21 @@ mod tests {
         };
         // abc2018 IV-A1; afpft; an Ethernet MTU.
         assert_eq!(["ns3.26", "ns3", "ns2", "linux"].map(size), [1500, 1500, 1000, 1500]);
+    }
+
+    #[test]
+    fn the_profile_ns2_is_that_of_afpft_and_afc() {
+        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire of which 40 are headers, ACKs and SYNs of 40
+        // bytes, window 2 at first, an ACK for each packet, timeouts 0.2 s to 60 s from 3 s in ticks of 10 ms, no SACK.
+        let params = TcpParams::profile("ns2").unwrap();
+        let bytes = (params.segment_payload, params.header_bytes, params.syn_bytes);
+        assert_eq!(bytes, (960, 40, 40));
+        assert_eq!((params.initial_window, params.delayed_ack, params.dupack_threshold), (2, 1, 3));
+        let times = [params.min_rto, params.max_rto, params.initial_rto, params.rtt_tick];
+        assert_eq!(times, [200, 60_000, 3000, 10].map(Time::from_millis));
+        assert!(params.limited_transmit && !params.sack && !params.ecn && !params.byte_counting);
+        assert_eq!(params.full_ack_window, FullAckWindow::Ssthresh);
+        assert_eq!((params.congestion_control, params.recovery), (CongestionControl::Reno, Recovery::NewReno));
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub struct Receiver {
     timer: Time,
     /// The timestamp to echo (TS.Recent).
     echo: Time,
-    /// Payload in order so far.
-    delivered: u64,
+    /// Bytes on the wire of all that arrived.
+    wire_bytes: u64,
     /// The next segment expected (RCV.NXT).
     next: u32,
     /// The number that the last ACK carried (Last.ACK.sent).
@@ -53,7 +53,7 @@ impl Receiver {
         Self {
             timer: Time::NEVER,
             echo: Time::ZERO,
-            delivered: 0,
+            wire_bytes: 0,
             early: BitRing::default(),
             next: 0,
             last_ack: 0,
@@ -70,6 +70,7 @@ impl Receiver {
 
     /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
+        self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
             return Some(self.syn_ack(params, segment));
         }
@@ -103,11 +104,11 @@ impl Receiver {
             return Some(self.ack());
         }
         if !self.gap {
-            self.deliver(params, 1);
+            self.next += 1;
             return self.delay_ack(params, now);
         }
         let filled = self.early.take_run(self.next + 1);
-        self.deliver(params, 1 + filled);
+        self.next += 1 + filled;
         self.sacks.drop_below(self.next);
         self.gap = !self.early.is_empty();
         // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
@@ -129,8 +130,16 @@ impl Receiver {
     /// Payload delivered in order so far, in bytes.
     #[must_use]
     #[inline]
-    pub fn delivered_bytes(&self) -> u64 {
-        self.delivered
+    pub fn delivered_bytes(&self, params: &TcpParams) -> u64 {
+        let bytes = u64::from(self.next) * u64::from(params.segment_payload);
+        // The short segment is the last one.
+        if self.next > self.short_seq { bytes - u64::from(params.segment_payload - self.short_payload) } else { bytes }
+    }
+
+    /// Bytes on the wire of all segments so far, copies included.
+    #[must_use]
+    pub fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
     }
 
     /// Answers a SYN.
@@ -176,16 +185,6 @@ impl Receiver {
         }
         None
     }
-
-    /// Moves `next` on by `segments`.
-    fn deliver(&mut self, params: &TcpParams, segments: u32) {
-        let end = self.next + segments;
-        self.delivered += u64::from(segments) * u64::from(params.segment_payload);
-        if (self.next..end).contains(&self.short_seq) {
-            self.delivered -= u64::from(params.segment_payload - self.short_payload);
-        }
-        self.next = end;
-    }
 }
 
 #[cfg(test)]
@@ -227,7 +226,7 @@ mod tests {
         let mut receiver = warm();
         assert_eq!(data(&mut receiver, 3, 6), None);
         assert_eq!(data(&mut receiver, 4, 7).unwrap().0, 5);
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS));
     }
 
     #[test]
@@ -269,7 +268,7 @@ mod tests {
         assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
         // A copy of an early segment changes nothing, but is answered too.
         assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
     }
 
     #[test]
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
         // No gap any more: ACKs are delayed again.
         assert_eq!(data(&mut receiver, 8, 32), None);
-        assert_eq!(receiver.delivered_bytes(), 9 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 9 * u64::from(MSS));
     }
 
     #[test]
@@ -306,7 +305,7 @@ mod tests {
     fn acknowledges_an_old_segment_at_once() {
         let mut receiver = warm();
         assert_eq!(data(&mut receiver, 1, 50), Some((3, 4)));
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
     }
 
     #[test]
@@ -343,14 +342,14 @@ mod tests {
         data(&mut receiver, 3, 10);
         data(&mut receiver, 4, 10);
         receiver.on_segment(&params(), last, ms(10));
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
         // Early.
         let mut receiver = warm();
         receiver.on_segment(&params(), last, ms(10));
         data(&mut receiver, 4, 10);
-        assert_eq!(receiver.delivered_bytes(), 3 * u64::from(MSS));
+        assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
         data(&mut receiver, 3, 10);
-        assert_eq!(receiver.delivered_bytes(), 5 * u64::from(MSS) + 10);
+        assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
     }
 
     /// Delivers segment `seq` with SACK; returns the ACK number and the blocks.

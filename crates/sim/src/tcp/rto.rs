@@ -38,6 +38,7 @@ impl Rto {
         if rtt == Time::ZERO {
             return;
         }
+        let rtt = in_ticks(rtt, params.rtt_tick);
         if self.srtt == Time::ZERO {
             // RFC 6298 2.2: SRTT = R, RTTVAR = R / 2.
             self.srtt = rtt;
@@ -69,6 +70,12 @@ impl Rto {
     }
 }
 
+/// `rtt` in whole ticks, one at least. ns-2 `tcp.cc` rtt_update.
+#[inline]
+fn in_ticks(rtt: Time, tick: Time) -> Time {
+    if tick == Time::ZERO { rtt } else { Time(((rtt.0 + tick.0 / 2) / tick.0).max(1) * tick.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +101,16 @@ mod tests {
         rto.sample(&params, Time::from_millis(65));
         assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(100), Time::from_micros(45_625)));
         assert_eq!(rto.current(), Time::from_micros(282_500));
+    }
+
+    #[test]
+    fn ticks_round_samples_and_leave_none_at_zero() {
+        let params = TcpParams { rtt_tick: Time::from_millis(10), ..params(Time::from_millis(200)) };
+        for (rtt_us, ticks) in [(1, 1), (4999, 1), (14_999, 1), (15_000, 2), (104_000, 10), (105_000, 11)] {
+            let mut rto = Rto::new(&params);
+            rto.sample(&params, Time::from_micros(rtt_us));
+            assert_eq!(rto.srtt(), Time::from_millis(10 * ticks), "{rtt_us}");
+        }
     }
 
     #[test]

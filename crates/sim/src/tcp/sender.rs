@@ -11,7 +11,7 @@ use fairlane_schemes::units::{Bytes, Time};
 
 use super::congestion::{Congestion, Flight, Progress};
 use super::rto::Rto;
-use super::{Ack, Segment, TcpParams, clamped};
+use super::{Ack, FullAckWindow, Segment, TcpParams, clamped};
 use selective::Selective;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
@@ -56,9 +56,25 @@ pub struct SenderStats {
     pub ecn_reductions: u32,
     /// SYNs sent again.
     pub syn_retransmissions: u32,
+    /// Segments of the handshake: SYNs, and the ACK that ends it.
+    pub handshake_segments: u32,
     /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
     /// timeout) since the last ACK of new data.
     pub would_close: u32,
+}
+
+impl SenderStats {
+    /// Adds what another sender has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.segments_sent += other.segments_sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.fast_recoveries += other.fast_recoveries;
+        self.ecn_reductions += other.ecn_reductions;
+        self.syn_retransmissions += other.syn_retransmissions;
+        self.handshake_segments += other.handshake_segments;
+        self.would_close += other.would_close;
+    }
 }
 
 /// A sender of bulk data.
@@ -382,7 +398,10 @@ impl Sender {
     fn on_full_ack(&mut self, params: &TcpParams) {
         // ns-3.26 ReceivedAck: inflight still counts what this ACK covers, as it does the duplicate ACKs.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
-        self.cwnd = self.ssthresh.min(clamped(flight));
+        self.cwnd = match params.full_ack_window {
+            FullAckWindow::Inflight => self.ssthresh.min(clamped(flight)),
+            FullAckWindow::Ssthresh => self.ssthresh,
+        };
         self.settle(Phase::Open);
     }
 
@@ -496,6 +515,7 @@ impl Sender {
     /// The SYN, or the ACK that ends the handshake. ns-3.26 SendEmptyPacket.
     fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
         let syn = self.phase == Phase::SynSent;
+        self.stats.handshake_segments += 1;
         if syn {
             self.stats.syn_retransmissions += u32::from(self.syns > 0);
             self.stats.would_close += u32::from(self.syns == SYN_TRIES);

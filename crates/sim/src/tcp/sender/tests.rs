@@ -388,7 +388,7 @@ fn the_socket_buffer_bounds_what_is_outstanding_to_whole_segments() {
 fn only_the_last_segment_is_short() {
     let mut wire = Wire::new(ns3(), Some(segments(6) + 10), lose_nothing);
     wire.run_to_completion();
-    assert_eq!(wire.receiver.delivered_bytes(), 6010);
+    assert_eq!(wire.receiver.delivered_bytes(&wire.params), 6010);
     assert_eq!(wire.sender.stats().segments_sent, 7);
     assert_eq!(wire.sender.bytes(&ns3(), 0, 7), 6010);
     assert_eq!(wire.sender.bytes(&ns3(), 6, 7), 10);
@@ -448,7 +448,7 @@ proptest! {
         let mut wire = Wire::new(params, Some(total), fate);
         wire.marks = |number| number % 7 == 3;
         wire.run_to_completion();
-        prop_assert_eq!(wire.receiver.delivered_bytes(), total);
+        prop_assert_eq!(wire.receiver.delivered_bytes(&wire.params), total);
         let stats = wire.sender.stats();
         prop_assert_eq!(stats.segments_sent - stats.retransmissions, total.div_ceil(u64::from(MSS)));
         prop_assert!(stats.ecn_reductions == 0 || ecn);

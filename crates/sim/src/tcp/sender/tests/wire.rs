@@ -171,7 +171,9 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         let expected = self.arrived.iter().take_while(|arrived| **arrived).count();
         assert_eq!(ack.ack as usize, expected, "the ACK names the first segment that has not arrived");
         self.check_blocks(&ack, segment.seq);
-        assert!(self.receiver.delivered_bytes() <= u64::from(ack.ack) * u64::from(self.params.segment_payload));
+        assert!(
+            self.receiver.delivered_bytes(&self.params) <= u64::from(ack.ack) * u64::from(self.params.segment_payload)
+        );
         self.emit(Packet::Ack(ack), 0);
     }
 

@@ -1,0 +1,331 @@
+//! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
+
+use super::tcp::TcpConfig;
+use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::units::{BitRate, Bytes, Time};
+use fairlane_schemes::{choices, params};
+use serde_json::{Map, Value as Json};
+
+/// Headers of a UDP packet on the wire: PPP 2, IP 20, UDP 8 bytes. abc2018 IV-A1.
+pub const UDP_HEADER_BYTES: u32 = 30;
+
+choices! {
+    /// The sources there are.
+    pub enum SourceKind {
+        /// TCP.
+        Tcp = "tcp",
+        /// Short TCP transfers in sessions.
+        Web = "web",
+        /// UDP with exponential gaps.
+        Poisson = "poisson",
+        /// UDP with equal gaps.
+        Cbr = "cbr",
+        /// UDP in bursts.
+        OnOff = "on_off",
+    }
+}
+
+params! {
+    /// TCP flows of one user.
+    pub struct TcpSourceParams {
+        /// Flows of each user.
+        flows: u32 = 1, in 1..=100000, symbol "f", source "abc2018 IV-A3";
+        /// Payload that each flow transfers; without it the flow always has data to send.
+        transfer: Option<Bytes> = null, in "1 B"..="1000 TB", source "abc2018 IV-G2";
+        /// Transfers that each flow makes one after another, each over a connection of its own.
+        repeat: u32 = 1, in 1..=1000000000, source "our choice";
+        /// Mean of the exponential pause between two of them.
+        pause: Time = "0 s", in "0 s"..="1 h", source "our choice";
+    }
+}
+
+choices! {
+    /// Distribution of the size of a transfer.
+    pub enum SizeDistribution {
+        /// Pareto type I: none is smaller than `size * (shape - 1) / shape`.
+        Pareto = "pareto",
+        /// Lomax, that is Pareto type II, from zero on: ns-2's ParetoII.
+        Lomax = "lomax",
+        /// Exponential.
+        Exponential = "exponential",
+        /// All alike.
+        Constant = "constant",
+    }
+}
+
+params! {
+    /// Sessions of one user: pages with objects, each object a TCP transfer over a connection of its own. Sessions start
+    /// at the times of a Poisson process (`interval`) or a fixed number of them uniformly in time (`sessions`).
+    pub struct WebParams {
+        /// Mean of the exponential time between the starts of two sessions of a user, from `start_from` on. Either this
+        /// or `sessions`.
+        interval: Option<Time> = null, in "1 us"..="720 h", source "afpft III-E: 25 sessions a second";
+        /// Sessions of each user, each starting uniformly between `start_from` and `start_until`.
+        sessions: Option<u32> = null, in 1..=100000000, symbol "w", source "afc 4.4";
+        /// Pages of a session.
+        pages: u32 = 1, in 1..=1000000, source "afpft III-E: a session is one transfer";
+        /// Mean of the exponential time from the start of a page's last object to the next page.
+        page_interval: Time = "1 s", in "0 s"..="24 h", source "ns-2 tcl/ex/web-traffic.tcl";
+        /// Objects of a page.
+        objects: u32 = 1, in 1..=1000000, source "ns-2 tcl/ex/web-traffic.tcl";
+        /// Mean of the exponential time between the starts of two objects of a page.
+        object_interval: Time = "10 ms", in "0 s"..="24 h", source "ns-2 tcl/ex/web-traffic.tcl";
+        /// Mean payload of an object.
+        size: Bytes = "30 kB", in "1 B"..="1 TB", source "afpft III-E";
+        /// Distribution of the payload.
+        distribution: SizeDistribution = "pareto", source "afpft III-E, afc 4.4";
+        /// Shape of a Pareto or Lomax distribution; at 2 and below the variance is infinite.
+        shape: f64 = 1.3, in 1.01..=100.0, source "afpft III-E; afc 4.4 has 1.2";
+        /// Whether sizes are rounded up to whole TCP segments, which makes the mean larger; otherwise to bytes.
+        whole_segments: bool = true, source "ns-2 webcache/webtraf.cc counts packets";
+        /// Transfers of a user that may be open at once; further ones are refused, and counted.
+        limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
+    }
+}
+
+params! {
+    /// One flow of each user with exponential gaps.
+    pub struct UdpParams {
+        /// Rate on the wire.
+        rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
+        /// Length of a packet on the wire, headers included.
+        packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
+    }
+}
+
+params! {
+    /// One flow of each user with equal gaps, from a random phase.
+    pub struct CbrParams {
+        /// Rate on the wire.
+        rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
+        /// Length of a packet on the wire, headers included.
+        packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
+        /// Width of the uniform change of each gap around its mean, in gaps; 1 is `random_` of ns-2.
+        jitter: f64 = 0.0, in 0.0..=2.0, source "ns-2 tools/cbr_traffic.cc";
+    }
+}
+
+choices! {
+    /// Distribution of the lengths of bursts and of the silence between them.
+    pub enum BurstDistribution {
+        /// Exponential.
+        Exponential = "exponential",
+        /// Pareto type I.
+        Pareto = "pareto",
+    }
+}
+
+params! {
+    /// One flow of each user that sends bursts of equal gaps, with silence between them. A burst has at least one packet:
+    /// its time over the gap, rounded.
+    pub struct OnOffParams {
+        /// Rate on the wire within a burst.
+        rate: BitRate = "10 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "afpft III-E: link rate";
+        /// Length of a packet on the wire, headers included.
+        packet_size: Bytes = "1000 B", in "31 B"..="65535 B", source "afpft III-E";
+        /// Mean time of a burst.
+        on: Time = "0.2 s", in "1 ns"..="24 h", source "afpft III-E; afc 4.4 states none";
+        /// Mean time of silence.
+        off: Time = "3.8 s", in "0 s"..="24 h", source "afpft III-E: (N - 1) times 0.2 s for N = 20";
+        /// Distribution of both times.
+        distribution: BurstDistribution = "exponential", source "afpft III-E, afc 4.4";
+        /// Shape of a Pareto distribution; at 2 and below the variance is infinite.
+        shape: f64 = 1.5, in 1.01..=100.0, source "ns-2 tools/pareto.cc";
+    }
+}
+
+/// A UDP flow that does not react.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UdpConfig {
+    /// Exponential gaps.
+    Poisson(UdpParams),
+    /// Equal gaps, from a random phase.
+    Cbr(CbrParams),
+    /// Bursts.
+    OnOff(OnOffParams),
+}
+
+impl UdpConfig {
+    /// Length of a packet on the wire.
+    #[must_use]
+    pub fn packet_size(&self) -> Bytes {
+        match self {
+            Self::Poisson(params) => params.packet_size,
+            Self::Cbr(params) => params.packet_size,
+            Self::OnOff(params) => params.packet_size,
+        }
+    }
+
+    /// Rate on the wire while it sends.
+    #[must_use]
+    pub fn peak_rate(&self) -> BitRate {
+        match self {
+            Self::Poisson(params) => params.rate,
+            Self::Cbr(params) => params.rate,
+            Self::OnOff(params) => params.rate,
+        }
+    }
+
+    /// Mean time between two packets while it sends, `E[T_IAT] = L / R_t` of abc2018 IV-A1.
+    #[must_use]
+    pub fn gap(&self) -> Time {
+        self.peak_rate().time_of(self.packet_size().0)
+    }
+
+    /// Mean rate on the wire in bit/s.
+    #[must_use]
+    pub fn mean_rate_bps(&self) -> f64 {
+        match self {
+            Self::Poisson(params) => params.rate.as_f64(),
+            Self::Cbr(params) => params.rate.as_f64(),
+            Self::OnOff(params) => {
+                let packets = params.mean_burst_packets();
+                let burst = packets * self.gap().as_secs_f64();
+                packets * params.packet_size.0 as f64 * 8.0 / (burst + params.off.as_secs_f64())
+            }
+        }
+    }
+}
+
+impl OnOffParams {
+    /// Mean of a burst in packets, `E[max(1, round(X / gap))]` with X the time of the burst.
+    #[must_use]
+    pub fn mean_burst_packets(&self) -> f64 {
+        let gap = self.rate.time_of(self.packet_size.0).as_secs_f64();
+        let mean = self.on.as_secs_f64() / gap;
+        match self.distribution {
+            // 1 + sum over k >= 1 of P(X > k + 1/2), a geometric series.
+            BurstDistribution::Exponential => 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean)),
+            // Rounding evens out but for bursts of less than half a packet, which count as one.
+            BurstDistribution::Pareto => mean.max(1.0),
+        }
+    }
+}
+
+/// One source of every user of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceConfig {
+    /// TCP flows.
+    Tcp {
+        /// Number and size of flows.
+        flows: TcpSourceParams,
+        /// Their TCP.
+        tcp: TcpConfig,
+    },
+    /// Web sessions.
+    Web {
+        /// Arrivals and sizes.
+        web: WebParams,
+        /// Their TCP.
+        tcp: TcpConfig,
+    },
+    /// A UDP flow that does not react.
+    Udp(UdpConfig),
+}
+
+impl SourceConfig {
+    /// Reads a `[[groups.sources]]` table; `tcp` has the defaults of TCP.
+    pub(super) fn read(table: &mut Table<'_>, tcp: &TcpConfig) -> Result<Self, ConfigError> {
+        let kind: SourceKind = table.required("kind")?;
+        let source = match kind {
+            SourceKind::Tcp => {
+                let flows = TcpSourceParams::read(table)?;
+                check_repeat(&flows, table)?;
+                Self::Tcp { flows, tcp: TcpConfig::read_over(tcp, table)? }
+            }
+            SourceKind::Web => {
+                let web = WebParams::read(table)?;
+                check_arrivals(&web, table)?;
+                Self::Web { web, tcp: TcpConfig::read_over(tcp, table)? }
+            }
+            SourceKind::Poisson => Self::Udp(UdpConfig::Poisson(read_udp(table)?)),
+            SourceKind::Cbr => Self::Udp(UdpConfig::Cbr(read_udp(table)?)),
+            SourceKind::OnOff => Self::Udp(UdpConfig::OnOff(read_udp(table)?)),
+        };
+        table.finish()?;
+        Ok(source)
+    }
+
+    /// Writes the table, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        let mut kind = |kind: SourceKind| map.insert("kind".into(), kind.to_json());
+        match self {
+            Self::Tcp { flows, tcp } => {
+                kind(SourceKind::Tcp);
+                flows.write(&mut map);
+                map.extend(tcp.write());
+            }
+            Self::Web { web, tcp } => {
+                kind(SourceKind::Web);
+                web.write(&mut map);
+                map.extend(tcp.write());
+            }
+            Self::Udp(UdpConfig::Poisson(params)) => {
+                kind(SourceKind::Poisson);
+                params.write(&mut map);
+            }
+            Self::Udp(UdpConfig::Cbr(params)) => {
+                kind(SourceKind::Cbr);
+                params.write(&mut map);
+            }
+            Self::Udp(UdpConfig::OnOff(params)) => {
+                kind(SourceKind::OnOff);
+                params.write(&mut map);
+            }
+        }
+        map
+    }
+
+    /// Flows of each user that last as long as the run.
+    #[must_use]
+    pub fn lasting_flows(&self) -> u64 {
+        match self {
+            Self::Tcp { flows, .. } => u64::from(flows.flows),
+            Self::Web { .. } => 0,
+            Self::Udp(_) => 1,
+        }
+    }
+
+    /// TCP of the source, if it speaks TCP.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&TcpConfig> {
+        match self {
+            Self::Tcp { tcp, .. } | Self::Web { tcp, .. } => Some(tcp),
+            Self::Udp(_) => None,
+        }
+    }
+}
+
+/// The rate of a UDP source has no default: it is what the scenario is about.
+fn read_udp<T: ParamSet>(table: &mut Table<'_>) -> Result<T, ConfigError> {
+    if table.get("rate").is_none() {
+        table.required::<BitRate>("rate")?;
+    }
+    T::read(table)
+}
+
+/// An endless flow has no second transfer.
+fn check_repeat(flows: &TcpSourceParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    if flows.transfer.is_none() && flows.repeat > 1 {
+        let problem = format!("{} needs a transfer: a flow that always has data never ends", flows.repeat);
+        return Err(ConfigError::new(table.key("repeat"), problem));
+    }
+    Ok(())
+}
+
+/// Sessions start by one rule.
+fn check_arrivals(web: &WebParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    match (web.interval, web.sessions) {
+        (None, None) => Err(ConfigError::new(
+            table.key("interval"),
+            "missing, must be a time such as \"40 ms\" between sessions, or give sessions, their number",
+        )),
+        (Some(interval), Some(sessions)) => Err(ConfigError::new(
+            table.key("sessions"),
+            format!("{sessions} beside interval \"{interval}\": sessions start by one rule, give one of the two"),
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,114 @@
+//! What max-min fairness would give each user: the yardstick for throughput, over any number of links.
+//!
+//! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares of
+//! its users, what they take is subtracted everywhere, and the rest goes on. On one link that is
+//! [`fairlane_schemes::maxmin`].
+
+use fairlane_schemes::maxmin::max_min_level;
+
+/// Users that are alike.
+#[derive(Clone, Debug)]
+pub struct Demand<'a> {
+    /// How many.
+    pub users: f64,
+    /// Weight of each.
+    pub weight: f64,
+    /// What each asks for in bit/s; may be infinite.
+    pub rate_bps: f64,
+    /// Links that they cross.
+    pub route: &'a [u32],
+}
+
+/// The max-min share of one user of each group in bit/s. `capacities` are those of the links in bit/s.
+#[must_use]
+pub fn max_min_shares(capacities: &[f64], groups: &[Demand<'_>]) -> Vec<f64> {
+    let mut shares: Vec<Option<f64>> = vec![None; groups.len()];
+    let mut left = capacities.to_vec();
+    loop {
+        let level_of = |link: usize| {
+            let open = || groups.iter().zip(&shares).filter(|(group, share)| share.is_none() && crosses(group, link));
+            let demands: Vec<f64> = open().map(|(group, _)| group.users * group.rate_bps).collect();
+            let weights: Vec<f64> = open().map(|(group, _)| group.users * group.weight).collect();
+            max_min_level(left[link], &demands, &weights)
+        };
+        let levels = (0..left.len()).map(|link| (level_of(link), link));
+        let Some((level, link)) = levels.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+        if level == f64::INFINITY {
+            break;
+        }
+        for (group, share) in groups.iter().zip(&mut shares) {
+            if share.is_none() && crosses(group, link) {
+                let fixed = group.rate_bps.min(level * group.weight);
+                *share = Some(fixed);
+                for &crossed in group.route {
+                    left[crossed as usize] = (left[crossed as usize] - group.users * fixed).max(0.0);
+                }
+            }
+        }
+    }
+    // Whom no link limits gets what he asks for.
+    shares.iter().zip(groups).map(|(share, group)| share.unwrap_or(group.rate_bps)).collect()
+}
+
+fn crosses(group: &Demand<'_>, link: usize) -> bool {
+    group.route.contains(&(link as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn group(users: f64, rate_bps: f64, route: &[u32]) -> Demand<'_> {
+        Demand { users, weight: 1.0, rate_bps, route }
+    }
+
+    #[test]
+    fn a_parking_lot_gives_the_long_flow_as_much_as_the_others() {
+        // afpft III-D: 11 flows on each link of 10 Mb/s, cross flows of 2 Mb/s: 0.909 Mb/s for all.
+        let groups = [group(1.0, f64::INFINITY, &[0, 1]), group(10.0, 2e6, &[0]), group(10.0, 2e6, &[1])];
+        for share in max_min_shares(&[10e6, 10e6], &groups) {
+            assert!((share - 10e6 / 11.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn what_one_link_denies_others_take_elsewhere() {
+        // Bertsekas and Gallager, the idea of Fig. 6.12: three on link 0 of 1, so 1/3 each; link 1 of 1 has one of them
+        // and one more, who gets 2/3.
+        let groups = [group(2.0, f64::INFINITY, &[0]), group(1.0, f64::INFINITY, &[0, 1]), group(1.0, 9.0, &[1])];
+        let shares = max_min_shares(&[1.0, 1.0], &groups);
+        let expected = [1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0];
+        assert!(shares.iter().zip(expected).all(|(share, expected)| (share - expected).abs() < 1e-12), "{shares:?}");
+        assert_eq!(max_min_shares(&[5.0], &[group(2.0, 1.0, &[0])]), [1.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_user_is_content_or_has_a_full_link_where_none_has_more(
+            capacities in prop::collection::vec(1.0..10.0f64, 1..5),
+            groups in prop::collection::vec((1u32..5, 0.1..5.0f64, 0.1..20.0f64, prop::collection::btree_set(0u32..5, 1..4)), 1..8),
+        ) {
+            let links = capacities.len() as u32;
+            let routes: Vec<Vec<u32>> = groups.iter()
+                .map(|(.., route)| route.iter().map(|link| link % links).collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+                .collect();
+            let demands: Vec<Demand<'_>> = groups.iter().zip(&routes)
+                .map(|(&(users, weight, rate_bps, _), route)| Demand { users: f64::from(users), weight, rate_bps, route })
+                .collect();
+            let shares = max_min_shares(&capacities, &demands);
+            let on = |link: u32| demands.iter().zip(&shares).filter(move |(group, _)| group.route.contains(&link));
+            let load = |link: u32| on(link).map(|(group, share)| group.users * share).sum::<f64>();
+            for (group, share) in demands.iter().zip(&shares) {
+                let full = |&link: &u32| {
+                    let best = on(link).map(|(other, share)| share / other.weight).fold(0.0, f64::max);
+                    load(link) >= capacities[link as usize] * (1.0 - 1e-9) && share / group.weight >= best * (1.0 - 1e-9)
+                };
+                prop_assert!(*share >= group.rate_bps * (1.0 - 1e-9) || group.route.iter().any(full));
+            }
+            for (link, capacity) in (0..).zip(&capacities) {
+                prop_assert!(load(link) <= capacity * (1.0 + 1e-9));
+            }
+        }
+    }
+}

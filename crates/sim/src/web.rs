@@ -1,0 +1,282 @@
+//! Web sessions: when a user's short transfers start, and how large they are. afpft III-E, afc 4.4.
+//!
+//! Open loop: a transfer starts at its time, whether or not those before it have ended. A session takes memory from its
+//! start to its last object; so what a source holds grows with the sessions under way, not with time.
+
+use crate::scenario::{SizeDistribution, WebParams};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A session that has more objects to come, by the time of the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Session {
+    next: Time,
+    /// Number in the order of starts: equal times have an order.
+    number: u64,
+    objects_left: u32,
+    pages_left: u32,
+}
+
+/// The sessions of one user.
+#[derive(Clone, Debug)]
+pub struct WebSource {
+    params: WebParams,
+    /// Payload of a TCP segment: sizes are multiples of it, or of a byte.
+    unit: f64,
+    next_session: Time,
+    /// Sessions still to start, for a fixed number of them; and when the last one may.
+    sessions_left: u64,
+    until: Time,
+    started: u64,
+    under_way: BinaryHeap<Reverse<Session>>,
+    rng: Rng,
+    /// The user that it belongs to.
+    pub user: u32,
+    /// Index of its TCP parameters.
+    pub tcp: u32,
+    /// Class of its packets.
+    pub class: TrafficClass,
+    /// Ingress nodes of the user.
+    pub ingresses: u32,
+    /// Its transfers that are open.
+    pub open: u32,
+    /// Transfers that have started: they take turns over the user's ingress nodes.
+    pub transfers: u64,
+}
+
+impl WebSource {
+    /// Sessions from `from` on; a fixed number of them starts by `until`. `segment_payload` is that of TCP.
+    #[must_use]
+    pub fn new(params: &WebParams, segment_payload: u32, (from, until): (Time, Time), rng: Rng) -> Self {
+        let mut source = Self {
+            params: params.clone(),
+            unit: if params.whole_segments { f64::from(segment_payload) } else { 1.0 },
+            next_session: from,
+            sessions_left: params.sessions.map_or(u64::MAX, u64::from),
+            until,
+            started: 0,
+            under_way: BinaryHeap::new(),
+            rng,
+            user: 0,
+            tcp: 0,
+            class: TrafficClass::BestEffort,
+            ingresses: 1,
+            open: 0,
+            transfers: 0,
+        };
+        source.schedule_session();
+        source
+    }
+
+    /// What it was told to do.
+    #[must_use]
+    pub fn params(&self) -> &WebParams {
+        &self.params
+    }
+
+    /// When the next transfer starts; [`Time::NEVER`] after the last.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        self.under_way.peek().map_or(Time::NEVER, |Reverse(session)| session.next).min(self.next_session)
+    }
+
+    /// The payload of the transfer that starts now, which is [`WebSource::next`].
+    pub fn start_transfer(&mut self) -> u64 {
+        let session = match self.under_way.peek() {
+            Some(Reverse(session)) if session.next <= self.next_session => {
+                let session = *session;
+                self.under_way.pop();
+                session
+            }
+            _ => self.start_session(),
+        };
+        self.proceed(session);
+        self.draw_size()
+    }
+
+    fn start_session(&mut self) -> Session {
+        let session = Session {
+            next: self.next_session,
+            number: self.started,
+            objects_left: self.params.objects,
+            pages_left: self.params.pages,
+        };
+        self.started += 1;
+        self.sessions_left -= 1;
+        self.schedule_session();
+        session
+    }
+
+    /// Draws the start of the next session.
+    fn schedule_session(&mut self) {
+        self.next_session = match self.params.interval {
+            _ if self.sessions_left == 0 => Time::NEVER,
+            Some(interval) => self.next_session.saturating_add(self.exponential(interval)),
+            // The least of n uniform times is distributed as 1 - U^(1/n): they come in order, without a list of them.
+            None => {
+                let left = self.until.saturating_sub(self.next_session).0 as f64;
+                let least = 1.0 - libm::pow(self.rng.open01(), 1.0 / self.sessions_left as f64);
+                self.next_session + Time((left * least) as u64)
+            }
+        };
+    }
+
+    /// One object of the session has started: when does the next one?
+    fn proceed(&mut self, mut session: Session) {
+        session.objects_left -= 1;
+        let mut wait = self.params.object_interval;
+        if session.objects_left == 0 {
+            session.pages_left -= 1;
+            if session.pages_left == 0 {
+                return;
+            }
+            session.objects_left = self.params.objects;
+            wait = self.params.page_interval;
+        }
+        session.next = session.next.saturating_add(self.exponential(wait));
+        self.under_way.push(Reverse(session));
+    }
+
+    fn exponential(&mut self, mean: Time) -> Time {
+        Time(self.rng.exponential(mean.0 as f64) as u64)
+    }
+
+    /// A payload in bytes: whole units, one at least.
+    fn draw_size(&mut self) -> u64 {
+        let (mean, shape) = (self.params.size.0 as f64, self.params.shape);
+        let size = match self.params.distribution {
+            SizeDistribution::Pareto => self.rng.pareto(mean, shape),
+            SizeDistribution::Lomax => self.rng.lomax(mean, shape),
+            SizeDistribution::Exponential => self.rng.exponential(mean),
+            SizeDistribution::Constant => mean,
+        };
+        ((size / self.unit).ceil().max(1.0) * self.unit) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_schemes::units::Bytes;
+
+    fn rng() -> Rng {
+        Rng::stream(1, 0, "web", 0)
+    }
+
+    /// Starts and sizes until `end`.
+    fn transfers(source: &mut WebSource, end: Time) -> Vec<(Time, u64)> {
+        let mut transfers = Vec::new();
+        while source.next() < end {
+            let time = source.next();
+            transfers.push((time, source.start_transfer()));
+        }
+        transfers
+    }
+
+    fn afpft() -> WebParams {
+        WebParams { interval: Some(Time::from_millis(40)), ..WebParams::default() }
+    }
+
+    #[test]
+    fn sessions_arrive_as_a_poisson_process() {
+        // afpft III-E: 25 a second. Counts per second have mean and variance 25; standard errors sqrt(25/n) and about
+        // 25 sqrt(2/n) over n seconds, five of each.
+        let seconds = 4000;
+        let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
+        let mut counts = vec![0.0f64; seconds];
+        for (time, _) in transfers(&mut source, Time::from_secs(seconds as u64)) {
+            counts[(time.0 / Time::PER_SECOND) as usize] += 1.0;
+        }
+        let n = seconds as f64;
+        let mean = counts.iter().sum::<f64>() / n;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / n;
+        assert!((mean - 25.0).abs() < 5.0 * (25.0 / n).sqrt(), "{mean}");
+        assert!((variance - 25.0).abs() < 5.0 * 25.0 * (2.0 / n).sqrt(), "{variance}");
+        assert_eq!(source.under_way.len(), 0);
+    }
+
+    #[test]
+    fn sizes_are_whole_segments_with_the_tail_of_pareto() {
+        // Mean 30 kB, shape 1.3: scale 6923 B, so 8 segments of 960 B at least; P(X > 96 000) = (6923/96000)^1.3 =
+        // 0.0328; five standard errors.
+        let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
+        let sizes: Vec<u64> = transfers(&mut source, Time::from_secs(4000)).iter().map(|&(_, size)| size).collect();
+        assert!(sizes.iter().all(|size| size % 960 == 0 && *size >= 8 * 960));
+        let n = sizes.len() as f64;
+        let tail = (30_000.0 * 0.3 / 1.3 / 96_000.0f64).powf(1.3);
+        let share = sizes.iter().filter(|&&size| size > 96_000).count() as f64 / n;
+        assert!((share - tail).abs() < 5.0 * (tail / n).sqrt(), "{share} {tail}");
+        let constant = WebParams { distribution: SizeDistribution::Constant, whole_segments: false, ..afpft() };
+        let mut source = WebSource::new(&constant, 960, (Time::ZERO, Time::ZERO), rng());
+        assert_eq!(source.start_transfer(), 30_000);
+    }
+
+    #[test]
+    fn exponential_sizes_offer_the_load_that_rounding_up_gives() {
+        // Mean m = 15 segments: E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments; standard error m/sqrt(n), five of them.
+        let params = WebParams { distribution: SizeDistribution::Exponential, size: Bytes(14_400), ..afpft() };
+        let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
+        let sizes = transfers(&mut source, Time::from_secs(4000));
+        let n = sizes.len() as f64;
+        let mean = sizes.iter().map(|&(_, size)| size as f64).sum::<f64>() / n / 960.0;
+        let expected = 1.0 / (1.0 - (-1.0 / 15.0f64).exp());
+        assert!((mean - expected).abs() < 5.0 * 15.0 / n.sqrt(), "{mean} {expected}");
+    }
+
+    #[test]
+    fn a_fixed_number_of_sessions_starts_uniformly_in_its_window() {
+        // afc 4.4: w sessions in [0, 250 s]. All of them start; a tenth in each tenth, five standard errors.
+        let params = WebParams { sessions: Some(10_000), ..WebParams::default() };
+        let window = (Time::from_secs(10), Time::from_secs(260));
+        let mut source = WebSource::new(&params, 960, window, rng());
+        let starts = transfers(&mut source, Time::NEVER);
+        assert_eq!(starts.len(), 10_000);
+        assert!(starts.is_sorted_by_key(|&(time, _)| time));
+        assert!(starts[0].0 >= window.0 && starts[9999].0 <= window.1);
+        for tenth in 0..10 {
+            let within = |time: Time| (time.as_secs_f64() - 10.0) / 25.0;
+            let count = starts.iter().filter(|&&(time, _)| within(time) as usize == tenth).count() as f64;
+            assert!((count - 1000.0).abs() < 5.0 * (1000.0f64 * 0.9).sqrt(), "{tenth}: {count}");
+        }
+    }
+
+    #[test]
+    fn a_session_has_its_pages_and_objects() {
+        // 4 pages of 3 objects: 11 gaps, 3 of them of mean 1 s and 8 of mean 10 ms: 3.08 s from first to last object.
+        let params = WebParams { interval: Some(Time::from_secs(10)), pages: 4, objects: 3, ..WebParams::default() };
+        let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
+        let mut spans = Vec::new();
+        let mut first = std::collections::HashMap::new();
+        while source.next() < Time::from_secs(40_000) {
+            let now = source.next();
+            let next = source.under_way.peek().map(|Reverse(session)| *session).filter(|session| session.next == now);
+            let number = next.map_or(source.started, |session| session.number);
+            let start = *first.entry(number).or_insert(now);
+            if next.is_some_and(|session| (session.pages_left, session.objects_left) == (1, 1)) {
+                spans.push((now - start).as_secs_f64());
+            }
+            source.start_transfer();
+        }
+        let n = spans.len() as f64;
+        let mean = spans.iter().sum::<f64>() / n;
+        // Variance of a span: 3 * 1 + 8 * 0.0001.
+        assert!((mean - 3.08).abs() < 5.0 * (3.0008 / n).sqrt(), "{mean}");
+        assert!((n - 4000.0).abs() < 5.0 * 4000f64.sqrt(), "{n}");
+    }
+
+    #[test]
+    fn sessions_under_way_are_all_that_is_kept() {
+        // Little: 10 sessions a second, each 9 s from first to last page: 90 on the mean, Poisson: not above 90 + 6 * 9.5.
+        let params = WebParams { interval: Some(Time::from_millis(100)), pages: 10, ..WebParams::default() };
+        let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
+        let mut most = 0;
+        while source.next() < Time::from_secs(2000) {
+            source.start_transfer();
+            most = most.max(source.under_way.len());
+        }
+        assert!((90..147).contains(&most), "{most}");
+    }
+}

@@ -1,0 +1,322 @@
+//! Topologies beyond the one-sided dumbbell: conservation at every node, determinism, and closed forms.
+
+use fairlane_sim::engine;
+use fairlane_sim::network::Network;
+use fairlane_sim::result::{LinkRecord, Performance, RunRecord};
+use fairlane_sim::scenario::Scenario;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+fn read(scenario: &Json) -> Scenario {
+    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
+}
+
+fn run(scenario: &Json) -> RunRecord {
+    let record = engine::run(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels");
+    RunRecord { performance: Performance::default(), ..record }
+}
+
+fn error(scenario: &Json) -> String {
+    Scenario::read(scenario).expect_err("it has a mistake").to_string()
+}
+
+fn link<'a>(record: &'a RunRecord, name: &str) -> &'a LinkRecord {
+    record.links.iter().find(|link| link.name == name).expect("the link exists")
+}
+
+/// Up to four links, each with or without a queue of its own, and groups on random routes.
+fn scenario() -> impl Strategy<Value = Json> {
+    let queue = prop_oneof![
+        Just(json!(null)),
+        (2u32..40).prop_map(|limit| json!({"scheme": "droptail", "limit": format!("{limit} packets")})),
+        (3000u32..60_000).prop_map(|limit| json!({"scheme": "abc", "limit": format!("{limit} B")})),
+    ];
+    let link = (1000u64..20_000, 0u64..20, queue);
+    let source = prop_oneof![
+        (1u32..4).prop_map(|flows| json!({"kind": "tcp", "flows": flows, "profile": "ns2"})),
+        (50u64..8000).prop_map(|rate| json!({"kind": "poisson", "rate": format!("{rate} kbit/s")})),
+        (20u64..200).prop_map(|ms| json!({"kind": "web", "interval": format!("{ms} ms")})),
+        (1u64..50_000).prop_map(|bytes| json!({"kind": "tcp", "transfer": format!("{bytes} B"), "repeat": 5})),
+    ];
+    let group = (1u32..4, any::<[bool; 4]>(), 0u64..30, prop::collection::vec(source, 1..3));
+    (prop::collection::vec(link, 1..5), prop::collection::vec(group, 1..5), 0u64..1000).prop_map(
+        |(links, groups, seed)| {
+            let named = |(number, (rate, delay, queue)): (usize, &(u64, u64, Json))| {
+                let mut link = json!({"name": format!("l{number}"), "rate": format!("{rate} kbit/s"),
+                    "delay": format!("{delay} ms")});
+                if !queue.is_null() {
+                    link["queue"] = queue.clone();
+                }
+                link
+            };
+            let group = |(users, on, delay, sources): &(u32, [bool; 4], u64, Vec<Json>)| {
+                let mut route: Vec<String> =
+                    (0..links.len()).filter(|&link| on[link]).map(|link| format!("l{link}")).collect();
+                if route.is_empty() {
+                    route.push("l0".into());
+                }
+                json!({"users": users, "route": route, "sources": sources, "start_until": "0.5 s",
+                    "receiver_delay": format!("{delay} ms")})
+            };
+            let groups: Vec<Json> = groups
+                .iter()
+                .map(group)
+                .enumerate()
+                .map(|(number, mut group)| {
+                    group["name"] = format!("g{number}").into();
+                    group
+                })
+                .collect();
+            json!({
+                "run": {"warmup": "1 s", "measure": "1 s", "seed": seed},
+                "topology": {"kind": "graph", "links": links.iter().enumerate().map(named).collect::<Vec<_>>()},
+                "queue": {"scheme": "abc"}, "groups": groups,
+            })
+        },
+    )
+}
+
+fn senders(network: &Network) -> u64 {
+    let stats = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));
+    stats.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn every_packet_is_accounted_for_at_every_node_of_any_graph(scenario in scenario()) {
+        let scenario = read(&scenario);
+        let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let (mut entered, mut left) = (0, 0);
+        for link in &network.links {
+            let account = link.accounting();
+            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
+            prop_assert!(link.in_flight() as u64 <= account.departed);
+            entered += account.arrived;
+            left += account.departed - link.in_flight() as u64;
+        }
+        // Senders to access links; then each packet that is through a link enters the next one, or is delivered.
+        let (offered, refused, on_the_way) = network.hosts.accounting();
+        let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
+        prop_assert_eq!(offered, udp + senders(&network));
+        prop_assert_eq!(entered + network.delivered, offered - refused - on_the_way + left);
+    }
+
+    #[test]
+    fn canonical_form_and_a_second_run_give_the_same_bytes(scenario in scenario()) {
+        let canonical = read(&scenario).write();
+        prop_assert_eq!(read(&canonical).write(), canonical.clone());
+        let bytes = |scenario: &Json| serde_json::to_string(&run(scenario)).expect("a record has JSON");
+        prop_assert_eq!(bytes(&canonical), bytes(&scenario));
+    }
+}
+
+/// A transfer of one segment: when its last byte reaches the receiver, from the opening of the connection.
+fn transfer_s(topology: Json, group: Json) -> f64 {
+    let mut group = group;
+    group["sources"] = json!([{"kind": "tcp", "transfer": "960 B", "profile": "ns2"}]);
+    group["start_until"] = "0 s".into();
+    let record = run(&json!({
+        "run": {"warmup": "0 s", "measure": "5 s"}, "topology": topology, "queue": {"scheme": "droptail"},
+        "groups": [group],
+    }));
+    let transfer = record.groups[0].transfers[0];
+    transfer.finish_s.expect("it ends") - transfer.start_s
+}
+
+#[test]
+fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
+    // SYN up and SYN-ACK down, 40 B each way, then 1000 B up, behind an ACK of 40 B on the access link; further on it is
+    // ahead. One byte takes 8 us at 1 Mbit/s.
+    let near = |measured: f64, nanos: f64| assert!((measured * 1e9 - nanos).abs() < 1.0, "{} {nanos}", measured * 1e9);
+    // Dumbbell: access 10 Mbit/s and 2 ms, bottleneck 1 Mbit/s and 1 ms, receiver 5 Mbit/s and 3 ms.
+    let two_sided = json!({"kind": "two_sided_dumbbell", "access_rate": "10 Mbit/s", "access_delay": "2 ms",
+        "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s", "receiver_delay": "3 ms"});
+    // Per byte 0.8 + 8 + 1.6 = 10.4 us; 6 ms of propagation one way.
+    near(transfer_s(two_sided.clone(), json!({})), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 6e6);
+    // Delays of the group on both sides: 15 + 1 + 20 ms.
+    let group = json!({"access_delay": "15 ms", "receiver_delay": "20 ms"});
+    near(transfer_s(two_sided, group), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 36e6);
+    // Three links of 10 Mbit/s and 1 ms between access links of 20 Mbit/s and 0.1 ms: 3 * 0.8 + 2 * 0.4 us a byte.
+    let parking_lot = json!({"kind": "parking_lot", "access_rate": "20 Mbit/s", "receiver_rate": "20 Mbit/s",
+        "bottleneck_delay": "1 ms"});
+    near(transfer_s(parking_lot.clone(), json!({})), 1080.0 * 3200.0 + 40.0 * 400.0 + 3.0 * 3.2e6);
+    // The middle link alone: 1.6 us a byte, 1.2 ms.
+    near(transfer_s(parking_lot, json!({"route": ["link2"]})), 1080.0 * 1600.0 + 40.0 * 400.0 + 3.0 * 1.2e6);
+}
+
+#[test]
+fn queues_of_a_graph_are_as_long_as_theory_says() {
+    // M/D/1, mean number waiting rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. The third link has the rate of
+    // the first: packets leave that one spaced by their transmission, so none ever waits.
+    let scenario = json!({
+        "run": {"warmup": "10 s", "measure": "2000 s"},
+        "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "links": [
+            {"name": "a", "rate": "10 Mbit/s"}, {"name": "b", "rate": "5 Mbit/s"}, {"name": "c", "rate": "10 Mbit/s"},
+        ]},
+        "queue": {"scheme": "droptail", "limit": "100000 packets"},
+        "groups": [
+            {"name": "through", "route": ["a", "c"], "sources": [{"kind": "poisson", "rate": "8 Mbit/s"}]},
+            {"name": "aside", "route": ["b"], "sources": [{"kind": "poisson", "rate": "3 Mbit/s"}]},
+        ],
+    });
+    let record = run(&scenario);
+    let waiting = |name: &str| link(&record, name).queue.mean_packets;
+    assert!((waiting("a") / 1.6 - 1.0).abs() < 0.05, "{}", waiting("a"));
+    assert!((waiting("b") / 0.45 - 1.0).abs() < 0.05, "{}", waiting("b"));
+    assert_eq!(link(&record, "c").queue.max_packets, 0);
+}
+
+#[test]
+fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
+    // Poisson, so that an arrival of whatever flow finds the queue as any other does: a full link of rate C offered r
+    // passes C/r of each flow. The rates differ: behind a link of the same rate the long flow's packets would come at a
+    // fixed time within the transmissions of the next one, and find a free place more or less often than others. Slow
+    // access links would space the packets of a user, who would then meet a full queue less often than the long flow.
+    let rates = [10.0, 9.3, 10.7];
+    let cross = |number: usize| {
+        json!({"name": format!("cross{number}"), "users": 10, "route": [format!("l{number}")],
+            "sources": [{"kind": "poisson", "rate": "2 Mbit/s", "packet_size": "1000 B"}]})
+    };
+    let link = |number: usize| json!({"name": format!("l{number}"), "rate": format!("{} Mbit/s", rates[number])});
+    let mut groups = vec![json!({"name": "long", "route": ["l0", "l1", "l2"], "sources":
+        [{"kind": "poisson", "rate": "1 Mbit/s", "packet_size": "1000 B"}]})];
+    groups.extend((0..3).map(cross));
+    let record = run(&json!({
+        "run": {"warmup": "20 s", "measure": "2000 s"},
+        "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "receiver_rate": "20 Mbit/s",
+            "links": (0..3).map(link).collect::<Vec<_>>()},
+        "queue": {"scheme": "droptail", "limit": "50 packets"}, "groups": groups,
+    }));
+    let mut expected = 1e6;
+    for (number, link) in record.links.iter().enumerate() {
+        let passes = rates[number] * 1e6 / (expected + 20e6);
+        expected *= passes;
+        assert!(link.utilisation > 0.9999, "{}", link.utilisation);
+        let cross = &record.groups[number + 1];
+        assert!((cross.throughput_bps / (2e6 * passes) - 1.0).abs() < 0.01, "{}", cross.throughput_bps);
+        let drops = link.drops.iter().map(|drop| drop.packets).sum::<u64>();
+        assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), drops);
+    }
+    // 0.11 Mb/s in 2000 s are 28 000 packets: 0.6 % standard error, five of them.
+    let long = &record.groups[0];
+    assert!((long.throughput_bps / expected - 1.0).abs() < 0.03, "{} {expected}", long.throughput_bps);
+    // Max-min: an eleventh of the slowest link for the long flow, a tenth of what is left for the others.
+    let fair = 9.3e6 / 11.0;
+    assert!((long.max_min_share_bps - fair).abs() < 1.0);
+    assert!((record.groups[3].max_min_share_bps - (10.7e6 - fair) / 10.0).abs() < 1.0);
+}
+
+#[test]
+fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
+    // Under ABC, a flow of a quarter of its share loses nothing on either link although both are overloaded.
+    let record = run(&json!({
+        "run": {"warmup": "20 s", "measure": "40 s"},
+        "topology": {"kind": "parking_lot", "congested_links": 2},
+        "queue": {"scheme": "abc"},
+        "groups": [
+            {"name": "long", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]},
+            {"name": "c1", "users": 2, "route": ["link1"], "sources": [{"kind": "cbr", "rate": "8 Mbit/s"}]},
+            {"name": "c2", "users": 2, "route": ["link2"], "sources": [{"kind": "cbr", "rate": "8 Mbit/s"}]},
+        ],
+    }));
+    assert!(record.links.iter().all(|link| link.user_dropped_packets[0] == 0));
+    assert!((record.groups[0].throughput_bps / 1e6 - 1.0).abs() < 0.01);
+    assert!(record.links.iter().all(|link| link.user_dropped_packets[1..].iter().sum::<u64>() > 1000));
+}
+
+#[test]
+fn a_fast_link_with_a_large_buffer_is_full() {
+    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows of four round-trip times. Droptail keeps it busy.
+    let group = |number: usize, rtt_ms: f64| {
+        let each = (rtt_ms - 10.0) / 4.0;
+        json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s", "access_delay": format!("{each} ms"),
+            "receiver_delay": format!("{each} ms"), "sources": [{"kind": "tcp", "profile": "ns2"}]})
+    };
+    let groups: Vec<Json> = [20.0, 40.0, 80.0, 100.0].iter().enumerate().map(|(i, &rtt)| group(i, rtt)).collect();
+    let record = run(&json!({
+        "run": {"warmup": "3 s", "measure": "3 s"},
+        "topology": {"kind": "two_sided_dumbbell", "access_rate": "10 Gbit/s", "receiver_rate": "10 Gbit/s",
+            "bottleneck_rate": "1 Gbit/s", "access_limit": "10000 packets"},
+        "queue": {"scheme": "droptail", "limit": "500 packets"}, "groups": groups,
+    }));
+    assert!(record.links[0].utilisation > 0.8, "{}", record.links[0].utilisation);
+    let got: Vec<f64> = record.groups.iter().map(|group| group.throughput_bps).collect();
+    assert!(got[0] > got[1] && got[1] > got[3], "{got:?}");
+    assert_eq!(record.groups[0].tcp.as_ref().expect("TCP").flow_throughput_bps.len(), 25);
+}
+
+#[test]
+fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
+    // 25 transfers a second over an idle link: by Little, 25 times a fraction of a second are open, however long it runs.
+    let scenario = |seconds: u32| {
+        read(&json!({
+            "run": {"warmup": "0 s", "measure": format!("{seconds} s")},
+            "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},
+            "queue": {"scheme": "droptail", "limit": "1000 packets"},
+            "groups": [{"start_until": "0 s", "sources": [{"kind": "web", "interval": "40 ms", "distribution": "exponential"}]}],
+        }))
+    };
+    for seconds in [50, 500] {
+        let (network, _) = engine::simulate(&scenario(seconds), 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let probe = network.transfers[0].as_ref().expect("a web source");
+        let started = f64::from(seconds) * 25.0;
+        assert!((probe.started as f64 - started).abs() < 5.0 * started.sqrt());
+        assert!(probe.times.count() + 20 > probe.started && probe.refused == 0);
+        assert!(network.flows.len() <= 20, "{}", network.flows.len());
+        // Payload of transfers that ended, and of those under way, is what the user got.
+        let under_way: u64 =
+            network.flows.iter().map(|flow| flow.receiver.delivered_bytes(&network.tcp_params[0])).sum();
+        let delivered = network.users[0].delivered_bytes + under_way;
+        assert!((probe.completed_bytes..=probe.started_bytes).contains(&delivered));
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let base =
+        |topology: Json, group: Json| json!({"topology": topology, "queue": {"scheme": "droptail"}, "groups": [group]});
+    let tcp = json!({"sources": [{"kind": "tcp"}]});
+    let with = |key: &str, value: Json| {
+        let mut group = tcp.clone();
+        group[key] = value;
+        group
+    };
+    let graph =
+        json!({"kind": "graph", "links": [{"name": "a", "rate": "1 Mbit/s"}, {"name": "b", "rate": "1 Mbit/s"}]});
+    assert_eq!(
+        error(&base(graph.clone(), tcp.clone())),
+        "groups[0].route: missing, must be a list of links in order, of a, b"
+    );
+    assert_eq!(
+        error(&base(graph.clone(), with("route", json!(["a", "x"])))),
+        "groups[0].route[1]: \"x\" is not a link, there are a, b"
+    );
+    assert_eq!(
+        error(&base(graph, with("route", json!(["a", "a"])))),
+        "groups[0].route[1]: \"a\" comes twice, a route has no loop"
+    );
+    assert_eq!(
+        error(&base(json!({"kind": "graph", "links": []}), tcp.clone())),
+        "topology.links: 0 tables, a graph needs 1 to 1000 [[topology.links]]"
+    );
+    assert_eq!(
+        error(&base(json!({}), with("receiver_delay", "5 ms".into()))),
+        "groups[0].receiver_delay: the one_sided_dumbbell has no access links of receivers, set topology.kind to two_sided_dumbbell"
+    );
+    assert_eq!(
+        error(&base(json!({"kind": "two_sided_dumbbell", "receiver_rate": "1 Mbit/s"}), tcp.clone())),
+        "topology.receiver_rate: \"1 Mbit/s\" is out of range, it must be at least the rate of bottleneck, 10 Mbit/s"
+    );
+    let own = json!({"kind": "graph", "links": [{"name": "a", "rate": "1 Mbit/s", "queue": {"scheme": "abc"}}]});
+    assert_eq!(
+        error(&base(own, with("route", json!(["a"])))),
+        "marker.scheme: \"none\" is not what topology.links[0].queue.scheme \"abc\" needs: \"abc\""
+    );
+    let web = json!({"sources": [{"kind": "web"}]});
+    assert!(error(&base(json!({}), web)).starts_with("groups[0].sources[0].interval: missing"));
+    let repeat = json!({"sources": [{"kind": "tcp", "repeat": 3}]});
+    assert!(error(&base(json!({}), repeat)).starts_with("groups[0].sources[0].repeat: 3 needs a transfer"));
+}
