@@ -34,6 +34,6 @@ PAPER = Paper(
     traces=TRACES,
     trace_interval_s=1.0,
     runs=RUNS,
-    engine_schemes={variant: "sfb" for variant in PENALTY_FACTORS},
+    engine_schemes=dict.fromkeys(PENALTY_FACTORS, "sfb"),
     statistics=STATISTICS,
 )

@@ -15,7 +15,7 @@ Metric = Callable[[Record, Values], float | None]
 
 
 def udp_kbps(record: Record, values: Values) -> float | None:
-    """Mean throughput of the unresponsive flows; where each has a packet size of its own, of the one with `packet_B`."""
+    """Mean throughput of the unresponsive flows; of the one with packets of `packet_B` where sizes differ."""
     names = [udp_name(index) for index in range(unresponsive(values))]
     if "sizes_B" in values:
         names = [udp_name(values["sizes_B"].index(values["packet_B"]))]

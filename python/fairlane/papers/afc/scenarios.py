@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.scenario import Scenario, Table, cbr, group, tcp
+from fairlane.scenario import Scenario, Table, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
 
@@ -77,17 +77,15 @@ def _long_lived(values: Mapping[str, Any]) -> list[Table]:
         return [group("tcp", tcp(), users=flows, start_from="0 s", start_until=START_UNTIL)]
     pairs = list(itertools.product(values["access_ms"], repeat=2))
     return [
-        {
-            **group(
-                f"tcp {source} ms, {sink} ms",
-                tcp(),
-                users=flows // len(pairs),
-                start_from="0 s",
-                start_until=START_UNTIL,
-                access_delay=f"{source} ms",
-            ),
-            "receiver_delay": f"{sink} ms",
-        }
+        group(
+            f"tcp {source} ms, {sink} ms",
+            tcp(),
+            users=flows // len(pairs),
+            start_from="0 s",
+            start_until=START_UNTIL,
+            access_delay=f"{source} ms",
+            receiver_delay=f"{sink} ms",
+        )
         for source, sink in pairs
     ]
 
@@ -96,8 +94,8 @@ def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
     """A group for each flow: CBR, or bursts where there is a peak rate."""
     count = unresponsive(values)
     if "peak_mbps" in values:
-        bursts = {"rate": f"{values['peak_mbps']} Mbit/s", "packet_size": f"{values['packet_B']} B"}
-        sources = [{"kind": "on_off", **bursts, "on": BURST_MEAN, "off": BURST_MEAN}] * count
+        peak, size = f"{values['peak_mbps']} Mbit/s", f"{values['packet_B']} B"
+        sources = [on_off(peak, packet_size=size, on=BURST_MEAN, off=BURST_MEAN)] * count
     else:
         sizes = values.get("sizes_B", [values["packet_B"]] * count)
         sources = [cbr(f"{values['R_udp_mbps']} Mbit/s", packet_size=f"{size} B") for size in sizes]
@@ -109,13 +107,7 @@ def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
 
 def _web(sessions: int) -> Table:
     """Sessions of one transfer each."""
-    source = {
-        "kind": "web",
-        "sessions": sessions // WEB_NODES,
-        "size": f"{WEB_PACKETS * SEGMENT_B} B",
-        "distribution": "pareto",
-        "shape": WEB_SHAPE,
-    }
+    source = web(sessions=sessions // WEB_NODES, size=f"{WEB_PACKETS * SEGMENT_B} B", shape=WEB_SHAPE)
     return group("web", source, users=WEB_NODES, start_from="0 s", start_until=f"{WEB_S} s")
 
 

@@ -19,9 +19,7 @@ def over_time(metric: str, n_udp: int) -> TableOf:
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables["afc.fig3"]
-        rows = [
-            Row(row.at, {"udp_kbps_interval": row.samples[metric]}) for row in own.rows if row.at["n_udp"] == n_udp
-        ]
+        rows = [Row(row.at, {"udp_kbps_interval": row.samples[metric]}) for row in own.rows if row.at["n_udp"] == n_udp]
         return replace(own, rows=rows)
 
     return table
