@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over `n` replications and the half width of its 95% interval (None for fewer than two)."""
+    """A mean over `n` replications and the half width of its confidence interval (None for fewer than two)."""
 
     mean: float
     half_width: float | None
@@ -29,13 +29,13 @@ class Interval:
         return format_interval(self.mean, self.half_width)
 
 
-def interval(samples: Sequence[float]) -> Interval:
+def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """Mean and half width of independent samples; an infinite sample makes the mean infinite."""
     n = len(samples)
     mean = math.fsum(samples) / n
     if n < 2 or not math.isfinite(mean):
         return Interval(mean, None, n)
-    half_width = student_t(CONFIDENCE, n - 1) * statistics.stdev(samples) / math.sqrt(n)
+    half_width = student_t(confidence, n - 1) * statistics.stdev(samples) / math.sqrt(n)
     return Interval(mean, half_width, n)
 
 

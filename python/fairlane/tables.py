@@ -97,11 +97,12 @@ def print_papers(papers: Iterable[Paper], threads: int) -> None:
         out.print(f"[bold]{paper.key}[/bold]: {paper.title}")
         table = _table("name", "what", "where", "runs", "claims", f"time on {threads} threads")
         for experiment in paper.experiments.values():
-            runs = experiment.replications * sum(1 for _ in experiment.points())
+            runs = experiment.replications * sum(1 for _ in paper.points(experiment))
             time = f"{seconds[experiment.id] / threads:.0f} s" if experiment.id in seconds else "?"
             claims = str(len(experiment.claims))
             table.add_row(experiment.id, experiment.title, experiment.where, str(runs), claims, time)
         out.print(table)
+    out.print("`all` stands for every experiment of every paper")
 
 
 def print_reproduction(reproduction: Reproduction) -> None:

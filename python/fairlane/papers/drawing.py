@@ -92,7 +92,10 @@ class Canvas:
 def draw(reproduction: Reproduction, experiment: Experiment) -> Figure:
     """The figure of an experiment, from stored results."""
     count = reproduction.replications[experiment.id]
-    subtitle = f"mean of {count} replications, bars: 95% intervals" if count > 1 else "one run"
+    level = reproduction.paper.confidence
+    subtitle = f"mean of {count} replications, bars: {level:.0%} intervals" if count > 1 else "one run"
+    if reproduction.quick:
+        subtitle += "; quick"
     if reproduction.settings:
         subtitle += "; " + ", ".join(f"{key} = {value}" for key, value in reproduction.settings.items())
     title = f"{experiment.id}: {experiment.title}"
@@ -128,7 +131,7 @@ def _numbers(claim: Claim, curve: Sequence[Cell], table: Table) -> list[list[flo
     """One number per cell of a curve, or two for a range."""
     if claim["kind"] == "range":
         return [[claim[end]] * len(curve) for end in ("min", "max") if end in claim]
-    return [[number for cell in curve if (number := expectation(claim, cell, table.parameters)) is not None]]
+    return [[number for cell in curve if (number := expectation(claim, cell, table)) is not None]]
 
 
 Draw = Callable[[Canvas], None]

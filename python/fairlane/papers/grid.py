@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.intervals import Interval, interval
+from fairlane.intervals import CONFIDENCE, Interval, interval
 from fairlane.papers.expressions import ExpressionError, evaluate
 
 Point = Mapping[str, Any]
@@ -55,11 +55,12 @@ class Cell:
 
     at: Point
     samples: tuple[float, ...]
+    confidence: float = CONFIDENCE
 
     @property
     def interval(self) -> Interval:
         """Mean over the replications."""
-        return interval(self.samples)
+        return interval(self.samples, self.confidence)
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,20 @@ class Table:
         grid: Values of each variable of the sweep in order, schemes left out.
         parameters: Value of everything that does not vary.
         rows: One per point.
+        confidence: Level of the intervals.
+        labels: Names of points, such as the row of a printed table, that claims use as if they were variables.
     """
 
     experiment: str
     grid: Mapping[str, Sequence[Any]]
     parameters: Mapping[str, Any]
     rows: Sequence[Row]
+    confidence: float = CONFIDENCE
+    labels: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
+
+    def value(self, at: Point, variable: str) -> Any:
+        """The value of a variable, or of a label, at a point."""
+        return at[variable] if variable in at else self.labels[variable](at)
 
     def cells(
         self,
@@ -94,7 +103,11 @@ class Table:
             and matches(row.at, condition or {}, self.grid)
             and (predicate is None or evaluate(predicate, {**self.parameters, **row.at}))
         ]
-        cells = [Cell({**row.at, "metric": metric}, row.metric(metric)) for metric in metrics for row in selected]
+        cells = (
+            Cell({**row.at, "metric": metric}, row.metric(metric), self.confidence)
+            for metric in metrics
+            for row in selected
+        )
         return [cell for cell in cells if cell.samples]
 
 

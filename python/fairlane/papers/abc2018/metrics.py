@@ -75,12 +75,16 @@ def drop_threshold(record: Record, values: Values) -> float | None:
 
 
 def rate_trace(record: Record) -> list[float]:
-    """Metered rate of group 0 in Mb/s at the end of each interval, from the flow's start."""
+    """Metered rate of group 0 in Mb/s at the end of each interval, from the flow's start; empty without series."""
+    if record["series"] is None:
+        return []
     return [rate / 1e6 for rate in record["series"]["groups"][0]["rate_bps"][_start(record) :]]
 
 
 def threshold_trace(record: Record) -> list[float]:
     """Drop threshold of each interval from the flow's start; an interval without arrivals repeats the last one."""
+    if record["series"] is None:
+        return []
     trace: Sequence[float | None] = record["series"]["drop_threshold"][_start(record) :]
     filled: list[float] = []
     for value in trace:
