@@ -113,7 +113,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
         out.print(f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; n = {count})")
         for metric in experiment.metrics[:2]:
             cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
-            if cells:
+            if cells and experiment.id not in reproduction.paper.computed:
                 out.print(_points(experiment, metric, cells))
         out.print(_claims(reproduction, experiment))
     counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
