@@ -9,21 +9,25 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import fairlane
 from fairlane import _fairlane
 from fairlane.cli_store import store_commands
-from fairlane.documents import SCHEMAS
+from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
 from fairlane.files import check_writable
+from fairlane.papers import papers, select
 from fairlane.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fairlane.papers.reproduce import Reproduction
 
 EXIT_CHECK_FAILED = 1
 EXIT_USER_ERROR = 2
@@ -248,17 +252,19 @@ def compare(
 
 @commands.command()
 @click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.option("--quick", is_flag=True, help="Fewer and shorter runs, for a first look.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a claim is not reproduced that was expected to be.")
 @click.option("--write-verdicts", is_flag=True, help="Make the verdicts the expected ones.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write figures, points and claims [default: results/PAPER].",
+    help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.",
 )
 @_run_options
 def reproduce(
     names: tuple[str, ...],
+    quick: bool,
     check: bool,
     write_verdicts: bool,
     out: Path | None,
@@ -268,39 +274,55 @@ def reproduce(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Run experiments of a paper, such as abc2018.fig4a, and test its claims.
+    """Run experiments of papers, such as abc2018.fig4a, and test their claims.
 
-    Without a name: list what can be reproduced.
+    `all` stands for every experiment of every paper. Without a name: list what can be reproduced.
     """
     if not names:
         _list_papers(as_json)
         return
-    out = out or Path("results") / names[0].split(".")[0]
-    check_writable(out, "--out")
-    with _named("--set"):
-        reproduction = fairlane.reproduce(
-            *names,
-            replications=replications,
-            settings=_settings(settings),
-            threads=threads,
-            store=store,
-            progress=True,
-        )
-    figures = reproduction.write(out)
+    if quick and (check or write_verdicts):
+        option = "--check" if check else "--write-verdicts"
+        raise UserError(f"--quick: cannot be given with {option}, verdicts are those of full runs")
+    selected = {paper.key: [experiment.id for experiment in experiments] for paper, experiments in select(names)}
+    folders = {key: out / key if out and len(selected) > 1 else out or Path("results") / key for key in selected}
+    for folder in folders.values():
+        check_writable(folder, "--out")
+    regressions: list[str] = []
+    documents = []
+    for key, experiments in selected.items():
+        with _named("--set"):
+            reproduction = fairlane.reproduce(
+                *experiments,
+                quick=quick,
+                replications=replications,
+                settings=_settings(settings),
+                threads=threads,
+                store=store,
+                progress=True,
+            )
+        figures = reproduction.write(folders[key])
+        documents.append(reproduction.document())
+        if not as_json:
+            _print_reproduction(reproduction, figures)
+        if write_verdicts:
+            reproduction.write_expected()
+        regressions += reproduction.regressions() if check else []
     if as_json:
-        click.echo(reproduction.json())
-    else:
-        from fairlane.tables import print_reproduction
-
-        print_reproduction(reproduction)
-        for figure in figures:
-            click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
-    if write_verdicts:
-        reproduction.write_expected()
-    if check and (regressions := reproduction.regressions()):
-        for line in regressions:
-            click.echo(f"check: {line}", err=True)
+        document = documents[0] if len(documents) == 1 else reproductions(documents)
+        click.echo(json.dumps(document, allow_nan=False, ensure_ascii=False))
+    for line in regressions:
+        click.echo(f"check: {line}", err=True)
+    if regressions:
         click.get_current_context().exit(EXIT_CHECK_FAILED)
+
+
+def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> None:
+    from fairlane.tables import print_reproduction
+
+    print_reproduction(reproduction)
+    for figure in figures:
+        click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
 
 
 @commands.command()
@@ -405,8 +427,6 @@ commands.add_command(store_commands)
 
 
 def _list_papers(as_json: bool) -> None:
-    from fairlane.papers import papers
-
     if as_json:
         experiments = {
             paper.key: {experiment.id: experiment.title for experiment in paper.experiments.values()}

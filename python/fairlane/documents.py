@@ -69,8 +69,22 @@ class ReproductionDocument(TypedDict):
     schema: Annotated[int, "Version of this format."]
     version: Annotated[str, "Version of Fairlane."]
     paper: Annotated[str, "Short name of the paper."]
+    quick: Annotated[bool, "Whether runs were fewer and shorter than those whose verdicts count."]
     settings: Annotated[Json, "Keys of the scenario that differ from the paper's."]
     experiments: Annotated[list[ReproducedExperiment], "The experiments that were asked for."]
+
+
+class ReproductionsDocument(TypedDict):
+    """Experiments of several papers, printed by `fairlane reproduce all --json`."""
+
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+    reproductions: Annotated[list[ReproductionDocument], "One for each paper."]
+
+
+def reproductions(documents: list[Json]) -> Json:
+    """The document of several papers."""
+    return {"schema": 1, "version": _fairlane.version(), "reproductions": documents}
 
 
 class PointEstimate(TypedDict):
@@ -194,6 +208,7 @@ SCHEMAS: dict[str, Callable[[], Json]] = {
     "result": lambda: dict(json.loads(_fairlane.result_schema())),
     "comparison": lambda: schema_of(ComparisonDocument),
     "reproduction": lambda: schema_of(ReproductionDocument),
+    "reproductions": lambda: schema_of(ReproductionsDocument),
     "sweep": file_schema,
     "sweep-plan": lambda: schema_of(PlanDocument),
     "sweep-result": lambda: schema_of(SweepDocument),

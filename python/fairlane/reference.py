@@ -17,6 +17,8 @@ What stands between the two lines is written anew from the declarations that the
     result                every record of the result document
     document NAME         every table of another document, such as `sweep-result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
+    reproduction          how many claims of every paper are reproduced
+    reproduction PAPER    what became of every claim of a paper
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from typing import Any
 from fairlane.catalogue import Parameter, schema, schemes, topologies
 from fairlane.documents import SCHEMAS
 from fairlane.measures import unit_of
+from fairlane.papers import papers, report
+from fairlane.papers.paper import Paper
 from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
@@ -116,6 +120,10 @@ def generate(mark: str) -> str:
             return _records(schema(name))
         case ["sweep"]:
             return _sweep()
+        case ["reproduction"]:
+            return _table(report.COUNT_HEAD, report.counts(list(papers().values())))
+        case ["reproduction", key] if key in papers():
+            return _reproduction(papers()[key])
     raise MarkError(f"generated:{mark}: there is no such table")
 
 
@@ -255,6 +263,15 @@ def _sweep() -> str:
         for key in KEYS
     ]
     return _table(["key", "default", "allowed", "meaning"], rows)
+
+
+def _reproduction(paper: Paper) -> str:
+    """The claims of a paper, and which of its experiments run less often here."""
+    fewer = report.fewer_runs(paper)
+    runs = (
+        _table(report.RUNS_HEAD, fewer) if fewer else "\nEvery experiment runs as often and as long as in the paper.\n"
+    )
+    return f"\n{paper.title}.\n{runs}{_table(report.CLAIM_HEAD, report.claims(paper))}"
 
 
 def _records(whole: Mapping[str, Any]) -> str:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlane.errors import UserError
 from fairlane.papers.paper import Experiment, Paper
+
+ALL = "all"
+"""Stands for every experiment of every paper."""
 
 
 def papers() -> dict[str, Paper]:
     """Every paper by its key."""
     from fairlane.papers.abc2018 import PAPER as ABC2018
+    from fairlane.papers.afc import PAPER as AFC
+    from fairlane.papers.afpft import PAPER as AFPFT
+    from fairlane.papers.noms2016 import PAPER as NOMS2016
 
-    return {paper.key: paper for paper in (ABC2018,)}
+    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT, AFC)}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
@@ -20,13 +28,31 @@ def find(name: str) -> tuple[Paper, list[Experiment]]:
         UserError: There is no such paper or experiment.
     """
     known = papers()
+    if name in known:
+        return known[name], list(known[name].experiments.values())
+    for paper in known.values():
+        for experiment in paper.experiments.values():
+            if name in {experiment.id, f"{paper.key}.{experiment.name}"}:
+                return paper, [experiment]
     key = name.split(".", 1)[0]
     if key not in known:
-        raise UserError(f"{name}: no such paper; there is {', '.join(known)}")
-    paper = known[key]
-    if name == key:
-        return paper, list(paper.experiments.values())
-    if name not in paper.experiments:
-        there = ", ".join(experiment.removeprefix(f"{key}.") for experiment in paper.experiments)
-        raise UserError(f"{name}: no such experiment of {key}; there are {there}")
-    return paper, [paper.experiments[name]]
+        raise UserError(f"{name}: no such paper; there is {', '.join(known)}, or {ALL}")
+    there = ", ".join(experiment.name for experiment in known[key].experiments.values())
+    raise UserError(f"{name}: no such experiment of {key}; there are {there}")
+
+
+def select(names: Sequence[str]) -> list[tuple[Paper, list[Experiment]]]:
+    """Papers with the experiments that names stand for, in the papers' order; `all` is a name too.
+
+    Raises:
+        UserError: There is no such paper or experiment, or no name.
+    """
+    if not names:
+        raise UserError("nothing: name a paper or its experiments")
+    found = [find(key) for name in names for key in (papers() if name == ALL else [name])]
+    chosen = {experiment.id for _, experiments in found for experiment in experiments}
+    selected = (
+        (paper, [experiment for experiment in paper.experiments.values() if experiment.id in chosen])
+        for paper in papers().values()
+    )
+    return [(paper, experiments) for paper, experiments in selected if experiments]

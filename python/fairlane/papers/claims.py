@@ -1,15 +1,15 @@
 """Claims of a paper put to the test of measured grids.
 
 A claim is a table of a paper's claims.toml, whose head says what its keys mean. Throughout, the half width of the
-95% interval of what is tested is added to the tolerance: of one mean for value, near, range, at_most, at_least and
-flat trends; of a difference or quotient of two means, taken as independent, for ordering, trend and ratio.
+confidence interval of what is tested is added to the tolerance: of one mean for value, near, range, at_most, at_least
+and flat trends; of a difference or quotient of two means, taken as independent, for ordering, trend and ratio.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -76,10 +76,27 @@ class NotApplicable(Exception):  # noqa: N818 it is an outcome, not an error
     """The claim cannot be put to the test; the message says why."""
 
 
-def judge(claim: Claim, tables: Mapping[str, Table]) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What a claim is about, where that is neither a metric of a point nor one of its reductions.
+
+    Attributes:
+        table: Makes the table that the claim is tested on from those that were measured, by experiment id; None if
+            what it needs was not measured.
+        needs: Experiments that it takes, besides the claim's own.
+    """
+
+    table: Callable[[Mapping[str, Table]], Table | None]
+    needs: Sequence[str] = ()
+
+
+def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> Verdict:
     """Tests a claim on the tables of its experiment and of those that it refers to, by experiment id."""
     try:
-        if "statistic" in claim:
+        if statistic:
+            made = statistic.table(tables)
+            tables = {**tables, claim["experiment"]: made or replace(tables[claim["experiment"]], rows=())}
+        elif "statistic" in claim:
             raise NotApplicable(f"no test for the statistic '{claim['statistic']}'")
         checks = _KINDS[claim["kind"]](claim, tables)
         if not checks:
@@ -106,17 +123,17 @@ def references(claim: Claim) -> list[tuple[str, dict[str, Any]]]:
     return [(side["experiment"], values) for side, values in zip(sides, fixed, strict=True) if "experiment" in side]
 
 
-def expectation(claim: Claim, cell: Cell, parameters: Mapping[str, Any]) -> float | None:
+def expectation(claim: Claim, cell: Cell, table: Table) -> float | None:
     """The number that the claim gives for a cell; None if it gives none for this one."""
     if "expect" in claim:
         number = claim["expect"].get(cell.at["metric"])
     elif "points" in claim:
         by_point = dict(zip(claim["points"], claim["values"], strict=True))
-        number = by_point.get(cell.at[claim["over"]])
+        number = by_point.get(table.value(cell.at, claim["over"]))
     elif "value" in claim:
         number = claim["value"]
     else:
-        number = evaluate(claim["formula"], {**parameters, **cell.at})
+        number = evaluate(claim["formula"], {**table.parameters, **cell.at})
     return None if number is None else float(number)
 
 
@@ -146,7 +163,7 @@ def tolerance(claim: Claim, number: float, metric: str) -> float:
 def _check_value(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
     checks = []
     for cell, measured in _reduced(claim, select(claim, tables)):
-        expected = expectation(claim, cell, tables[claim["experiment"]].parameters)
+        expected = expectation(claim, cell, tables[claim["experiment"]])
         if expected is not None:
             allowed = tolerance(claim, expected, cell.at["metric"])
             checks.append(_check(cell.at, measured, abs(measured.mean - expected) - allowed, expected))
@@ -160,7 +177,7 @@ def _check_bounds(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
         if claim["kind"] == "range":
             low, high = claim.get("min"), claim.get("max")
         else:
-            bound = expectation(claim, cell, tables[claim["experiment"]].parameters)
+            bound = expectation(claim, cell, tables[claim["experiment"]])
             low, high = (None, bound) if claim["kind"] == "at_most" else (bound, None)
         checks.append(_within(claim, cell.at, measured, low, high))
     return checks
@@ -194,15 +211,21 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falling(claim: Claim, at: Point, means: Sequence[Interval]) -> Check:
-    factors = [1 - claim.get("tol_rel", 0.0)]
-    if "margin" in claim:
-        factors.append(1 + claim["margin"])
-    excess = max(
-        _relative(factor * low.mean - high.mean - math.hypot(high.slack, factor * low.slack), high.mean, low.mean)
-        for high, low in pairwise(means)
-        for factor in factors
-    )
-    return Check(at, " against ".join(str(mean) for mean in means), None, excess)
+    def excess(high: Interval, low: Interval) -> float:
+        allowed = [_above(high, low, factor=1 - claim.get("tol_rel", 0.0))]
+        if "tol_abs" in claim:
+            allowed.append(_above(high, low, less=claim["tol_abs"]))  # the larger tolerance counts
+        wanted = [_above(high, low, factor=1 + claim["margin"])] if "margin" in claim else []
+        return max([min(allowed), *wanted])
+
+    worst = max(excess(high, low) for high, low in pairwise(means))
+    return Check(at, " against ".join(str(mean) for mean in means), None, worst)
+
+
+def _above(high: Interval, low: Interval, factor: float = 1.0, less: float = 0.0) -> float:
+    """By how much `high` misses `factor * low - less`."""
+    missed = factor * low.mean - less - high.mean - math.hypot(high.slack, factor * low.slack)
+    return _relative(missed, high.mean, low.mean)
 
 
 def _check_trend(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:

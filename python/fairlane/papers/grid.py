@@ -72,12 +72,20 @@ class Table:
         grid: Values of each variable of the sweep in order, schemes left out.
         parameters: Value of everything that does not vary.
         rows: One per point.
+        confidence: Level of the intervals.
+        labels: Names of points, such as the row of a printed table, that claims use as if they were variables.
     """
 
     experiment: str
     grid: Mapping[str, Sequence[Any]]
     parameters: Mapping[str, Any]
     rows: Sequence[Row]
+    confidence: float = CONFIDENCE
+    labels: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
+
+    def value(self, at: Point, variable: str) -> Any:
+        """The value of a variable, or of a label, at a point."""
+        return at[variable] if variable in at else self.labels[variable](at)
 
     def cells(
         self,
@@ -95,10 +103,11 @@ class Table:
             and matches(row.at, condition or {}, self.grid)
             and (predicate is None or evaluate(predicate, {**self.parameters, **row.at}))
         ]
-        confidence = float(self.parameters.get("confidence", CONFIDENCE))
-        cells = [
-            Cell({**row.at, "metric": metric}, row.metric(metric), confidence) for metric in metrics for row in selected
-        ]
+        cells = (
+            Cell({**row.at, "metric": metric}, row.metric(metric), self.confidence)
+            for metric in metrics
+            for row in selected
+        )
         return [cell for cell in cells if cell.samples]
 
 
@@ -118,7 +127,7 @@ def _meets(value: Any, wanted: Any, values: Sequence[Any]) -> bool:
             return bool(value == values[0])
         case "last":
             return bool(value == values[-1])
-        case str() if bound := _BOUND.fullmatch(wanted):
+        case str() if not isinstance(value, str) and (bound := _BOUND.fullmatch(wanted)):
             return _COMPARE[bound[1]](value, float(bound[2]))
         case _:
             return bool(value == wanted)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.intervals import CONFIDENCE
-from fairlane.papers.claims import Claim
-from fairlane.papers.grid import Point
+from fairlane.papers.claims import Claim, Statistic, Verdict, judge, references
+from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.runs import Runs, apply
 
 if TYPE_CHECKING:
     from fairlane.papers.drawing import Draw
@@ -35,6 +36,8 @@ class Experiment:
         grid: Values of each variable of the sweep.
         parameters: Everything else.
         claims: What the paper says about it.
+        replications: Runs of each point.
+        settings: Scenario keys that differ from the paper's, for lack of time.
     """
 
     id: str
@@ -46,16 +49,13 @@ class Experiment:
     grid: Mapping[str, Sequence[Any]]
     parameters: Mapping[str, Any]
     claims: Sequence[Claim]
+    replications: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def replications(self) -> int:
-        """Runs of each point in the paper."""
-        return int(self.parameters["runs"])
-
-    @property
-    def confidence(self) -> float:
-        """Confidence level of its intervals: 0.95 unless its parameters say otherwise."""
-        return float(self.parameters.get("confidence", CONFIDENCE))
+    def name(self) -> str:
+        """The id without the paper: `fig4a`."""
+        return self.id.split(".", 1)[1]
 
     def points(self) -> Iterator[Point]:
         """Every combination of scheme and variables, the last variable running fastest."""
@@ -85,11 +85,19 @@ class Paper:
         title: Authors, title, place and year.
         folder: Where its data are.
         experiments: By id, in the paper's order.
-        scenario: The scenario under the paper's own scheme, from the values of parameters and variables.
+        scenario: The scenario from the values of parameters and variables; under the paper's own scheme, unless it
+            puts in the one that `scheme` names.
         metrics: Functions of run record and values; None if the run has no such number.
         traces: Functions of run record that give a curve over time, in steps of `trace_interval_s`.
         trace_interval_s: Step of the traces.
         figures: Loads the functions that draw the figure of an experiment, by its id.
+        runs: How often and how long points are run, where that is not the paper's own.
+        confidence: Level of the intervals.
+        engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
+        exists: Whether a combination of scheme and variables is a point; all are if None.
+        labels: Names of points that claims use as if they were variables, such as the row of a printed table.
+        computed: Rows of the experiments that need no simulation of their own (`kind = "analytic"`).
+        statistics: What the claims are about that are not about a metric of a point, by claim id.
     """
 
     key: str
@@ -101,6 +109,44 @@ class Paper:
     figures: Callable[[], Mapping[str, Draw]]
     traces: Mapping[str, Callable[[Record], Sequence[float]]] = field(default_factory=dict)
     trace_interval_s: float = 0.1
+    runs: Runs = field(default_factory=Runs)
+    confidence: float = CONFIDENCE
+    engine_schemes: Mapping[str, str] = field(default_factory=dict)
+    exists: Callable[[Point], bool] | None = None
+    labels: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
+    computed: Mapping[str, Callable[[Experiment], Sequence[Row]]] = field(default_factory=dict)
+    statistics: Mapping[str, Statistic] = field(default_factory=dict)
+
+    def quick(self) -> Paper:
+        """The paper with fewer or shorter runs, for a first look."""
+        return replace(self, experiments=apply(self.runs.quick, self.experiments))
+
+    def points(self, experiment: Experiment) -> Iterator[Point]:
+        """The points of an experiment that is simulated."""
+        if experiment.id not in self.computed:
+            yield from (at for at in experiment.points() if self.exists is None or self.exists(at))
+
+    def table(self, experiment: Experiment, rows: Sequence[Row]) -> Table:
+        """The measured grid of an experiment."""
+        return Table(experiment.id, experiment.grid, experiment.parameters, rows, self.confidence, self.labels)
+
+    def needs(self, claim: Claim) -> list[tuple[str, Mapping[str, Any]]]:
+        """Other experiments that a claim is tested with, each with the values that it needs of them."""
+        statistic = self.statistics.get(claim["id"])
+        return [*references(claim), *((other, {}) for other in (statistic.needs if statistic else ()))]
+
+    def judge(self, claim: Claim, tables: Mapping[str, Table]) -> Verdict:
+        """Tests a claim."""
+        return judge(claim, tables, self.statistics.get(claim["id"]))
+
+    @property
+    def explanations(self) -> Mapping[str, str]:
+        """Why claims differ or cannot be judged, by claim id (explanations.toml)."""
+        file = self.folder / "explanations.toml"
+        if not file.exists():
+            return {}
+        entries = tomllib.loads(file.read_text(encoding="utf-8"))["explanations"]
+        return {claim: " ".join(entry["text"].split()) for entry in entries for claim in entry["claims"]}
 
     @property
     def expected_file(self) -> Path:
@@ -115,13 +161,16 @@ class Paper:
         return Expected(table["claims"], table["cpu_seconds"])
 
 
-def load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str] = ()) -> dict[str, Experiment]:
+def load_experiments(
+    file: Path, paper: str, sweep_defaults: Sequence[str] = (), runs: Runs | None = None
+) -> dict[str, Experiment]:
     """Reads experiments and claims of a paper.
 
     Args:
         file: A claims.toml.
         paper: Key of the paper.
         sweep_defaults: Parameters whose default is a list of values to sweep, where an experiment does not set them.
+        runs: How often and how long points are run, where that is not the paper's own.
     """
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     raw = {experiment["id"]: experiment for experiment in tables["experiments"]}
@@ -137,7 +186,7 @@ def load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str] = ())
             **{
                 name: parameters[name]
                 for name in sweep_defaults
-                if name not in grid and isinstance(parameters[name], list)
+                if own["kind"] != "analytic" and name not in grid and isinstance(parameters[name], list)
             },
             **grid,
         }
@@ -151,5 +200,9 @@ def load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str] = ())
             grid=grid,
             parameters={name: value for name, value in parameters.items() if name not in grid},
             claims=[claim for claim in tables["claims"] if claim["experiment"] == own["id"]],
+            replications=parameters["runs"] if isinstance(parameters["runs"], int) else 0,
         )
+    experiments = apply(runs.full if runs else (), experiments)
+    if unknown := [name for name, experiment in experiments.items() if not experiment.replications]:
+        raise ValueError(f"{file}: no number of runs of {', '.join(unknown)}; give one in runs.toml")
     return experiments

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane, papers
 from fairlane.errors import UserError
 from fairlane.files import staged, write_aside
-from fairlane.papers.claims import Verdict, judge, references
+from fairlane.papers.claims import Verdict
 from fairlane.papers.grid import Point, Row, Table, matches
 from fairlane.papers.paper import Experiment, Paper
 from fairlane.runner import simulate
@@ -34,6 +34,7 @@ class Reproduction:
         replications: Of each experiment.
         settings: Scenario keys that differ from the paper's.
         cpu_seconds: CPU time of the runs of each experiment, when they were simulated.
+        quick: Whether runs were fewer and shorter than those whose verdicts count.
     """
 
     paper: Paper
@@ -43,6 +44,7 @@ class Reproduction:
     replications: Mapping[str, int]
     settings: Mapping[str, Any]
     cpu_seconds: Mapping[str, float]
+    quick: bool = False
 
     def verdicts_of(self, experiment: Experiment) -> list[Verdict]:
         """The verdicts of one experiment's claims."""
@@ -61,6 +63,7 @@ class Reproduction:
             "schema": 1,
             "version": _fairlane.version(),
             "paper": self.paper.key,
+            "quick": self.quick,
             "settings": dict(self.settings),
             "experiments": [
                 {
@@ -68,7 +71,7 @@ class Reproduction:
                     "title": experiment.title,
                     "where": experiment.where,
                     "replications": self.replications[experiment.id],
-                    "confidence": experiment.confidence,
+                    "confidence": self.paper.confidence,
                     "points": list(self._points(experiment)),
                     "claims": [verdict.to_dict() for verdict in self.verdicts_of(experiment)],
                 }
@@ -103,11 +106,10 @@ class Reproduction:
         figures = []
         with staged(Path(folder)) as stage:
             for experiment in self.experiments:
-                name = experiment.id.removeprefix(f"{self.paper.key}.")
-                frames.write(self.frame(experiment), stage / f"{name}.parquet")
+                frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
                 if experiment.kind == "figure":
-                    plots.save(draw(self, experiment), stage / name)
-                    figures.append(Path(folder) / f"{name}.png")
+                    plots.save(draw(self, experiment), stage / experiment.name)
+                    figures.append(Path(folder) / f"{experiment.name}.png")
             (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
         return figures
 
@@ -160,6 +162,7 @@ class _Place:
 
 def reproduce(
     *names: str,
+    quick: bool = False,
     replications: int | None = None,
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
@@ -170,6 +173,7 @@ def reproduce(
 
     Args:
         names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
+        quick: Whether to run fewer points, replications or seconds, as the paper's runs.toml says, for a first look.
         replications: Runs of each point, in place of the paper's number.
         settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
         threads: Simulator threads; all cores if None.
@@ -181,7 +185,7 @@ def reproduce(
         ScenarioError: A setting that no scenario takes.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
-    paper, experiments = _select(names)
+    paper, experiments = _select(names, quick=quick)
     settings = settings or {}
     counts = {
         experiment.id: experiment.replications if replications is None else replications
@@ -195,47 +199,55 @@ def reproduce(
     where.check()
     runs = simulate(list(unique.values()), where, keep=True, threads=threads, show_progress=progress, title=paper.key)
     rows, seconds = _measure(paper, places, dict(zip(unique, runs, strict=True)), counts)
-    tables = {
-        name: Table(name, paper.experiments[name].grid, paper.experiments[name].parameters, of_experiment)
-        for name, of_experiment in rows.items()
-    }
-    verdicts = [judge(claim, tables) for experiment in experiments for claim in experiment.claims]
-    return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds)
+    needed = _needed(paper, experiments)
+    for name in needed.keys() & paper.computed.keys():
+        rows[name], seconds[name] = list(paper.computed[name](paper.experiments[name])), 0.0
+    tables = {name: paper.table(paper.experiments[name], rows.get(name, [])) for name in needed}
+    verdicts = [paper.judge(claim, tables) for experiment in experiments for claim in experiment.claims]
+    return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds, quick)
 
 
-def _select(names: Sequence[str]) -> tuple[Paper, list[Experiment]]:
-    found = [papers.find(name) for name in names]
-    if len({paper.key for paper, _ in found}) != 1:
-        raise UserError(f"{' '.join(names) or 'nothing'}: name experiments of one paper")
-    chosen = {experiment.id for _, experiments in found for experiment in experiments}
-    paper = found[0][0]
-    return paper, [experiment for experiment in paper.experiments.values() if experiment.id in chosen]
+def _select(names: Sequence[str], *, quick: bool) -> tuple[Paper, list[Experiment]]:
+    selected = papers.select(names)
+    if len(selected) != 1:
+        raise UserError(f"{' '.join(names)}: name experiments of one paper")
+    ((paper, experiments),) = selected
+    if not quick:
+        return paper, experiments
+    shorter = paper.quick()
+    return shorter, [shorter.experiments[experiment.id] for experiment in experiments]
 
 
 def _places(
     paper: Paper, experiments: Sequence[Experiment], settings: Mapping[str, Any], counts: Mapping[str, int]
 ) -> Iterator[_Place]:
     """All points of the experiments, and those of others that their claims refer to."""
-    needed: dict[str, list[Mapping[str, Any]]] = {}
-    for experiment in experiments:
-        for claim in experiment.claims:
-            for other, fixed in references(claim):
-                needed.setdefault(other, []).append(fixed)
-    needed |= {experiment.id: [{}] for experiment in experiments}
-    for name, conditions in needed.items():
+    for name, conditions in _needed(paper, experiments).items():
         experiment = paper.experiments[name]
-        for at in experiment.points():
+        for at in paper.points(experiment):
             if any(matches(at, condition, experiment.grid) for condition in conditions):
                 yield _Place(experiment, at, _scenario(paper, experiment, at, settings, counts[name]))
 
 
+def _needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
+    """The experiments and those that their claims refer to, each with the conditions of the points that are needed."""
+    needed: dict[str, list[Mapping[str, Any]]] = {}
+    for experiment in experiments:
+        for claim in experiment.claims:
+            for other, fixed in paper.needs(claim):
+                needed.setdefault(other, []).append(fixed)
+    return needed | {experiment.id: [{}] for experiment in experiments}
+
+
 def _scenario(paper: Paper, experiment: Experiment, at: Point, settings: Mapping[str, Any], replications: int) -> str:
     scenario = paper.scenario({**experiment.parameters, **at})
-    for name, value in {"name": experiment.id, "run.replications": replications, **settings}.items():
+    changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **settings}
+    for name, value in changes.items():
         scenario = scenario.replace(name, value)
     canonical = scenario.canonical()
+    wanted = paper.engine_schemes.get(at["scheme"], at["scheme"])
     own = json.loads(canonical)["queue"]["scheme"]
-    return canonical if own == at["scheme"] else _fairlane.with_queue(canonical, at["scheme"])
+    return canonical if own == wanted else _fairlane.with_queue(canonical, wanted)
 
 
 def _measure(
@@ -266,7 +278,7 @@ def _row(paper: Paper, place: _Place, records: Sequence[Mapping[str, Any]]) -> R
     values = {**place.experiment.parameters, **place.at}
     samples = {name: tuple(metric(record, values) for record in records) for name, metric in paper.metrics.items()}
     traces = {
-        name: tuple(tuple(trace(record)) for record in records if record["series"] is not None)
+        name: tuple(curve for record in records if (curve := tuple(trace(record))))
         for name, trace in paper.traces.items()
     }
     return Row(place.at, samples, traces)

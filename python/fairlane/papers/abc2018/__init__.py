@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from fairlane.papers.abc2018.metrics import METRICS, TRACES
 from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
+from fairlane.papers.abc2018.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
+from fairlane.papers.runs import load_runs
 
 if TYPE_CHECKING:
     from fairlane.papers.drawing import Draw
@@ -18,15 +20,21 @@ def _figures() -> dict[str, Draw]:
     return FIGURES
 
 
+RUNS = load_runs(FOLDER / "runs.toml")
+
 PAPER = Paper(
     key="abc2018",
     title="Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization, "
     "IEEE Access, 2018",
     folder=FOLDER,
-    experiments=load_experiments(FOLDER / "claims.toml", "abc2018", sweep_defaults=["Db_ms"]),
+    experiments=load_experiments(FOLDER / "claims.toml", "abc2018", sweep_defaults=["Db_ms"], runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
     figures=_figures,
     traces=TRACES,
     trace_interval_s=TRACE_INTERVAL_S,
+    runs=RUNS,
+    engine_schemes={"abc_fair": "abc", "csfq_qmin": "csfq"},
+    computed=COMPUTED,
+    statistics=STATISTICS,
 )

@@ -1,0 +1,85 @@
+"""How often and how long the points of a paper are run here: rules of a `runs.toml`.
+
+    [[full]]                        # where the paper's own number does not do
+    experiments = ["abc2018.fig9a"] # all if left out
+    replications = 5
+    why = "ten need twenty minutes"
+
+    [[quick]]                       # on top of the full ones, with --quick
+    replications = 2
+    settings = { "run.measure" = "20 s" }
+    grid = { R0_mbps = [1.0, 10.0] }
+
+A later rule wins. `settings` are scenario keys, `grid` the values that are kept of a variable.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairlane.papers.paper import Experiment
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What changes in some experiments.
+
+    Attributes:
+        experiments: Ids; all of the paper if None.
+        replications: Runs of each point; unchanged if None.
+        settings: Scenario keys to change.
+        grid: Values to keep of a variable.
+        why: The reason.
+    """
+
+    experiments: Sequence[str] | None = None
+    replications: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    why: str = ""
+
+    def applied(self, experiment: Experiment) -> Experiment:
+        """The experiment under this rule."""
+        if self.experiments is not None and experiment.id not in self.experiments:
+            return experiment
+        return replace(
+            experiment,
+            replications=experiment.replications if self.replications is None else self.replications,
+            settings={**experiment.settings, **self.settings},
+            grid={
+                variable: [value for value in values if value in self.grid.get(variable, values)]
+                for variable, values in experiment.grid.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The rules of a paper.
+
+    Attributes:
+        full: For the runs whose verdicts count.
+        quick: On top of these, for a first look.
+    """
+
+    full: Sequence[Rule] = ()
+    quick: Sequence[Rule] = ()
+
+
+def load_runs(file: Path) -> Runs:
+    """Reads a runs.toml."""
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    return Runs(**{kind: [Rule(**rule) for rule in rules] for kind, rules in tables.items()})
+
+
+def apply(rules: Sequence[Rule], experiments: Mapping[str, Experiment]) -> dict[str, Experiment]:
+    """The experiments under the rules."""
+    changed = dict(experiments)
+    for rule in rules:
+        changed = {name: rule.applied(experiment) for name, experiment in changed.items()}
+    return changed

@@ -1,0 +1,143 @@
+"""What all papers share: names, quick runs, explanations, the page of docs, several papers at once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import fairlane
+from conftest import Cli
+from fairlane.papers import find, papers, report, select
+from fairlane.papers.claims import Statistic
+from fairlane.papers.grid import Row, Table
+from fairlane.papers.runs import Rule, load_runs
+
+ROOT = Path(__file__).parents[2]
+PAPERS = list(papers().values())
+TINY = ["--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s", "--replications", "1"]
+
+
+def test_all_stands_for_every_experiment_once() -> None:
+    chosen = select(["all", PAPERS[0].key, next(iter(PAPERS[0].experiments))])
+    assert [paper.key for paper, _ in chosen] == [paper.key for paper in PAPERS]
+    for paper, experiments in chosen:
+        assert [experiment.id for experiment in experiments] == list(paper.experiments)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_an_experiment_has_its_id_and_the_papers_key_as_names(paper: fairlane.papers.Paper) -> None:
+    for experiment in paper.experiments.values():
+        assert find(experiment.id) == find(f"{paper.key}.{experiment.name}") == (paper, [experiment])
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_quick_runs_are_a_quarter_at_most(paper: fairlane.papers.Paper) -> None:
+    def cost(of: fairlane.papers.Paper) -> int:
+        return sum(experiment.replications * len(list(of.points(experiment))) for experiment in of.experiments.values())
+
+    assert cost(paper.quick()) <= 0.25 * cost(paper)
+    assert paper.quick().experiments.keys() == paper.experiments.keys()
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_rules_name_experiments_and_give_reasons(paper: fairlane.papers.Paper) -> None:
+    for rule in (*paper.runs.full, *paper.runs.quick):
+        assert set(rule.experiments or ()) <= paper.experiments.keys()
+    assert all(rule.why for rule in paper.runs.full)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_what_is_not_reproduced_is_explained(paper: fairlane.papers.Paper) -> None:
+    verdicts = {claim: expected["verdict"] for claim, expected in paper.expected().claims.items()}
+    assert {claim for claim, verdict in verdicts.items() if verdict != "reproduced"} <= paper.explanations.keys()
+    assert paper.explanations.keys() <= verdicts.keys()
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_the_page_counts_every_claim(paper: fairlane.papers.Paper) -> None:
+    claims = sum(len(experiment.claims) for experiment in paper.experiments.values())
+    rows = report.counts([paper])
+    assert [int(cell) for cell in rows[-1][2:]] == [
+        claims,
+        *(Counter(row[4] for row in report.claims(paper))[word] for word in report.OUTCOMES.values()),
+    ]
+    assert sum(int(row[2]) for row in rows[:-2]) == claims
+    assert f"generated:reproduction {paper.key} -->" in (ROOT / "docs" / "reproduction.md").read_text()
+
+
+def test_a_rule_changes_only_its_experiments(tmp_path: Path) -> None:
+    file = tmp_path / "runs.toml"
+    file.write_text(
+        '[[quick]]\nreplications = 2\n[[quick]]\nexperiments = ["abc2018.fig4a"]\ngrid = { f0 = [1, 10] }\n'
+    )
+    (everywhere, narrow) = load_runs(file).quick
+    fig4a, fig5a = (find(f"abc2018.{name}")[1][0] for name in ("fig4a", "fig5a"))
+    assert everywhere.applied(fig4a) == replace(fig4a, replications=2)
+    assert narrow.applied(fig4a).grid == {**fig4a.grid, "f0": [1, 10]}
+    assert narrow.applied(fig5a) == fig5a
+    assert Rule(settings={"run.seed": 2}).applied(fig5a).settings == {"run.seed": 2}
+
+
+def test_a_statistic_stands_for_the_metric() -> None:
+    paper = papers()["abc2018"]
+    experiment = paper.experiments["abc2018.fig4a"]
+    rows = [Row({"scheme": "abc", "f0": f0, "Db_ms": 5}, {"T_R": (float(f0),)}) for f0 in (1, 2, 4)]
+    tables = {experiment.id: paper.table(experiment, rows)}
+
+    def largest(measured: dict[str, Table]) -> Table:
+        (cell, *_) = sorted(measured[experiment.id].cells(["abc"], ["T_R"]), key=lambda cell: -cell.interval.mean)
+        return paper.table(experiment, [Row({"scheme": "abc"}, {"T_R": cell.samples})])
+
+    claim = {"id": "c", "experiment": experiment.id, "scheme": "abc", "metric": "T_R", "statistic": "the largest"}
+    claim |= {"kind": "near", "value": 4.0, "statement": "", "where": ""}
+    assert paper.judge(claim, tables).measured == "no test for the statistic 'the largest'"
+    with_test = replace(paper, statistics={"c": Statistic(largest, needs=["abc2018.default"])})  # type: ignore[arg-type]
+    assert with_test.judge(claim, tables).verdict == "reproduced"
+    assert ("abc2018.default", {}) in with_test.needs(claim)
+
+
+def test_several_papers_go_to_a_folder_each(cli: Cli, workdir: Path) -> None:
+    names = [next(name for name in paper.experiments if name not in paper.computed) for paper in PAPERS]
+    done = cli("reproduce", *names, "--json", "--out", "out", *TINY)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    if len(PAPERS) == 1:
+        jsonschema.validate(document, fairlane.schema("reproduction"))
+        assert (workdir / "out" / "claims.json").exists()
+    else:
+        jsonschema.validate(document, fairlane.schema("reproductions"))
+        assert [of["paper"] for of in document["reproductions"]] == [paper.key for paper in PAPERS]
+        assert all((workdir / "out" / paper.key / "claims.json").exists() for paper in PAPERS)
+
+
+def test_quick_runs_say_so(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workdir)
+    reproduction = fairlane.reproduce("abc2018.default", quick=True, settings={"run.warmup": "15 s"}, replications=1)
+    assert reproduction.document()["quick"]
+    (experiment,) = reproduction.experiments
+    assert experiment.settings["run.measure"] == "20 s"
+
+
+@pytest.mark.parametrize("option", ["--check", "--write-verdicts"])
+def test_quick_runs_have_no_verdicts_that_count(cli: Cli, option: str) -> None:
+    done = cli("reproduce", "abc2018.default", "--quick", option)
+    assert done.returncode == 2
+    assert "--quick" in done.stderr
+    assert option in done.stderr
+
+
+def test_wide_tables_go_downwards(cli: Cli, workdir: Path) -> None:
+    narrow = cli("reproduce", "abc2018.fig4a", *TINY)
+    assert "f0" in narrow.stdout
+    done = cli("reproduce", "noms.table_upload", "--replications", "1",
+               "--set", "groups[0].start_from=15 s", "--set", "groups[0].start_until=15 s",
+               "--set", "run.measure=16 s")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.split()[:4] == ["abc_old,", "50,", "0.25", "1"] for line in lines)
+    assert not any("…" in line for line in lines)
