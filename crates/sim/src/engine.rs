@@ -177,6 +177,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// The warm-up is over.
+    #[cold]
     fn on_measurement_start(&mut self, now: Time) {
         debug_assert_eq!(now, self.warmup);
         self.events.set(CONTROL, Time::NEVER);
@@ -323,6 +324,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
     /// entry stays, and comes here too early.
+    #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
