@@ -305,9 +305,9 @@ def reproduce(
         documents.append(reproduction.document())
         if not as_json:
             _print_reproduction(reproduction, figures)
+        regressions += reproduction.regressions() if check else []  # against the old verdicts
         if write_verdicts:
             reproduction.write_expected()
-        regressions += reproduction.regressions() if check else []
     if as_json:
         document = documents[0] if len(documents) == 1 else reproductions(documents)
         click.echo(json.dumps(document, allow_nan=False, ensure_ascii=False))
