@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,14 +51,14 @@ def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4))
         yield drawn, axes
 
 
-def legend(drawn: Figure, axes: Axes) -> None:
-    """Puts the legend below the axes, where it hides nothing."""
+def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
+    """Puts the legend below the axes, where it hides nothing, and gives its number of rows."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    if entries:
-        columns = 3 if max(map(len, entries)) < 30 else 2
-        drawn.legend(
-            entries.values(), entries, loc="outside lower center", ncols=min(columns, len(entries)), frameon=False
-        )
+    if not entries:
+        return 0
+    columns = min(most_columns if max(map(len, entries)) < 30 else most_columns - 1, len(entries))
+    drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
+    return math.ceil(len(entries) / columns)
 
 
 def save(drawn: Figure, stem: Path) -> None:

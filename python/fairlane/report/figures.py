@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
 
 from fairlane import plots
 from fairlane.intervals import format_number
@@ -16,6 +20,12 @@ if TYPE_CHECKING:
 
 _STYLED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
 _MATH = re.compile(r"\\mathrm|[${}\\]")
+
+CSS_PX_PER_IN = 96
+NARROW_IN = 4.1
+NARROW_AXES_IN = 3.2
+NARROW_ROW_IN = 0.19
+"""Of the legend."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"
@@ -29,11 +39,42 @@ _DARK_OF = {
 """Colours that are too dark, or too light, on dark paper; greys are turned round, all others stay."""
 
 
-def write(drawn: Figure, stem: Path) -> None:
+@dataclass(frozen=True)
+class Size:
+    """Of a figure, in px of a page, so that nothing jumps while it loads."""
+
+    width: int
+    height: int
+
+
+def write(drawn: Figure, stem: Path) -> Size:
     """Writes `stem`.png and `stem`.svg; the SVG turns dark where its reader prefers that."""
     plots.save(drawn, stem)
     file = stem.with_name(f"{stem.name}.svg")
     file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
+    return _size(drawn)
+
+
+def write_narrow(drawn: Figure, stem: Path) -> Size:
+    """Writes `stem`.svg for small screens: the same figure with less room, so that its letters stay legible.
+
+    The figure keeps that shape.
+    """
+    (axes,) = drawn.axes
+    with mpl.rc_context(plots.STYLE):
+        for legend in drawn.legends[:]:
+            legend.remove()
+        rows = plots.legend(drawn, axes, most_columns=2)
+        drawn.set_size_inches(NARROW_IN, NARROW_AXES_IN + NARROW_ROW_IN * rows)
+        svg = io.StringIO()
+        drawn.savefig(svg, format="svg", metadata={"Date": None})
+    stem.with_name(f"{stem.name}.svg").write_text(follow_scheme(svg.getvalue()), encoding="utf-8")
+    return _size(drawn)
+
+
+def _size(drawn: Figure) -> Size:
+    width, height = drawn.get_size_inches()
+    return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
 
 
 def follow_scheme(svg: str) -> str:

@@ -17,21 +17,24 @@ from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
+from fairlane.report.figures import Size
 from fairlane.report.views import OUTCOMES, Counts, ExperimentView, PaperView, paper_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"
 COMPARISON = "compare"
 """Stem of the page of the comparison and of its figure."""
+NARROW = "-narrow"
+"""Ends the stem of a figure for small screens."""
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What a page says about its figure: words, and size in px, so that nothing jumps while it loads."""
+    """What a page says about its figure; `narrow` is that for small screens, if there is one."""
 
     words: str
-    width: int
-    height: int
+    size: Size
+    narrow: Size | None
 
 
 def write(
@@ -42,7 +45,8 @@ def write(
     with staged(folder) as stage:
         drawings = _draw(stage, collected, papers, show_progress=show_progress)
         if comparison:
-            drawings[COMPARISON] = _drawn(side_by_side.draw(comparison), stage / COMPARISON)
+            size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
+            drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, None)
         _tables(stage, collected, papers)
         _pages(stage, papers, drawings, comparison, collected[0].wanted)
         (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
@@ -59,19 +63,15 @@ def _draw(
         if experiment.is_drawn
     ]
     drawings = {}
-    with progress("drawing", len(wanted), show=show_progress) as advance:
+    with progress("drawing", len(wanted), show=show_progress, unit="figures") as advance:
         for one, experiment in wanted:
             assert one.reproduction
             drawn = draw(one.reproduction, one.paper.experiments[experiment.id])
-            drawings[experiment.id] = _drawn(drawn, stage / experiment.id)
+            size = figures.write(drawn, stage / experiment.id)
+            narrow = figures.write_narrow(drawn, stage / f"{experiment.id}{NARROW}")
+            drawings[experiment.id] = _Drawing(figures.describe(drawn), size, narrow)
             advance()
     return drawings
-
-
-def _drawn(drawn: Any, stem: Path) -> _Drawing:
-    figures.write(drawn, stem)
-    width, height = drawn.get_size_inches()
-    return _Drawing(figures.describe(drawn), round(width * 96), round(height * 96))
 
 
 def _tables(stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView]) -> None:
@@ -118,8 +118,7 @@ def _pages(
         for experiment, before, after in _neighbours(paper.experiments):
             page("experiment", experiment.id, here="", paper=paper, experiment=experiment, before=before, after=after)
     if comparison:
-        words = side_by_side.describe(comparison)
-        page("compare", COMPARISON, here=COMPARISON, view=comparison, words=words)
+        page("compare", COMPARISON, here=COMPARISON, view=comparison)
 
 
 def _neighbours(

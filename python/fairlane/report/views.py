@@ -74,6 +74,12 @@ class Counts:
         return sum(self.by_outcome.values())
 
     @property
+    def worst(self) -> Outcome:
+        """What stands for all: the first of differs, unjudged, not run that there is, or else reproduced."""
+        present = [outcome for outcome, count in self.by_outcome.items() if count and outcome is not REPRODUCED]
+        return present[0] if present else REPRODUCED
+
+    @property
     def words(self) -> str:
         """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
         named = {DIFFERS: "differ"}
@@ -140,6 +146,16 @@ class PaperView:
     command: str
     counts: Counts
     experiments: Sequence[ExperimentView]
+
+    @property
+    def open_claims(self) -> list[tuple[ExperimentView, ClaimView]]:
+        """Claims that differ or cannot be judged."""
+        return [
+            (experiment, claim)
+            for experiment in self.experiments
+            for claim in experiment.claims
+            if claim.outcome in {DIFFERS, UNJUDGED}
+        ]
 
 
 def paper_view(collected: Collected) -> PaperView:
@@ -208,13 +224,17 @@ def _facts(reproduction: Reproduction, experiment: Experiment, scenarios: Sequen
         ("seed", _one_of(runs, "seed")),
         ("warm-up", _one_of(runs, "warmup")),
         ("measured", _one_of(runs, "measure")),
-        ("CPU time of all runs", duration(reproduction.cpu_seconds.get(experiment.id, 0.0))),
+        ("CPU time of all runs", _time(reproduction.cpu_seconds.get(experiment.id, 0.0))),
         ("version", f"fairlane {_fairlane.version()}"),
     ]
     changed = {**experiment.settings, **reproduction.settings}
     if changed:
         facts.append(("changed", ", ".join(f"{key} = {_text(value)}" for key, value in changed.items())))
     return facts
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else duration(seconds)
 
 
 def _one_of(runs: Sequence[Mapping[str, Any]], key: str) -> str:
