@@ -61,11 +61,12 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
     return math.ceil(len(entries) / columns)
 
 
-def save(drawn: Figure, stem: Path) -> None:
+def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
     """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
+    without = {".png": {"Software": None}, ".svg": {"Date": None}}
     with mpl.rc_context(STYLE):
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
-            drawn.savefig(stem.with_name(stem.name + suffix), metadata=metadata)
+        for suffix in suffixes:
+            drawn.savefig(stem.with_name(stem.name + suffix), metadata=without[suffix])
 
 
 def result_figures(results: Sequence[Result]) -> dict[str, Figure]:

@@ -101,7 +101,7 @@ def assert_drawn(shot: bytes, *, dark: bool) -> None:
     assert 0.01 < ink < 0.5
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
 def test_axe_finds_nothing_to_improve(browser: Browser, pages: Path, look: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python")
     context = browser.new_context(offline=True, **LOOKS[look])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,17 +153,22 @@ def _dropped(summary: Json) -> Estimate | None:
 DRAWN = ("throughput ratio", "utilisation", "mean delay", "dropped")
 
 
-def draw(view: ComparisonView) -> Figure:
-    """A row for each scheme, a panel for each of the main measures."""
+def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
+    """A row for each scheme, a panel for each of the main measures, so many beside one another."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     shown = [(index, measure) for index, measure in enumerate(view.measures) if measure.name in DRAWN]
     places = range(len(view.schemes))
+    rows = math.ceil(len(shown) / columns)
     with mpl.rc_context(STYLE):
-        drawn = Figure(figsize=(2.1 + 1.9 * len(shown), 1.3 + 0.24 * len(view.schemes)), layout="constrained")
-        panels = drawn.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + 0.24 * len(view.schemes))
+        drawn = Figure(figsize=size_in, layout="constrained")
+        panels = drawn.subplots(rows, columns, sharey=True, squeeze=False).flat
+        for unused in list(panels)[len(shown) :]:
+            unused.remove()
         drawn.suptitle(f"{view.name}: schemes side by side", fontsize=11, x=0.01, ha="left")
-        for number, (axes, (index, measure)) in enumerate(zip(panels, shown, strict=True)):
+        for number, (axes, (index, measure)) in enumerate(zip(panels, shown, strict=False)):
             estimates = [view.numbers[scheme][index] for scheme in view.schemes]
             axes.errorbar(
                 [estimate[0] if estimate else float("nan") for estimate in estimates],
@@ -176,6 +182,9 @@ def draw(view: ComparisonView) -> Figure:
             axes.margins(y=0.6 / len(view.schemes))
             if measure.name == "throughput ratio":
                 axes.set_xscale("log")
+                axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
+                axes.xaxis.set_minor_locator(NullLocator())
+                axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
                 axes.axvline(1, color="0.6", linewidth=0.8, linestyle=":")
         panels[0].set_yticks(places, view.schemes)
         panels[0].invert_yaxis()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Sequence
@@ -50,9 +49,7 @@ class Size:
 def write(drawn: Figure, stem: Path) -> Size:
     """Writes `stem`.png and `stem`.svg; the SVG turns dark where its reader prefers that."""
     plots.save(drawn, stem)
-    file = stem.with_name(f"{stem.name}.svg")
-    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
-    return _size(drawn)
+    return _adapted(drawn, stem)
 
 
 def write_narrow(drawn: Figure, stem: Path) -> Size:
@@ -66,13 +63,19 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
             legend.remove()
         rows = plots.legend(drawn, axes, most_columns=2)
         drawn.set_size_inches(NARROW_IN, NARROW_AXES_IN + NARROW_ROW_IN * rows)
-        svg = io.StringIO()
-        drawn.savefig(svg, format="svg", metadata={"Date": None})
-    stem.with_name(f"{stem.name}.svg").write_text(follow_scheme(svg.getvalue()), encoding="utf-8")
-    return _size(drawn)
+    return write_svg(drawn, stem)
 
 
-def _size(drawn: Figure) -> Size:
+def write_svg(drawn: Figure, stem: Path) -> Size:
+    """Writes `stem`.svg alone."""
+    plots.save(drawn, stem, [".svg"])
+    return _adapted(drawn, stem)
+
+
+def _adapted(drawn: Figure, stem: Path) -> Size:
+    """Makes the SVG that was written follow the colour scheme, and gives its size."""
+    file = stem.with_name(f"{stem.name}.svg")
+    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
     width, height = drawn.get_size_inches()
     return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
 

@@ -30,11 +30,11 @@ NARROW = "-narrow"
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What a page says about its figure; `narrow` is that for small screens, if there is one."""
+    """What a page says about its figure; `narrow` is that for small screens."""
 
     words: str
     size: Size
-    narrow: Size | None
+    narrow: Size
 
 
 def write(
@@ -46,7 +46,8 @@ def write(
         drawings = _draw(stage, collected, papers, show_progress=show_progress)
         if comparison:
             size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
-            drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, None)
+            narrow = figures.write_svg(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}")
+            drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, narrow)
         _tables(stage, collected, papers)
         _pages(stage, papers, drawings, comparison, collected[0].wanted)
         (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())

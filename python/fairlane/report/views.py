@@ -32,6 +32,10 @@ class Outcome:
     words: str
     sign: str
 
+    def of(self, count: int) -> str:
+        """The words after a number: 1 differs, 2 differ."""
+        return "differ" if self.key == "differs" and count != 1 else self.words
+
 
 REPRODUCED = Outcome("reproduced", "reproduced", "✓")
 DIFFERS = Outcome("differs", "differs", "≠")
@@ -82,9 +86,8 @@ class Counts:
     @property
     def words(self) -> str:
         """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
-        named = {DIFFERS: "differ"}
         parts = [
-            f"{count} {named.get(outcome, outcome.words)}"
+            f"{count} {outcome.of(count)}"
             for outcome, count in self.by_outcome.items()
             if count and outcome is not REPRODUCED
         ]
