@@ -61,7 +61,7 @@ def pages(store: Path) -> Path:
 def test_every_experiment_has_a_page_and_the_stored_ones_their_files(pages: Path) -> None:
     there = set(files(pages))
     assert {f"{name}.html" for name in NAMES} | {"index.html", "abc2018.html", "style.css"} <= there
-    assert {f"abc2018.fig4a.{suffix}" for suffix in ("png", "svg", "csv")} <= there
+    assert {f"abc2018.fig4a{end}" for end in (".png", ".svg", ".csv", "-narrow.svg")} <= there
     assert "abc2018.fig5a.png" not in there
 
 
