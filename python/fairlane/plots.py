@@ -47,8 +47,13 @@ def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4))
         drawn = Figure(figsize=size_in, layout="constrained")
         axes = drawn.subplots()
         drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
-        axes.set_title(subtitle, loc="left", color="0.35", fontsize=9)
+        set_subtitle(axes, subtitle)
         yield drawn, axes
+
+
+def set_subtitle(axes: Axes, text: str) -> None:
+    """Writes above the axes, below the title."""
+    axes.set_title(text, loc="left", color="0.35", fontsize=9)
 
 
 def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 import fairlane
 from conftest import SHORT, Cli, files
-from fairlane.report import figures
+from fairlane.report import comparison, figures
 from fairlane.report.collect import Wanted, collect
 from fairlane.report.views import DIFFERS, NOT_RUN, REPRODUCED, paper_view
 from fairlane.scenario import Scenario
@@ -133,11 +133,11 @@ def digests(folder: Path) -> dict[str, str]:
 
 def test_text_of_scenarios_is_escaped(store: Path) -> None:
     out = store.parent / "escaped"
-    comparison = store.parent / "odd.json"
+    file = store.parent / "odd.json"
     document = json.loads(fairlane.compare(Scenario.from_dict(tomllib.loads(SHORT)), ["droptail"], store=store).json())
     document["results"]["<script>alert(1)</script>"] = document["results"].pop("droptail")
-    comparison.write_text(json.dumps(document))
-    fairlane.report("abc2018.fig5a", out=out, compare=comparison, store=store)
+    file.write_text(json.dumps(document))
+    fairlane.report("abc2018.fig5a", out=out, compare=file, store=store)
     html = (out / "compare.html").read_text(encoding="utf-8")
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)" in html
@@ -153,6 +153,11 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     queue = summary["links"][0]["queue_mean_packets"]
     assert f"<td>{fairlane.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
+    used = 100 * summary["links"][0]["utilisation"]["mean"]
+    for columns in (4, 2):
+        drawn = comparison.draw(comparison.read(workdir / "compared" / "result.json"), columns)
+        assert all(axes.has_data() for axes in drawn.axes)
+        assert any(used in line.get_xdata() for axes in drawn.axes for line in axes.get_lines())
 
 
 def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:

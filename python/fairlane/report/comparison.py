@@ -164,11 +164,11 @@ def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
     with mpl.rc_context(STYLE):
         size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + 0.24 * len(view.schemes))
         drawn = Figure(figsize=size_in, layout="constrained")
-        panels = drawn.subplots(rows, columns, sharey=True, squeeze=False).flat
-        for unused in list(panels)[len(shown) :]:
+        panels = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
+        for unused in panels[len(shown) :]:
             unused.remove()
         drawn.suptitle(f"{view.name}: schemes side by side", fontsize=11, x=0.01, ha="left")
-        for number, (axes, (index, measure)) in enumerate(zip(panels, shown, strict=False)):
+        for number, (axes, (index, measure)) in enumerate(zip(panels[: len(shown)], shown, strict=True)):
             estimates = [view.numbers[scheme][index] for scheme in view.schemes]
             axes.errorbar(
                 [estimate[0] if estimate else float("nan") for estimate in estimates],

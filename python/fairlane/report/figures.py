@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ _MATH = re.compile(r"\\mathrm|[${}\\]")
 
 CSS_PX_PER_IN = 96
 NARROW_IN = 4.1
+NARROW_CHARACTERS = 56
+"""Of the subtitle, in a line."""
 NARROW_AXES_IN = 3.2
 NARROW_ROW_IN = 0.19
 """Of the legend."""
@@ -59,6 +62,7 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
     """
     (axes,) = drawn.axes
     with mpl.rc_context(plots.STYLE):
+        plots.set_subtitle(axes, textwrap.fill(axes.get_title(loc="left"), NARROW_CHARACTERS))
         for legend in drawn.legends[:]:
             legend.remove()
         rows = plots.legend(drawn, axes, most_columns=2)
