@@ -30,7 +30,7 @@
 //! Deviations: 1. The queue with most bytes is found by [`crate::fairqueue::store`]. 2. Rounds in which all queues are
 //! in debt are made up in one step. 3. A packet that exceeds the limit alone is dropped itself. 4. Credits are counted in
 //! 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at random. 5. The limit is the
-//! buffer's; Linux has 4 MB or a share of the rate. 6. The MTU is the buffer's `mtu`.
+//! buffer's; Linux has 4 intervals at the rate, 4 MiB at least. 6. The MTU is the buffer's `mtu`.
 //!
 //! Not implemented: the shaper, since the link itself has the rate; tins (classes are not looked at); the ACK filter;
 //! overhead compensation; ingress mode; NAT lookup.
