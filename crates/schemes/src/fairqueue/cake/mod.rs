@@ -8,7 +8,7 @@
 //! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | [`Cake::adapt`] |
 //! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | [`Cake::adapt`] |
 //! | (3) | hash to one of 1024 queues, or to another free one of its 8 | [`Cake::queue_of`], [`ways`] |
-//! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | [`Cake::share`] |
+//! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | [`share`] |
 //! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `enqueue` |
 //! | (6) | serve the first sparse queue, if there is none, the first bulk one | `dequeue` |
 //! | (7) | `credits <= 0`: it is bulk (waiting, if empty), `credits += share`, to the end of the bulk queues; again from (6) | `dequeue` |
