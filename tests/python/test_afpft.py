@@ -64,7 +64,7 @@ def test_base_is_table_ii() -> None:
 
 def test_thresholds_are_shares_of_the_buffer_in_its_own_unit() -> None:
     red, packets = table("fig3", scheme="red")["queue"], table("fig7", scheme="red")["queue"]
-    assert (red["limit"], red["min_th"], red["max_th"]) == ("100000 B", "25000 B", "75000 B")
+    assert (red["limit"], red["min_th"], red["max_th"]) == ("100 kB", "25000 B", "75000 B")
     assert (packets["limit"], packets["min_th"], packets["max_th"]) == ("500 packets", "125 packets", "375 packets")
     assert table("fig5a", scheme="csfq", R_udp_kbps=10)["queue"]["q_threshold"] == "50000 B"
 
