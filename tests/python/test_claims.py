@@ -145,6 +145,8 @@ SCHEMES = table(
         ({"over": "scheme", "order": ["droptail", "abc"]}, "reproduced"),
         ({"over": "scheme", "order": ["abc", "droptail"]}, "differs"),
         ({"over": "scheme", "order": ["abc", "droptail"], "tol_rel": 0.4}, "reproduced"),
+        ({"over": "scheme", "order": ["abc", "droptail"], "tol_abs": 0.5}, "reproduced"),
+        ({"over": "scheme", "order": ["abc", "droptail"], "tol_abs": 0.49}, "differs"),
         ({"over": "scheme", "order": ["droptail", "abc"], "margin": 0.1}, "reproduced"),
         ({"over": "scheme", "order": ["droptail", "abc"], "margin": 0.2}, "differs"),
         ({"over": "x", "order": [2, 1]}, "reproduced"),

@@ -211,15 +211,21 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falling(claim: Claim, at: Point, means: Sequence[Interval]) -> Check:
-    factors = [1 - claim.get("tol_rel", 0.0)]
-    if "margin" in claim:
-        factors.append(1 + claim["margin"])
-    excess = max(
-        _relative(factor * low.mean - high.mean - math.hypot(high.slack, factor * low.slack), high.mean, low.mean)
-        for high, low in pairwise(means)
-        for factor in factors
-    )
-    return Check(at, " against ".join(str(mean) for mean in means), None, excess)
+    def excess(high: Interval, low: Interval) -> float:
+        allowed = [_above(high, low, factor=1 - claim.get("tol_rel", 0.0))]
+        if "tol_abs" in claim:
+            allowed.append(_above(high, low, less=claim["tol_abs"]))  # the larger tolerance counts
+        wanted = [_above(high, low, factor=1 + claim["margin"])] if "margin" in claim else []
+        return max([min(allowed), *wanted])
+
+    worst = max(excess(high, low) for high, low in pairwise(means))
+    return Check(at, " against ".join(str(mean) for mean in means), None, worst)
+
+
+def _above(high: Interval, low: Interval, factor: float = 1.0, less: float = 0.0) -> float:
+    """By how much `high` misses `factor * low - less`."""
+    missed = factor * low.mean - less - high.mean - math.hypot(high.slack, factor * low.slack)
+    return _relative(missed, high.mean, low.mean)
 
 
 def _check_trend(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:

@@ -35,6 +35,8 @@ NAMES: dict[tuple[str, Any], str] = {
     ("R1_mbps", 5.0): r"$R_t^1$ = 5 Mb/s",
     **{("Qmin_pkts", n): rf"$Q_{{min}}$ = {n}" for n in (1, 6, 12, 18)},
     **{("gamma_pkts", n): rf"$\gamma$ = {n}" for n in (4, 16, 64)},
+    ("f1", 1): "$f_1$ = 1",
+    ("f1", 2): "$f_1$ = 2",
     **{("MAM_s", memory): rf"$M_{{AM}}$ = {memory} s" for memory in (0.3, 1, 3, 10)},
     ("MAA_s", 0.1): r"$M_{AA}$ = 0.1 s",
     ("MAA_s", 0.3): r"$M_{AA}$ = 0.3 s",
@@ -212,12 +214,14 @@ def fig10c(canvas: Canvas) -> None:
 
 
 def fig11a(canvas: Canvas) -> None:
-    """Data received of an upload over time, 5 ms."""
-    for flows, alpha in zip(canvas.table.grid["f1"], (1.0, 0.4), strict=True):
-        canvas.curves(
-            "t_s", "received_MB", colour="MAM_s", line="scheme", names=NAMES,
-            where={"f1": flows}, alpha=alpha, note=rf", $f_1$ = {flows}",
-        )  # fmt: skip
+    """Data received of an upload over time; drop-tail knows no meter."""
+    for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
+        at = {"f1": flows, "MAM_s": "first"}
+        cells = canvas.table.cells(["droptail"], ["received_MB"], at)
+        times, means = [cell.at["t_s"] for cell in cells], [cell.interval.mean for cell in cells]
+        label = f"{NAMES['scheme', 'droptail']}, {NAMES['f1', flows]}"
+        canvas.axes.plot(times, means, line, color="0.4", linewidth=1, label=label)
+    canvas.curves("t_s", "received_MB", colour="MAM_s", line="f1", names=NAMES, where={"scheme": "abc"})
     canvas.axes.set(xlabel="time since the start of the upload (s)", ylabel="received (MB)", xscale="log", yscale="log")
 
 

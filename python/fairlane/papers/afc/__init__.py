@@ -1,0 +1,39 @@
+"""Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve Fairness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlane.papers.afc.metrics import METRICS, TRACES
+from fairlane.papers.afc.scenarios import FOLDER, PENALTY_FACTORS, scenario
+from fairlane.papers.afc.statistics import STATISTICS
+from fairlane.papers.paper import Paper, load_experiments
+from fairlane.papers.runs import load_runs
+
+if TYPE_CHECKING:
+    from fairlane.papers.drawing import Draw
+
+
+def _figures() -> dict[str, Draw]:
+    from fairlane.papers.afc.figures import FIGURES
+
+    return FIGURES
+
+
+RUNS = load_runs(FOLDER / "runs.toml")
+
+PAPER = Paper(
+    key="afc",
+    title="Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve Fairness "
+    "in the Internet",
+    folder=FOLDER,
+    experiments=load_experiments(FOLDER / "claims.toml", "afc", runs=RUNS),
+    scenario=scenario,
+    metrics=METRICS,
+    figures=_figures,
+    traces=TRACES,
+    trace_interval_s=1.0,
+    runs=RUNS,
+    engine_schemes=dict.fromkeys(PENALTY_FACTORS, "sfb"),
+    statistics=STATISTICS,
+)

@@ -1,0 +1,108 @@
+"""The numbers that the paper reports, from run records; rates in kb/s."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from statistics import fmean, stdev
+from typing import Any
+
+from fairlane.papers.afc.scenarios import fair_kbps, udp_name, unresponsive
+from fairlane.papers.paper import Record
+
+Values = Mapping[str, Any]
+Metric = Callable[[Record, Values], float | None]
+
+
+def udp_kbps(record: Record, values: Values) -> float | None:
+    """Mean throughput of the unresponsive flows; of the one with packets of `packet_B` where sizes differ."""
+    names = [udp_name(index) for index in range(unresponsive(values))]
+    if "sizes_B" in values:
+        names = [udp_name(values["sizes_B"].index(values["packet_B"]))]
+    rates = [group["throughput_bps"] for group in record["groups"] if group["name"] in names]
+    return fmean(rates) / 1e3 if rates else None
+
+
+def tcp_kbps(record: Record, _: Values) -> float:
+    """Mean throughput of the long-lived TCP flows."""
+    return fmean(_tcp_rates(record)) / 1e3
+
+
+def jain_tcp(record: Record, _: Values) -> float | None:
+    """Jain's index of the long-lived TCP flows; none if nothing got through."""
+    rates = _tcp_rates(record)
+    squares = math.fsum(rate**2 for rate in rates)
+    return math.fsum(rates) ** 2 / (len(rates) * squares) if squares else None
+
+
+def udp_over_tcp(record: Record, values: Values) -> float | None:
+    """Throughput of an unresponsive flow over that of a TCP flow; infinite if TCP got nothing."""
+    above, below = udp_kbps(record, values), tcp_kbps(record, values)
+    if above is None:
+        return None
+    return above / below if below else math.inf
+
+
+def udp_total_share(record: Record, values: Values) -> float | None:
+    """Throughput of all unresponsive flows over the rate of the bottleneck."""
+    mean = udp_kbps(record, values)
+    return None if mean is None else mean * unresponsive(values) / (1e3 * values["Cb_mbps"])
+
+
+def tcp_over_fair(record: Record, values: Values) -> float:
+    """Throughput of a TCP flow over the fair share."""
+    return tcp_kbps(record, values) / fair_kbps(values)
+
+
+def udp_variation(record: Record, _: Values) -> float | None:
+    """Coefficient of variation over time of the throughput of an unresponsive flow: mean over the flows."""
+    curves = _udp_curves(record)
+    if not curves or not all(map(any, curves)):
+        return None
+    return fmean(stdev(curve) / fmean(curve) for curve in curves)
+
+
+def udp_deviation(record: Record, _: Values) -> float | None:
+    """Standard deviation over time of the throughput of an unresponsive flow in kb/s: mean over the flows."""
+    curves = _udp_curves(record)
+    return fmean(map(stdev, curves)) if curves else None
+
+
+def first_udp(record: Record) -> list[float]:
+    """Throughput of the first unresponsive flow over the measured time in kb/s."""
+    curves = _udp_curves(record)
+    return curves[0] if curves else []
+
+
+def _tcp_rates(record: Record) -> list[float]:
+    groups = (group for group in record["groups"] if group["name"].startswith("tcp"))
+    return [rate for group in groups for rate in group["user_throughput_bps"]]
+
+
+def _udp_curves(record: Record) -> list[list[float]]:
+    """Throughput of each unresponsive flow in the intervals of the measured time, in kb/s."""
+    series = record["series"]
+    if series is None:
+        return []
+    start, end = (round(time / series["interval_s"]) for time in record["window_s"])
+    pairs = zip(record["groups"], series["groups"], strict=True)
+    return [
+        [rate / 1e3 for rate in over_time["throughput_bps"][start:end]]
+        for group, over_time in pairs
+        if group["name"].startswith("udp")
+    ]
+
+
+METRICS: dict[str, Metric] = {
+    "udp_kbps": udp_kbps,
+    "tcp_kbps": tcp_kbps,
+    "jain_tcp": jain_tcp,
+    "cbr_over_tcp": udp_over_tcp,
+    "udp_total_share": udp_total_share,
+    "tcp_over_fair": tcp_over_fair,
+    "udp_kbps_interval": udp_kbps,
+    "variation": udp_variation,
+    "deviation_kbps": udp_deviation,
+}
+
+TRACES: dict[str, Callable[[Record], list[float]]] = {"udp_kbps": first_udp}

@@ -1,0 +1,148 @@
+"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it.
+
+Group `tcp` (or `tcp 1 ms, 5 ms`, by access delay on both sides) has the long-lived flows; `udp 1`, `udp 2` ... have one
+unresponsive flow each; `web` has the sessions. Every flow is a user with an access link of its own: the ten links of
+Fig. 2 are never full, so that it does not matter who shares them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.scenario import Scenario, Table, cbr, group, on_off, tcp, web
+
+FOLDER = Path(__file__).parent
+
+KEYS = {
+    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
+    "access_mbps": ("topology.access_rate", "{} Mbit/s"),
+}
+"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+
+START_UNTIL = "10 s"
+
+PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
+"""SFB's limit in units of the fair rate; 1 where the paper just says SFB: the well-tuned one."""
+
+BURST_MEAN = "1 s"
+"""Mean of both the ON and the OFF times; not given."""
+
+WEB_NODES = 5
+"""Sessions come from the nodes N0 to N4."""
+WEB_S = 250
+"""Sessions start uniformly within the whole experiment, which lasts longer than the others by 50 s."""
+WEB_PACKETS = 15
+WEB_SHAPE = 1.2
+SEGMENT_B = 960
+"""Payload of the 1 kB packets of TCP."""
+
+
+def scenario(values: Mapping[str, Any]) -> Scenario:
+    """The scenario for the values of an experiment's parameters and variables."""
+    base = Scenario.from_toml(FOLDER / "base.toml")
+    for name, (key, text) in KEYS.items():
+        base = base.replace(key, text.format(values[name]))
+    base = base.replace("topology.receiver_rate", base.to_dict()["topology"]["access_rate"])
+    groups = [*_long_lived(values), *_unresponsive(values)]
+    if values.get("w"):
+        groups.append(_web(values["w"]))
+    if "w" in values:
+        base = base.replace("run.measure", f"{WEB_S - values['measured_s'][0]} s")
+    limit = base.to_dict()["queue"]["limit"]
+    return base.replace("groups", groups).replace("queue", {"limit": limit, **_queue(values)})
+
+
+def unresponsive(values: Mapping[str, Any]) -> int:
+    """Number of unresponsive flows."""
+    return int(values.get("n_udp", 0))
+
+
+def fair_kbps(values: Mapping[str, Any]) -> float:
+    """Rate of the bottleneck over the number of flows that last."""
+    return float(1e3 * values["Cb_mbps"] / (values["n_tcp"] + unresponsive(values)))
+
+
+def udp_name(index: int) -> str:
+    """Name of the group of the unresponsive flow with this index."""
+    return f"udp {index + 1}"
+
+
+def _long_lived(values: Mapping[str, Any]) -> list[Table]:
+    """TCP flows; with several access delays the same number for each pair of a source and a sink."""
+    flows = values["n_tcp"]
+    if "access_ms" not in values:
+        return [group("tcp", tcp(), users=flows, start_from="0 s", start_until=START_UNTIL)]
+    pairs = list(itertools.product(values["access_ms"], repeat=2))
+    return [
+        group(
+            f"tcp {source} ms, {sink} ms",
+            tcp(),
+            users=flows // len(pairs),
+            start_from="0 s",
+            start_until=START_UNTIL,
+            access_delay=f"{source} ms",
+            receiver_delay=f"{sink} ms",
+        )
+        for source, sink in pairs
+    ]
+
+
+def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
+    """A group for each flow: CBR, or bursts where there is a peak rate."""
+    count = unresponsive(values)
+    if "peak_mbps" in values:
+        peak, size = f"{values['peak_mbps']} Mbit/s", f"{values['packet_B']} B"
+        sources = [on_off(peak, packet_size=size, on=BURST_MEAN, off=BURST_MEAN)] * count
+    else:
+        sizes = values.get("sizes_B", [values["packet_B"]] * count)
+        sources = [cbr(f"{values['R_udp_mbps']} Mbit/s", packet_size=f"{size} B") for size in sizes]
+    return [
+        group(udp_name(index), dict(source), start_from="0 s", start_until=START_UNTIL)
+        for index, source in enumerate(sources)
+    ]
+
+
+def _web(sessions: int) -> Table:
+    """Sessions of one transfer each."""
+    source = web(sessions=sessions // WEB_NODES, size=f"{WEB_PACKETS * SEGMENT_B} B", shape=WEB_SHAPE)
+    return group("web", source, users=WEB_NODES, start_from="0 s", start_until=f"{WEB_S} s")
+
+
+def _queue(values: Mapping[str, Any]) -> Table:
+    """The scheme, with what the paper says of it."""
+    scheme = values.get("scheme", "afc")
+    red = {
+        "min_th": f"{values['min_th_pkts']} packets",
+        "max_th": f"{values['max_th_pkts']} packets",
+        "max_p": 0.1,
+        "gentle": values["gentle"],
+        "mean_packet": "1000 B",
+    }
+    match scheme:
+        case "red":
+            return {"scheme": "red", **red}
+        case "choke":
+            # For several unresponsive flows it adjusts itself (4.1).
+            return {"scheme": "choke", **red, "self_adjusting": unresponsive(values) > 1}
+        case "black" | "afc":
+            return {"scheme": scheme, **red, "cache": values["cache"]}
+        case "care":
+            care = values["care"]
+            return {
+                "scheme": "care",
+                "occasions": care["t"],
+                "counted_occasions": care["t_for_flow_count"],
+                "capture_probability": care["p_cap"],
+            }
+        case _:
+            # The budget that Table 1 shows is per flow; the flows of rule (3) have it together.
+            budget_kbps = PENALTY_FACTORS[scheme] * fair_kbps(values) * max(unresponsive(values), 1)
+            return {
+                "scheme": "sfb",
+                "levels": values["sfb"]["levels"],
+                "bins": values["sfb"]["bins"],
+                "penalty_rate": f"{budget_kbps:.6g} kbit/s",
+            }

@@ -1,0 +1,49 @@
+"""What claims are about that are not about a metric of a point: swings over time, the farthest of several flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from fairlane.papers.afc.scenarios import fair_kbps
+from fairlane.papers.claims import Statistic
+from fairlane.papers.grid import Row, Table
+
+TableOf = Callable[[Mapping[str, Table]], Table | None]
+
+
+def over_time(metric: str, n_udp: int) -> TableOf:
+    """A metric of the curves over time with so many unresponsive flows, in place of their mean."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        own = tables["afc.fig3"]
+        rows = [Row(row.at, {"udp_kbps_interval": row.samples[metric]}) for row in own.rows if row.at["n_udp"] == n_udp]
+        return replace(own, rows=rows)
+
+    return table
+
+
+def farthest(tables: Mapping[str, Table]) -> Table | None:
+    """Largest distance from the fair share among the flows with different packet sizes, relative to it, by scheme."""
+    own = tables["afc.fig4"]
+    distances: dict[str, float] = {}
+    for row in own.rows:
+        fair = fair_kbps({**own.parameters, **row.at})
+        distance = abs(fmean(row.metric("udp_kbps")) - fair) / fair
+        distances[row.at["scheme"]] = max(distance, distances.get(row.at["scheme"], 0.0))
+    return _by_scheme(own, "udp_kbps", distances)
+
+
+def _by_scheme(own: Table, metric: str, numbers: Mapping[str, float]) -> Table:
+    rows: list[Any] = [Row({"scheme": scheme}, {metric: (number,)}) for scheme, number in numbers.items()]
+    return replace(own, rows=rows)
+
+
+STATISTICS = {
+    "afc.fig3.afc_smooth": Statistic(over_time("variation", n_udp=1)),
+    "afc.fig3.choke_largest": Statistic(over_time("deviation_kbps", n_udp=1)),
+    "afc.fig3.five_smooth": Statistic(over_time("variation", n_udp=5)),
+    "afc.fig4.afc_closest": Statistic(farthest),
+}

@@ -1,0 +1,200 @@
+"""The experiments of afc: data, scenarios, metrics, and tests of what is not a metric of a point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairlane
+from conftest import Cli
+from fairlane.papers import papers
+from fairlane.papers.afc.metrics import METRICS, TRACES
+from fairlane.papers.afc.scenarios import FOLDER, scenario
+from fairlane.papers.grid import Row
+from fairlane.scenario import Scenario
+
+PAPER = papers()["afc"]
+EXPERIMENTS = PAPER.experiments
+
+
+def table(experiment: str, **at: Any) -> dict[str, Any]:
+    """The canonical scenario of a point."""
+    parameters = EXPERIMENTS[f"afc.{experiment}"].parameters
+    document: dict[str, Any] = json.loads(scenario({**parameters, **at}).canonical())
+    return document
+
+
+def test_base_has_the_defaults_of_the_claims() -> None:
+    base = json.loads(Scenario.from_toml(FOLDER / "base.toml").canonical())
+    defaults = EXPERIMENTS["afc.table1"].parameters
+    assert base["topology"]["bottleneck_rate"] == f"{defaults['Cb_mbps']} Mbit/s"
+    assert base["groups"][0]["users"] == defaults["n_tcp"]
+    assert base["queue"]["limit"] == "300 packets"
+    start, end = defaults["measured_s"]
+    assert (base["run"]["warmup"], base["run"]["measure"]) == (f"{start} s", f"{end - start} s")
+    assert base["run"]["replications"] == defaults["runs"] == EXPERIMENTS["afc.table1"].replications
+    assert base["tcp"]["segment_payload"] + base["tcp"]["header_bytes"] == defaults["packet_B"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.id)
+def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
+    for at in PAPER.points(experiment):
+        document = json.loads(scenario({**experiment.parameters, **at}).canonical())
+        assert document["queue"]["scheme"] == PAPER.engine_schemes.get(at["scheme"], at["scheme"])
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.id)
+def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
+    assert experiment.claims
+    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
+    for claim in experiment.claims:
+        metrics = {claim["metric"]} if isinstance(claim["metric"], str) else set(claim["metric"])
+        assert metrics <= METRICS.keys()
+        assert ("statistic" in claim) == (claim["id"] in PAPER.statistics)
+        # Nothing measured: the only reason not to have a verdict.
+        empty = {experiment.id: PAPER.table(experiment, [])}
+        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
+
+
+def test_the_curves_of_fig3_come_from_the_runs_of_table1() -> None:
+    at = {"n_udp": 1, "scheme": "choke"}
+    assert table("fig3", **at) == table("table1", **at)
+    assert table("fig3", n_udp=1, scheme="sfb") == table("table1", n_udp=1, scheme="sfb_1x")
+
+
+def test_the_limit_of_sfb_is_that_of_all_unresponsive_flows_together() -> None:
+    def limit(scheme: str, flows: int) -> str:
+        return str(table("table1", scheme=scheme, n_udp=flows)["queue"]["penalty_rate"])
+
+    # 5 Mbit/s over 101 and 105 flows: 49.505 and 47.619 kbit/s, the latter five times.
+    assert [limit("sfb_1x", flows) for flows in (1, 5)] == ["49.505 kbit/s", "238.095 kbit/s"]
+    assert [limit(scheme, 1) for scheme in ("sfb_2x", "sfb_half")] == ["99.01 kbit/s", "24.753 kbit/s"]
+
+
+def test_choke_adjusts_itself_for_several_unresponsive_flows() -> None:
+    adjusting = [table("table1", scheme="choke", n_udp=flows)["queue"]["self_adjusting"] for flows in (1, 5)]
+    assert adjusting == [False, True]
+
+
+def test_the_three_flows_of_fig4_run_together() -> None:
+    runs = [table("fig4", scheme="afc", packet_B=size) for size in (100, 500, 1000)]
+    assert runs[0] == runs[1] == runs[2]
+    sources = [group["sources"][0] for group in runs[0]["groups"][1:]]
+    assert [(source["rate"], source["packet_size"]) for source in sources] == [
+        ("1 Mbit/s", size) for size in ("100 B", "500 B", "1000 B")
+    ]
+
+
+def test_every_pair_of_delays_of_table2_has_as_many_flows() -> None:
+    groups = table("table2", scheme="red")["groups"]
+    assert [group["users"] for group in groups] == [8] * 25
+    assert {(group["access_delay"], group["receiver_delay"]) for group in groups} == {
+        (f"{source} ms", f"{sink} ms") for source in (1, 5, 10, 15, 20) for sink in (1, 5, 10, 15, 20)
+    }
+
+
+def test_web_sessions_and_bursts_are_as_told() -> None:
+    web = table("fig5", scheme="afc", w=2500)
+    assert (web["run"]["warmup"], web["run"]["measure"]) == ("50 s", "200 s")
+    group = web["groups"][-1]
+    assert (group["name"], group["start_until"]) == ("web", "250 s")
+    assert group["users"] * group["sources"][0]["sessions"] == 2500
+    assert (group["sources"][0]["size"], group["sources"][0]["shape"]) == ("14400 B", 1.2)
+    assert [group["name"] for group in table("fig5", scheme="afc", w=0)["groups"]][-1] == "udp 5"
+    bursts = table("table3", scheme="black", n_udp=15, peak_mbps=10)
+    assert (len(bursts["groups"]), bursts["queue"]["cache"]) == (16, 20)
+    assert bursts["topology"]["bottleneck_rate"] == "10 Mbit/s"
+    source = bursts["groups"][-1]["sources"][0]
+    assert (source["kind"], source["rate"], source["on"], source["off"]) == ("on_off", "10 Mbit/s", "1 s", "1 s")
+
+
+def record(tcp_kbps: list[float], udp_kbps: Mapping[str, list[float]]) -> dict[str, Any]:
+    """A run of two flows of each kind: throughput of TCP flows; of the others in seconds 1 to 3, measured 1 to 3."""
+    tcp = {"name": "tcp", "user_throughput_bps": [rate * 1e3 for rate in tcp_kbps]}
+    tcp["throughput_bps"] = sum(tcp["user_throughput_bps"]) / len(tcp_kbps)
+    groups = [tcp]
+    series: list[dict[str, Any]] = [{"throughput_bps": [0.0] * 3}]
+    for name, rates in udp_kbps.items():
+        mean = 1e3 * sum(rates[1:]) / len(rates[1:])
+        groups.append({"name": name, "throughput_bps": mean, "user_throughput_bps": [mean]})
+        series.append({"throughput_bps": [rate * 1e3 for rate in rates]})
+    return {"groups": groups, "window_s": [1.0, 3.0], "series": {"interval_s": 1.0, "groups": series}}
+
+
+RUN = record([30.0, 10.0], {"udp 1": [999.0, 10.0, 30.0], "udp 2": [999.0, 60.0, 60.0]})
+VALUES = {"n_udp": 2, "n_tcp": 2, "Cb_mbps": 0.2, "packet_B": 1000}
+
+
+def test_metrics_of_a_run_by_hand() -> None:
+    expected = {
+        "udp_kbps": (20 + 60) / 2,
+        "tcp_kbps": 20,
+        "jain_tcp": 40**2 / (2 * (30**2 + 10**2)),
+        "cbr_over_tcp": 2,
+        "udp_total_share": 80 / 200,
+        "tcp_over_fair": 20 / (200 / 4),
+        # Standard deviation of 10 and 30: sqrt(200) = 14.142; of 60 and 60: 0.
+        "variation": (200**0.5 / 20 + 0) / 2,
+        "deviation_kbps": (200**0.5 + 0) / 2,
+    }
+    for name, value in expected.items():
+        assert METRICS[name](RUN, VALUES) == pytest.approx(value), name
+    assert TRACES["udp_kbps"](RUN) == [10.0, 30.0]
+
+
+def test_a_packet_size_picks_its_flow() -> None:
+    values = {**VALUES, "sizes_B": [100, 1000]}
+    assert METRICS["udp_kbps"](RUN, {**values, "packet_B": 100}) == 20
+    assert METRICS["udp_kbps"](RUN, {**values, "packet_B": 1000}) == 60
+
+
+def test_starved_flows_have_no_index_and_an_infinite_ratio() -> None:
+    starved = record([0.0, 0.0], {"udp 1": [1.0, 0.0, 0.0]})
+    assert METRICS["jain_tcp"](starved, VALUES) is None
+    assert METRICS["cbr_over_tcp"](starved, {**VALUES, "n_udp": 1}) == float("inf")
+    assert METRICS["variation"](starved, VALUES) is None
+    assert METRICS["udp_kbps"](starved, {**VALUES, "n_udp": 0}) is None
+
+
+def test_swings_are_told_for_the_number_of_flows_of_the_claim() -> None:
+    fig3 = EXPERIMENTS["afc.fig3"]
+    rows = [
+        Row({"scheme": "afc", "n_udp": flows}, {"variation": (0.1 * flows,), "deviation_kbps": (flows,)})
+        for flows in (1, 5)
+    ]
+    tables = {fig3.id: PAPER.table(fig3, rows)}
+    for claim, value in (("afc_smooth", 0.1), ("choke_largest", 1), ("five_smooth", 0.5)):
+        of_claim = PAPER.statistics[f"afc.fig3.{claim}"].table(tables)
+        assert of_claim
+        assert [row.samples["udp_kbps_interval"] for row in of_claim.rows] == [(value,)]
+
+
+def test_the_farthest_packet_size_counts() -> None:
+    fig4 = EXPERIMENTS["afc.fig4"]
+    fair = 5000 / 103
+    rows = [
+        Row({"scheme": "afc", "packet_B": size}, {"udp_kbps": (part * fair, part * fair)})
+        for size, part in ((100, 1.1), (500, 0.7), (1000, 1.2))
+    ]
+    farthest = PAPER.statistics["afc.fig4.afc_closest"].table({fig4.id: PAPER.table(fig4, rows)})
+    assert farthest
+    (row,) = farthest.rows
+    assert row.samples["udp_kbps"] == pytest.approx((0.3,))
+
+
+@pytest.mark.parametrize(("experiment", "warmup"), [("fig3", 10), ("fig4", 10), ("fig5", 249)])
+def test_a_tiny_run_is_judged_and_drawn(cli: Cli, workdir: Path, experiment: str, warmup: int) -> None:
+    tiny = ["--set", f"run.warmup={warmup} s", "--set", "run.measure=3 s", "--replications", "1"]
+    done = cli("reproduce", f"afc.{experiment}", "--quick", *tiny)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (workdir / "results" / "afc").iterdir()}
+    assert names == {f"{experiment}.{suffix}" for suffix in ("png", "svg", "parquet")} | {"claims.json"}
+
+
+def test_expected_verdicts_cover_every_claim() -> None:
+    claims = [claim["id"] for experiment in EXPERIMENTS.values() for claim in experiment.claims]
+    assert list(PAPER.expected().claims) == claims
