@@ -7,7 +7,7 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -16,6 +16,9 @@ setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/
 
 demo: setup ## Reproduce figure 4 (a) and (b) of abc2018 in full: claims table and figures
 	$(BIN)/fairlane reproduce abc2018.fig4a abc2018.fig4b --replications 10 --out results/demo
+
+reproduce: setup ## Reproduce all papers: claims, figures, points in results/; QUICK=1 for a first look, CHECK=1 to compare
+	$(BIN)/fairlane reproduce all $(if $(QUICK),--quick) $(if $(CHECK),--check)
 
 test: lint ## Run all tests, Rust and Python, lint included
 	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet

@@ -113,7 +113,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
         out.print(f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; n = {count})")
         for metric in experiment.metrics[:2]:
             cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
-            if cells:
+            if cells and experiment.id not in reproduction.paper.computed:
                 out.print(_points(experiment, metric, cells))
         out.print(_claims(reproduction, experiment))
     counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
@@ -267,22 +267,28 @@ def _range(parameter: Parameter) -> str:
     return f"≤ {high}" if low is None else f"{low} to {high}"
 
 
+MAX_COLUMNS = 8
+
+
 def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Table:
-    """The last variable downwards, everything else sideways."""
-    *others, down = experiment.grid or ("scheme",)
-    columns: dict[tuple[Any, ...], str] = {}
-    for cell in cells:
-        values = {name: cell.at[name] for name in ("scheme", *others)}
-        columns.setdefault(tuple(values.values()), "\n".join(_value(*item) for item in values.items()))
-    table = _table(f"{metric}\n{down}", *columns.values())
-    for row in dict.fromkeys(cell.at[down] for cell in cells):
-        means = {
-            tuple(cell.at[name] for name in ("scheme", *others)): str(cell.interval)
-            for cell in cells
-            if cell.at[down] == row
-        }
-        table.add_row(str(row), *(means.get(column, "") for column in columns))
+    """The last variable downwards, everything else sideways; if that gets too wide, only the last ones sideways."""
+    variables = ("scheme", *experiment.grid)
+    down, across = variables[-1:], variables[:-1]
+    if len({_at(cell, across) for cell in cells}) > MAX_COLUMNS:
+        suffixes = range(1, len(variables) + 1)
+        width = next(n for n in suffixes if len({_at(cell, variables[n:]) for cell in cells}) <= MAX_COLUMNS)
+        down, across = variables[:width], variables[width:]
+    columns = dict.fromkeys(_at(cell, across) for cell in cells)
+    heads = ("\n".join(_value(*item) for item in zip(across, column, strict=True)) for column in columns)
+    table = _table("\n".join((metric, ", ".join(down))), *(heads if across else ("",)))
+    for row in dict.fromkeys(_at(cell, down) for cell in cells):
+        means = {_at(cell, across): str(cell.interval) for cell in cells if _at(cell, down) == row}
+        table.add_row(", ".join(map(str, row)), *(means.get(column, "") for column in columns))
     return table
+
+
+def _at(cell: Cell, variables: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(cell.at[variable] for variable in variables)
 
 
 def _value(name: str, value: Any) -> str:

@@ -57,6 +57,7 @@ def test_out_writes_files_and_leaves_others_alone(cli: Cli, workdir: Path) -> No
     (out / "mine.txt").write_text("mine")
     assert cli("run", "short.toml", "--out", "deep/out").returncode == 0
     assert files(out) == [
+        "flows.parquet",
         "links.parquet",
         "mine.txt",
         "queue.png",

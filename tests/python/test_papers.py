@@ -9,8 +9,7 @@ from conftest import Cli
 from fairlane.papers import papers
 from fairlane.papers.abc2018.metrics import METRICS
 from fairlane.papers.abc2018.scenarios import FOLDER, KEYS, scenario
-from fairlane.papers.claims import judge, references
-from fairlane.papers.grid import Table
+from fairlane.papers.grid import Row
 from fairlane.scenario import Scenario
 
 PAPER = papers()["abc2018"]
@@ -32,7 +31,7 @@ def test_base_has_the_defaults_of_the_claims() -> None:
 
 @pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
 def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
-    for at in experiment.points():
+    for at in PAPER.points(experiment):
         scenario({**experiment.parameters, **at}).canonical()
 
 
@@ -41,13 +40,14 @@ def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> No
     assert experiment.claims
     assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
     for claim in experiment.claims:
-        assert set([claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"]) <= METRICS.keys()
-        for other, _ in references(claim):
+        metrics = set([claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"])
+        assert metrics <= METRICS.keys() or claim["id"] in PAPER.statistics
+        for other, _ in PAPER.needs(claim):
             assert other in PAPER.experiments
         # Nothing measured: the only reason not to have a verdict.
-        names = {experiment.id, *(other for other, _ in references(claim))}
-        empty = {name: Table(name, PAPER.experiments[name].grid, {}, []) for name in names}
-        assert judge(claim, empty).measured == "nothing was measured at the points of the claim"
+        names = {experiment.id, *(other for other, _ in PAPER.needs(claim))}
+        empty = {name: PAPER.table(PAPER.experiments[name], []) for name in names}
+        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
 
 
 def test_scenarios_have_what_the_experiment_says() -> None:
@@ -70,6 +70,73 @@ def test_scenarios_have_what_the_experiment_says() -> None:
     table = json.loads(scenario({**fig13a.parameters, "Db_ms": 5}).canonical())
     assert len(table["groups"]) == 1
     assert table["probes"]["series_interval"] == "100 ms"
+
+
+def test_variants_and_uploads_are_what_they_are_called() -> None:
+    fig15a = PAPER.experiments["abc2018.fig15a"]
+    at = {"R0_mbps": 5.0, "R1_mbps": 5.0}
+    fair = scenario({**fig15a.parameters, **at, "scheme": "abc_fair"}).to_dict()
+    assert (fair["queue"]["scheme"], fair["marker"]["meter"]) == ("abc", "fair")
+    csfq = scenario({**fig15a.parameters, **at, "scheme": "csfq"}).to_dict()
+    assert csfq["queue"]["scheme"] == "csfq"
+    assert (csfq["marker"]["rate_constant"], csfq["queue"]["q_threshold"]) == ("100 ms", "12 packets")
+    fig16b = PAPER.experiments["abc2018.fig16b"]
+    amended = scenario({**fig16b.parameters, "scheme": "csfq_qmin"}).to_dict()
+    assert amended["queue"]["q_min"] == "12 packets"
+    fig11a = PAPER.experiments["abc2018.fig11a"]
+    upload = scenario({**fig11a.parameters, "f1": 2, "MAM_s": 10, "t_s": 1}).to_dict()
+    assert [group["start_until"] for group in upload["groups"]] == ["115 s", "15 s"]
+    assert upload["marker"]["memory"] == "10 s"
+    ive1 = PAPER.experiments["abc2018.ive1"]
+    scaled = scenario({**ive1.parameters, "s": 16, "Db_ms": 5}).to_dict()
+    assert [group["reference_rate"] for group in scaled["groups"]] == ["160 kbit/s", "160 kbit/s"]
+
+
+def drops(**histograms: list[int]) -> dict[str, object]:
+    """A run with these drops by reason and queue length."""
+    by_reason = [
+        {"reason": reason, "packets": sum(counts), "queue_histogram": counts} for reason, counts in histograms.items()
+    ]
+    return {"links": [{"name": "bottleneck", "drops": by_reason}]}
+
+
+def test_drops_are_told_apart_by_reason_and_queue_length() -> None:
+    run = drops(aqm=[1] + [0] * 10 + [1, 2], overlimit=[0] * 24 + [4])
+    assert METRICS["tail_drop_share"](run, {}) == 4 / 8
+    assert METRICS["share_of_drops_below_12_packets"](run, {}) == 2 / 8
+    assert METRICS["drop_queue_hist"](run, {}) == (11 + 2 * 12 + 4 * 24) / 8
+    none = drops(aqm=[], overlimit=[])
+    assert METRICS["tail_drop_share"](none, {}) is None
+
+
+def test_received_is_the_payload_since_the_start_of_the_upload() -> None:
+    rates = [8e6] * 1150 + [6e6] * 20  # 0.1 s each; the upload starts at 115 s
+    run = {"series": {"interval_s": 0.1, "groups": [{"throughput_bps": rates}]}}
+    received = METRICS["received_MB"](run, {"t_s": 1, "upload_start_s": "later"})
+    assert received == pytest.approx(6e6 / 8e6 * 1446 / 1500)
+    assert METRICS["received_MB"](run, {"t_s": 5, "upload_start_s": "later"}) is None
+
+
+def test_the_queue_at_drop_is_that_of_all_runs_together() -> None:
+    fig16a = PAPER.experiments["abc2018.fig16a"]
+    runs = ((0.0,) * 13 + (999.0,), (0.0,) * 24 + (1.0,))
+    rows = [Row({"scheme": "abc"}, {}, {"drops_found": runs})]
+    tables = {fig16a.id: PAPER.table(fig16a, rows)}
+    shortest, longest = (PAPER.statistics[f"abc2018.fig16a.{end}"].table(tables) for end in ("min", "max"))
+    assert shortest
+    assert longest
+    assert [table.rows[0].samples["drop_queue_hist"] for table in (shortest, longest)] == [(13.0,), (13.0,)]
+
+
+def test_differing_decisions_are_counted_run_by_run() -> None:
+    ive1 = PAPER.experiments["abc2018.ive1"]
+    rows = [
+        Row({"scheme": "abc", "s": s, "Db_ms": 5}, {}, {"outcome": outcome})
+        for s, outcome in ((1, ((1.0, 2.0), (3.0, 4.0))), (2, ((1.0, 2.0), (3.0, 5.0))))
+    ]
+    table = PAPER.statistics["abc2018.ive1.drops_identical"].table({ive1.id: PAPER.table(ive1, rows)})
+    assert table
+    assert [row.samples["drop_sequence"] for row in table.rows] == [(0.0, 0.0), (0.0, 1.0)]
 
 
 def record(rates_mbps: list[float], thresholds: list[float | None]) -> dict[str, object]:

@@ -129,3 +129,15 @@ def test_quick_runs_have_no_verdicts_that_count(cli: Cli, option: str) -> None:
     assert done.returncode == 2
     assert "--quick" in done.stderr
     assert option in done.stderr
+
+
+def test_wide_tables_go_downwards(cli: Cli, workdir: Path) -> None:
+    narrow = cli("reproduce", "abc2018.fig4a", *TINY)
+    assert "f0" in narrow.stdout
+    done = cli("reproduce", "noms.table_upload", "--replications", "1",
+               "--set", "groups[0].start_from=15 s", "--set", "groups[0].start_until=15 s",
+               "--set", "run.measure=16 s")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.split()[:4] == ["abc_old,", "50,", "0.25", "1"] for line in lines)
+    assert not any("…" in line for line in lines)

@@ -137,7 +137,8 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
 }
 
 impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
-    #[inline]
+    // Always: the near and the far dispatch of `AnyDiscipline` both call it, which would keep it out of the engine's loop.
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let backlog = self.queues.backlog();
         let view = QueueView { backlog, head_enqueued_at: self.queues.head_enqueued_at(), link_rate: self.link_rate };
@@ -158,7 +159,7 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         while let Some(mut packet) = self.queues.pop() {
             let behind = self.queues.backlog();

@@ -70,7 +70,8 @@ impl<M: Marker> Bank<M> {
     }
 
     /// Counts `packet`, offered at `now`, at the meter of user number `user`, and writes its label.
-    #[inline]
+    // Always: see `ManagedQueue::enqueue`.
+    #[inline(always)]
     pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         let state = match &mut self.meters {
             Meters::OfUsers(states) => &mut states[user],
@@ -187,9 +188,8 @@ macro_rules! markers {
         }
 
         impl MarkerBank {
-            /// As [`Bank::mark`].
-            #[inline]
-            pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+            #[inline(never)]
+            fn mark_far<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
                 match self {
                     Self::None => {}
                     $( Self::$Variant(bank) => bank.mark(user, packet, now, rng), )+
@@ -206,6 +206,18 @@ macro_rules! markers {
             }
         }
     };
+}
+
+impl MarkerBank {
+    /// As [`Bank::mark`]. As with disciplines, the code of the markers that run most stands in the caller's place.
+    #[inline]
+    pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+        match self {
+            Self::None => {}
+            Self::Abc(bank) => bank.mark(user, packet, now, rng),
+            other => other.mark_far(user, packet, now, rng),
+        }
+    }
 }
 
 markers! {

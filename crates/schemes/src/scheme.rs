@@ -255,29 +255,65 @@ schemes! {
     Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
 }
 
+/// As `dispatch!`, with the code of the two schemes that run most by far in the caller's place, and that of all others
+/// behind a call: with forty schemes in it the loop of an engine would be 6 % slower.
+macro_rules! dispatch_near {
+    ($self:expr, $discipline:ident => $call:expr, $other:ident => $far:expr) => {
+        match $self {
+            AnyDiscipline::DropTail($discipline) => $call,
+            AnyDiscipline::Abc($discipline) => $call,
+            $other => $far,
+        }
+    };
+}
+
+impl<P: Packet> AnyDiscipline<P> {
+    #[inline(never)]
+    fn enqueue_far(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        dispatch!(self, discipline => discipline.enqueue(packet, now, rng, drops));
+    }
+
+    #[inline(never)]
+    fn dequeue_far(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        dispatch!(self, discipline => discipline.dequeue(now, rng, drops))
+    }
+
+    #[inline(never)]
+    fn backlog_far(&self) -> Backlog {
+        dispatch!(self, discipline => discipline.backlog())
+    }
+
+    #[inline(never)]
+    fn drop_threshold_far(&self) -> Option<f64> {
+        dispatch!(self, discipline => discipline.drop_threshold())
+    }
+}
+
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        dispatch!(self, discipline => discipline.enqueue(packet, now, rng, drops));
+        dispatch_near!(self, discipline => discipline.enqueue(packet, now, rng, drops),
+            other => other.enqueue_far(packet, now, rng, drops));
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
-        dispatch!(self, discipline => discipline.dequeue(now, rng, drops))
+        dispatch_near!(self, discipline => discipline.dequeue(now, rng, drops),
+            other => other.dequeue_far(now, rng, drops))
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        dispatch!(self, discipline => discipline.backlog())
-    }
-
-    fn set_link_rate(&mut self, rate: BitRate) {
-        dispatch!(self, discipline => discipline.set_link_rate(rate));
+        dispatch_near!(self, discipline => discipline.backlog(), other => other.backlog_far())
     }
 
     #[inline]
     fn drop_threshold(&self) -> Option<f64> {
-        dispatch!(self, discipline => discipline.drop_threshold())
+        dispatch_near!(self, discipline => discipline.drop_threshold(), other => other.drop_threshold_far())
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        dispatch!(self, discipline => discipline.set_link_rate(rate));
     }
 
     fn drop_probability(&self) -> Option<f64> {

@@ -177,6 +177,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// The warm-up is over.
+    #[cold]
     fn on_measurement_start(&mut self, now: Time) {
         debug_assert_eq!(now, self.warmup);
         self.events.set(CONTROL, Time::NEVER);
@@ -211,6 +212,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// If the flow's transfer is acknowledged to its end, another may take its place.
+    #[inline(never)]
     fn end_transfer(&mut self, index: u32, now: Time) {
         if self.network.flows[index as usize].sender.is_done()
             && let Some(start) = self.network.end_transfer(index, now)
@@ -277,16 +279,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             timestamp: packet.timestamp,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
-        if flow.span != Span::Endless
-            && flow.finish == Time::NEVER
-            && flow.receiver.delivered_bytes(params) == flow.transfer_bytes
-        {
-            // The receiver is beyond its access link.
-            flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
-            let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
-            if let Some(probe) = self.network.transfer_probe(packet.user) {
-                probe.complete(start, finish, bytes);
-            }
+        if flow.span != Span::Endless {
+            self.check_finish(index, packet, now);
         }
         match ack {
             Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
@@ -295,6 +289,22 @@ impl<'a, O: Observer> Engine<'a, O> {
                 let deadline = self.network.flows[index as usize].receiver.timer();
                 self.arm(index, deadline);
             }
+        }
+    }
+
+    /// A packet of a finite transfer has arrived: was it the last one that was missing?
+    #[inline(never)]
+    fn check_finish(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        if flow.finish < Time::NEVER || flow.receiver.delivered_bytes(params) < flow.transfer_bytes {
+            return;
+        }
+        // The receiver is beyond its access link.
+        flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+        let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
+        if let Some(probe) = self.network.transfer_probe(packet.user) {
+            probe.complete(start, finish, bytes);
         }
     }
 
@@ -314,6 +324,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
     /// entry stays, and comes here too early.
+    #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
@@ -402,6 +413,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// A transfer of a web source starts.
+    #[inline(never)]
     fn on_web(&mut self, web: u32, now: Time) {
         let opened = self.network.open_transfer(web, now);
         self.events.set(self.number.webs + web, self.network.webs[web as usize].next());

@@ -15,8 +15,10 @@ def papers() -> dict[str, Paper]:
     """Every paper by its key."""
     from fairlane.papers.abc2018 import PAPER as ABC2018
     from fairlane.papers.afc import PAPER as AFC
+    from fairlane.papers.afpft import PAPER as AFPFT
+    from fairlane.papers.noms2016 import PAPER as NOMS2016
 
-    return {paper.key: paper for paper in (ABC2018, AFC)}
+    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT, AFC)}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:

@@ -42,6 +42,9 @@ class Canvas:
         line: str,
         names: Mapping[tuple[str, Any], str],
         within: tuple[float, float] = (-math.inf, math.inf),
+        where: Mapping[str, Any] | None = None,
+        alpha: float = 1.0,
+        note: str = "",
     ) -> None:
         """Draws metrics over variable `x` with error bars, one curve for each value of two other variables.
 
@@ -52,13 +55,18 @@ class Canvas:
             line: Variable that line and marker show.
             names: Words of the legend for (variable, value).
             within: Points beyond it are left out.
+            where: Values of further variables.
+            alpha: Opacity.
+            note: What is added to every name of the legend.
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}
         low, high = within
-        cells = [cell for cell in self.table.cells(grid["scheme"], metrics) if low < cell.interval.mean < high]
+        cells = [cell for cell in self.table.cells(grid["scheme"], metrics, where) if low < cell.interval.mean < high]
         for i, j in itertools.product(range(len(grid[colour])), range(len(grid[line]))):
             of_curve = {colour: grid[colour][i], line: grid[line][j]}
             curve = [cell for cell in cells if all(cell.at[key] == value for key, value in of_curve.items())]
+            if not curve:
+                continue
             means = [cell.interval for cell in curve]
             self.axes.errorbar(
                 [cell.at[x] for cell in curve],
@@ -69,7 +77,8 @@ class Canvas:
                 marker=MARKERS[j % len(MARKERS)],
                 markerfacecolor="white" if j else None,
                 capsize=2,
-                label=", ".join(names[key, value] for key, value in of_curve.items()),
+                alpha=alpha,
+                label=", ".join(names[key, value] for key, value in of_curve.items()) + note,
             )
         self._mark(x, metrics)
 
@@ -80,7 +89,7 @@ class Canvas:
             True: {"color": "0.6", "linewidth": 1, "linestyle": ":", "markersize": 6, "label": "paper, bound"},
         }
         for claim in self.experiment.claims:
-            if claim["metric"] not in metrics or claim["kind"] in {"ordering", "ratio"}:
+            if claim["metric"] not in metrics or "statistic" in claim or claim["kind"] in {"ordering", "ratio"}:
                 continue
             style = styles[claim["kind"] in {"at_most", "at_least"} or claim.get("reduce") in {"max", "min"}]
             for points, numbers in _marks(claim, self.table, x):
@@ -115,6 +124,9 @@ def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[f
     if claim["kind"] == "trend":
         ends = [(cells[0], claim.get("from")), (cells[-1], claim.get("to"))] if cells else []
         return [([cell.at[x]], [number]) for cell, number in ends if number is not None]
+    if "points" in claim:
+        stated = ((cell, expectation(claim, cell, table)) for cell in cells)
+        return [([cell.at[x]], [number]) for cell, number in stated if number is not None]
     curves: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         curves.setdefault(tuple(value for name, value in cell.at.items() if name != x), []).append(cell)

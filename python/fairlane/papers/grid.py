@@ -127,7 +127,7 @@ def _meets(value: Any, wanted: Any, values: Sequence[Any]) -> bool:
             return bool(value == values[0])
         case "last":
             return bool(value == values[-1])
-        case str() if bound := _BOUND.fullmatch(wanted):
+        case str() if not isinstance(value, str) and (bound := _BOUND.fullmatch(wanted)):
             return _COMPARE[bound[1]](value, float(bound[2]))
         case _:
             return bool(value == wanted)

@@ -186,7 +186,7 @@ def load_experiments(
             **{
                 name: parameters[name]
                 for name in sweep_defaults
-                if name not in grid and isinstance(parameters[name], list)
+                if own["kind"] != "analytic" and name not in grid and isinstance(parameters[name], list)
             },
             **grid,
         }

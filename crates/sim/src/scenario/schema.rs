@@ -25,7 +25,7 @@ pub fn scenario_schema() -> Json {
             "run": object(schema_properties(&RunParams::specs()), &[]),
             "topology": topology(),
             "queue": queues(),
-            "marker": {"anyOf": catalogue().iter().map(marker).collect::<Vec<_>>()},
+            "marker": {"anyOf": MarkerScheme::ALL.iter().map(|&scheme| marker(scheme)).collect::<Vec<_>>()},
             "tcp": object(tcp_properties(), &[]),
             "probes": object(schema_properties(&ProbeParams::specs()), &[]),
             "groups": {"type": "array", "minItems": 1, "items": group()},
@@ -119,14 +119,13 @@ fn queue(info: &SchemeInfo) -> Json {
     object(with(properties, "scheme", json!({"const": info.name, "description": "The scheme."})), &["scheme"])
 }
 
-fn marker(info: &SchemeInfo) -> Json {
-    let properties = schema_properties(&specs_of(info, "marker"));
-    let names = if info.marker == MarkerScheme::None.name() { json!(["none"]) } else { json!([info.marker]) };
+fn marker(scheme: MarkerScheme) -> Json {
+    let properties = schema_properties(&scheme.params());
     object(
         with(
             properties,
             "scheme",
-            json!({"enum": names, "description": "The marker; by default what the queue's scheme needs."}),
+            json!({"const": scheme.name(), "description": "The marker; by default what the queue's scheme needs."}),
         ),
         &[],
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlane.papers.abc2018.metrics import METRICS, TRACES
 from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
+from fairlane.papers.abc2018.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
 from fairlane.papers.runs import load_runs
 
@@ -33,4 +34,7 @@ PAPER = Paper(
     traces=TRACES,
     trace_interval_s=TRACE_INTERVAL_S,
     runs=RUNS,
+    engine_schemes={"abc_fair": "abc", "csfq_qmin": "csfq"},
+    computed=COMPUTED,
+    statistics=STATISTICS,
 )

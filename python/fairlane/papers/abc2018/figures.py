@@ -1,16 +1,18 @@
-"""The paper's figures 3 to 8 and 13, each drawn by one function from measured points."""
+"""The paper's figures, each drawn by one function from measured points."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from fairlane.intervals import interval
+from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.abc2018.scenarios import TRACE_INTERVAL_S
 from fairlane.papers.drawing import Canvas, Draw
-from fairlane.plots import COLOURS, LINES
+from fairlane.plots import COLOURS, LINES, MARKERS
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "droptail"): "drop-tail",
@@ -27,6 +29,15 @@ NAMES: dict[tuple[str, Any], str] = {
     ("R1_mbps", 10.0): r"$R_t^1$ = 10 Mb/s",
     ("flows_per_user", 1): "1 flow per user",
     ("flows_per_user", 2): "2 flows per user",
+    ("scheme", "abc_fair"): "ABC, fair meter",
+    ("scheme", "csfq"): "CSFQ",
+    ("scheme", "csfq_qmin"): r"CSFQ with $Q_{min}$",
+    ("R1_mbps", 5.0): r"$R_t^1$ = 5 Mb/s",
+    **{("Qmin_pkts", n): rf"$Q_{{min}}$ = {n}" for n in (1, 6, 12, 18)},
+    **{("gamma_pkts", n): rf"$\gamma$ = {n}" for n in (4, 16, 64)},
+    ("f1", 1): "$f_1$ = 1",
+    ("f1", 2): "$f_1$ = 2",
+    **{("MAM_s", memory): rf"$M_{{AM}}$ = {memory} s" for memory in (0.3, 1, 3, 10)},
     ("MAA_s", 0.1): r"$M_{AA}$ = 0.1 s",
     ("MAA_s", 0.3): r"$M_{AA}$ = 0.3 s",
     ("MAA_s", 1.0): r"$M_{AA}$ = 1 s",
@@ -40,6 +51,10 @@ RATIO = r"throughput ratio $T_R$"
 QUEUE = "mean queue length (packets)"
 USE = "utilisation of the bottleneck"
 DELAY = "mean queueing delay (ms)"
+GAMMA = r"differentiation factor $\gamma$ (packets)"
+BASE = r"$Q_{base}$ (packets)"
+MEMORY = r"memory $M_{AM}$ of the meters (s)"
+AT_DROP = "packets waiting when a packet is dropped"
 BE_DELAY = "mean queueing delay of BE (ms)"
 
 RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -150,6 +165,126 @@ def fig8(canvas: Canvas) -> None:
     _logarithmic(canvas, "y", canvas.table.grid["s"])
 
 
+def fig9a(canvas: Canvas) -> None:
+    """Throughput ratio over gamma and Q_min."""
+    canvas.curves("gamma_pkts", "T_R", colour="Qmin_pkts", line="Db_ms", names=NAMES)
+    _over_gamma(canvas, RATIO)
+    _logarithmic(canvas, "y", RATIO_TICKS)
+
+
+def fig9b(canvas: Canvas) -> None:
+    """Mean queue length over gamma and Q_min."""
+    canvas.curves("gamma_pkts", "queue_mean", colour="Qmin_pkts", line="Db_ms", names=NAMES)
+    _over_gamma(canvas, QUEUE)
+
+
+def fig9c(canvas: Canvas) -> None:
+    """Use of the link over gamma and Q_min; drop-tail knows neither."""
+    canvas.curves("gamma_pkts", "utilisation", colour="Qmin_pkts", line="Db_ms", names=NAMES, where={"scheme": "abc"})
+    for delay_ms, line in zip(canvas.table.grid["Db_ms"], LINES, strict=False):
+        at = {"Db_ms": delay_ms, "gamma_pkts": "first", "Qmin_pkts": "first"}
+        (cell,) = canvas.table.cells(["droptail"], ["utilisation"], at)
+        label = f"{NAMES['scheme', 'droptail']}, {NAMES['Db_ms', delay_ms]}"
+        canvas.axes.axhline(cell.interval.mean, color="0.4", linestyle=line, linewidth=1, label=label)
+    _over_gamma(canvas, USE)
+
+
+def _over_gamma(canvas: Canvas, ylabel: str) -> None:
+    values = canvas.table.grid["gamma_pkts"]
+    canvas.axes.set_xscale("symlog", base=2, linthresh=1)
+    canvas.axes.set(xlabel=GAMMA, xticks=values, xticklabels=[str(value) for value in values], ylabel=ylabel)
+
+
+def fig10a(canvas: Canvas) -> None:
+    """Throughput ratio over Q_base and gamma."""
+    canvas.curves("Qbase_pkts", "T_R", colour="gamma_pkts", line="Db_ms", names=NAMES)
+    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel=RATIO)
+
+
+def fig10b(canvas: Canvas) -> None:
+    """Mean queue length over Q_base and gamma."""
+    canvas.curves("Qbase_pkts", "queue_mean", colour="gamma_pkts", line="Db_ms", names=NAMES)
+    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel=QUEUE)
+
+
+def fig10c(canvas: Canvas) -> None:
+    """Share of the drops for lack of room."""
+    canvas.curves("Qbase_pkts", "tail_drop_share", colour="gamma_pkts", line="Db_ms", names=NAMES)
+    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel="tail drops over all drops")
+
+
+def fig11a(canvas: Canvas) -> None:
+    """Data received of an upload over time; drop-tail knows no meter."""
+    for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
+        at = {"f1": flows, "MAM_s": "first"}
+        cells = canvas.table.cells(["droptail"], ["received_MB"], at)
+        times, means = [cell.at["t_s"] for cell in cells], [cell.interval.mean for cell in cells]
+        label = f"{NAMES['scheme', 'droptail']}, {NAMES['f1', flows]}"
+        canvas.axes.plot(times, means, line, color="0.4", linewidth=1, label=label)
+    canvas.curves("t_s", "received_MB", colour="MAM_s", line="f1", names=NAMES, where={"scheme": "abc"})
+    canvas.axes.set(xlabel="time since the start of the upload (s)", ylabel="received (MB)", xscale="log", yscale="log")
+
+
+fig11b = fig11a
+
+
+def fig12a(canvas: Canvas) -> None:
+    """Throughput ratio over both memories."""
+    canvas.curves("MAM_s", "T_R", colour="MAA_s", line="Db_ms", names=NAMES)
+    _over_memory(canvas, RATIO)
+
+
+def fig12b(canvas: Canvas) -> None:
+    """Mean queue length over both memories."""
+    canvas.curves("MAM_s", "queue_mean", colour="MAA_s", line="Db_ms", names=NAMES)
+    _over_memory(canvas, QUEUE)
+
+
+def fig12c(canvas: Canvas) -> None:
+    """Use of the link over both memories."""
+    canvas.curves("MAM_s", "utilisation", colour="MAA_s", line="Db_ms", names=NAMES)
+    _over_memory(canvas, USE)
+
+
+def _over_memory(canvas: Canvas, ylabel: str) -> None:
+    canvas.axes.set(xlabel=MEMORY, ylabel=ylabel)
+    _logarithmic(canvas, "x", canvas.table.grid["MAM_s"])
+
+
+def fig14a(canvas: Canvas) -> None:
+    """Throughput of Poisson user 0 with both meters."""
+    canvas.curves("R0_mbps", "T0", colour="R1_mbps", line="scheme", names=NAMES)
+    canvas.axes.set(xlabel=RATE, ylabel=THROUGHPUT, xlim=(0, None), ylim=(0, None))
+
+
+def fig14b(canvas: Canvas) -> None:
+    """Throughput ratio of TCP users."""
+    canvas.curves("f0", "T_R", colour="Db_ms", line="scheme", names=NAMES)
+    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=RATIO, ylim=(0, None))
+
+
+def fig14c(canvas: Canvas) -> None:
+    """Throughput ratio of a Poisson user and a TCP user."""
+    canvas.curves("R0_mbps", "T_R", colour="Db_ms", line="scheme", names=NAMES, within=(-1, RATIO_RANGE[1]))
+    canvas.axes.set(xlabel=RATE, ylabel=RATIO, xlim=(0, None), ylim=(0, None))
+
+
+fig15a, fig15b, fig15c = fig14a, fig14b, fig14c
+
+
+def fig16a(canvas: Canvas) -> None:
+    """Queue length that dropped packets found."""
+    for row, marker in zip(canvas.table.rows, MARKERS, strict=False):
+        counts = added(row.traces["drops_found"])
+        shares = [count / math.fsum(counts) for count in counts]
+        label = NAMES["scheme", row.at["scheme"]]
+        canvas.axes.plot(range(len(shares)), shares, marker=marker, linewidth=1, label=label)
+    canvas.axes.set(xlabel=AT_DROP, ylabel="share of all drops", ylim=(0, None))
+
+
+fig16b = fig16a
+
+
 def fig13a(canvas: Canvas) -> None:
     """Rate of a starting flow over time without and with ABC."""
     for row in canvas.table.rows:
@@ -191,9 +326,44 @@ def _logarithmic(canvas: Canvas, name: Literal["x", "y"], ticks: Sequence[float]
 
 
 FIGURES: dict[str, Draw] = {
-    f"abc2018.{draw.__name__}": draw
-    for draw in (
-        fig3a, fig3b, fig3c, fig4a, fig4b, fig4c, fig5a, fig5b, fig5c, fig6a, fig6b, fig6c,
-        fig7a, fig7b, fig7c, fig8, fig13a, fig13b,
-    )
-}  # fmt: skip
+    f"abc2018.{name}": draw
+    for name, draw in {
+        "fig3a": fig3a,
+        "fig3b": fig3b,
+        "fig3c": fig3c,
+        "fig4a": fig4a,
+        "fig4b": fig4b,
+        "fig4c": fig4c,
+        "fig5a": fig5a,
+        "fig5b": fig5b,
+        "fig5c": fig5c,
+        "fig6a": fig6a,
+        "fig6b": fig6b,
+        "fig6c": fig6c,
+        "fig7a": fig7a,
+        "fig7b": fig7b,
+        "fig7c": fig7c,
+        "fig8": fig8,
+        "fig9a": fig9a,
+        "fig9b": fig9b,
+        "fig9c": fig9c,
+        "fig10a": fig10a,
+        "fig10b": fig10b,
+        "fig10c": fig10c,
+        "fig11a": fig11a,
+        "fig11b": fig11b,
+        "fig12a": fig12a,
+        "fig12b": fig12b,
+        "fig12c": fig12c,
+        "fig13a": fig13a,
+        "fig13b": fig13b,
+        "fig14a": fig14a,
+        "fig14b": fig14b,
+        "fig14c": fig14c,
+        "fig15a": fig15a,
+        "fig15b": fig15b,
+        "fig15c": fig15c,
+        "fig16a": fig16a,
+        "fig16b": fig16b,
+    }.items()
+}

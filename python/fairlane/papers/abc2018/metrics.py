@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
+from fairlane.papers.abc2018.scenarios import UPLOAD_START_S
+from fairlane.papers.metrics import (
+    Metric,
+    Values,
+    bottleneck,
+    delay,
+    queue_mean,
+    throughput,
+    throughput_ratio,
+    utilisation,
+)
 from fairlane.papers.paper import Record
-
-Values = Mapping[str, Any]
 
 FULL_RATE_BPS = 9.0e6
 STAYS_ABOVE_BPS = 8.5e6
 STAYS_S = 1.0
-
-
-def throughput(group: int) -> Callable[[Record, Values], float | None]:
-    """T_i: mean throughput of a user of group i in Mb/s."""
-    return lambda record, _: record["groups"][group]["throughput_bps"] / 1e6 if group < len(record["groups"]) else None
-
-
-def throughput_ratio(record: Record, _: Values) -> float | None:
-    """T_R = T_0/T_1; infinite if group 1 got nothing."""
-    if len(record["groups"]) < 2:
-        return None
-    above, below = (group["throughput_bps"] for group in record["groups"])
-    return above / below if below else math.inf
-
-
-def utilisation(record: Record, _: Values) -> float:
-    """Busy time of the bottleneck over the measured time."""
-    return float(_bottleneck(record)["utilisation"])
-
-
-def queue_mean(record: Record, _: Values) -> float:
-    """Time mean of the waiting packets of both classes."""
-    return float(_bottleneck(record)["queue"]["mean_packets"])
-
-
-def delay(traffic_class: str) -> Callable[[Record, Values], float | None]:
-    """Mean time in queue of a class in ms."""
-
-    def mean_ms(record: Record, _: Values) -> float | None:
-        means = [d["mean_s"] for d in _bottleneck(record)["delay"] if d["traffic_class"] == traffic_class]
-        return 1e3 * means[0] if means else None
-
-    return mean_ms
+SHORT_QUEUE = 12
+PAYLOAD_SHARE = 1446 / 1500
+"""Segment over packet on the link (IV-A1)."""
 
 
 def time_to_full_rate(record: Record, _: Values) -> float | None:
@@ -72,6 +51,59 @@ def drop_threshold(record: Record, values: Values) -> float | None:
     trace = threshold_trace(record)
     index = round(values["t_s"] / record["series"]["interval_s"]) - 1
     return trace[index] if index < len(trace) else None
+
+
+def received(record: Record, values: Values) -> float | None:
+    """Payload of user 0 that crossed the bottleneck until t_s after the upload's start, in MB."""
+    if record["series"] is None or "upload_start_s" not in values:
+        return None
+    trace = received_trace(record)
+    index = round(values["t_s"] / record["series"]["interval_s"]) - 1
+    return trace[index] if index < len(trace) else None
+
+
+def tail_drop_share(record: Record, _: Values) -> float | None:
+    """Drops for lack of room over all drops."""
+    drops = {drop["reason"]: drop["packets"] for drop in bottleneck(record)["drops"]}
+    total = sum(drops.values())
+    return drops["overlimit"] / total if total else None
+
+
+def short_queue_drop_share(record: Record, _: Values) -> float | None:
+    """Drops of packets that found fewer than 12 waiting, over all drops."""
+    found = drops_found(record)
+    return sum(found[:SHORT_QUEUE]) / sum(found) if sum(found) else None
+
+
+def drops_found(record: Record) -> list[float]:
+    """Number of dropped packets that found 0, 1, 2 ... packets waiting."""
+    return added([drop["queue_histogram"] for drop in bottleneck(record)["drops"]])
+
+
+def mean_queue_at_drop(record: Record, _: Values) -> float | None:
+    """Mean number of packets waiting that dropped packets found; claims look at the distribution (statistics.py)."""
+    found = drops_found(record)
+    return math.fsum(length * count for length, count in enumerate(found)) / sum(found) if sum(found) else None
+
+
+def added(histograms: Iterable[Sequence[float]]) -> list[float]:
+    """The sum of histograms, which may differ in length."""
+    return [math.fsum(counts) for counts in itertools.zip_longest(*histograms, fillvalue=0)]
+
+
+def outcome(record: Record) -> list[float]:
+    """What became of all packets and users: equal for two runs whose drop decisions are equal."""
+    users = (rate for group in record["groups"] for rate in group["user_throughput_bps"])
+    return [*drops_found(record), *bottleneck(record)["accounting"].values(), *users]
+
+
+def received_trace(record: Record) -> list[float]:
+    """Payload of group 0 that crossed the bottleneck until the end of each interval of an upload, in MB."""
+    if record["series"] is None:
+        return []
+    interval_s = record["series"]["interval_s"]
+    rates = record["series"]["groups"][0]["throughput_bps"][round(UPLOAD_START_S / interval_s) :]
+    return [bits * interval_s * PAYLOAD_SHARE / 8e6 for bits in itertools.accumulate(rates)]
 
 
 def rate_trace(record: Record) -> list[float]:
@@ -101,12 +133,7 @@ def _start(record: Record) -> int:
     return next(index for index, rate in enumerate(delivered) if rate > 0)
 
 
-def _bottleneck(record: Record) -> Mapping[str, Any]:
-    bottleneck: Mapping[str, Any] = next(link for link in record["links"] if link["name"] == "bottleneck")
-    return bottleneck
-
-
-METRICS: dict[str, Callable[[Record, Values], float | None]] = {
+METRICS: dict[str, Metric] = {
     "T0": throughput(0),
     "T1": throughput(1),
     "T_R": throughput_ratio,
@@ -116,9 +143,16 @@ METRICS: dict[str, Callable[[Record, Values], float | None]] = {
     "delay_BE": delay("BE"),
     "time_to_full_rate": time_to_full_rate,
     "drop_threshold": drop_threshold,
+    "received_MB": received,
+    "drop_queue_hist": mean_queue_at_drop,
+    "tail_drop_share": tail_drop_share,
+    "share_of_drops_below_12_packets": short_queue_drop_share,
 }
 
 TRACES: dict[str, Callable[[Record], list[float]]] = {
     "rate_mbps": rate_trace,
     "drop_threshold": threshold_trace,
+    "received_MB": received_trace,
+    "drops_found": drops_found,
+    "outcome": outcome,
 }

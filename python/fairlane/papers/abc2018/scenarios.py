@@ -16,6 +16,14 @@ TRACE_S = 60
 """Experiments that follow one flow from its start see this much of it, whenever in the start window it begins."""
 TRACE_INTERVAL_S = 0.1
 
+UPLOAD_START_S = 115
+"""Uploads start 100 s after the last background flow, whose start window ends at 15 s, ..."""
+UPLOAD_S = 100
+"""... and are followed for so long."""
+
+CSFQ_THRESHOLD = "12 packets"
+"""Half the buffer; the paper gives no number, neither for this nor for Q_min of its amendment of CSFQ."""
+
 KEYS = {
     "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
@@ -38,14 +46,24 @@ KEYS = {
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
-    """The scenario under ABC for the values of an experiment's parameters and variables."""
+    """The scenario for the values of an experiment's parameters and variables: under ABC, its fair meter, or CSFQ."""
     base = Scenario.from_toml(FOLDER / "base.toml")
     for name, (key, text) in KEYS.items():
         if name in values:
             base = base.replace(key, values[name] if text is None else text.format(values[name]))
     groups = base.to_dict()["groups"]
     base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
-    return _from_start(base) if "rate_meter" in values or "t_s" in values else base
+    if "upload_start_s" in values:
+        base = _upload(base)
+    elif "rate_meter" in values or "t_s" in values:
+        base = _from_start(base)
+    match values.get("scheme"):
+        case "abc_fair":
+            return base.replace("marker.meter", "fair")
+        case "csfq" | "csfq_qmin" as scheme:
+            return _csfq(base, values, q_min=CSFQ_THRESHOLD if scheme == "csfq_qmin" else "0 packets")
+        case _:
+            return base
 
 
 def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,6 +75,8 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
     reference = values["Rr_kbps"][i] if isinstance(values["Rr_kbps"], list) else values["Rr_kbps"]
     if isinstance(reference, str):
         reference = evaluate(reference, values)
+    elif "s" in values and not isinstance(values["Rr_kbps"], list):
+        reference *= values["s"]  # all reference rates scaled alike
     return {
         **base,
         "users": values[f"u{i}"],
@@ -64,6 +84,31 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
         "reference_rate": f"{reference} kbit/s",
         "sources": [source],
     }
+
+
+def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:
+    """The same under CSFQ."""
+    queue = {
+        "scheme": "csfq",
+        "limit": f"{values['Qmax_pkts']} packets",
+        "aggregate_constant": f"{values['csfq_Kalpha_ms']} ms",
+        "window": f"{values['csfq_Kc_ms']} ms",
+        "q_threshold": CSFQ_THRESHOLD,
+        "q_min": q_min,
+    }
+    marker = {"rate_constant": f"{values['csfq_K_ms']} ms", "share_per": "user"}
+    return base.replace("queue", queue).replace("marker", marker)
+
+
+def _upload(base: Scenario) -> Scenario:
+    """User 0 starts to send late, and is followed from there in steps."""
+    return (
+        base.replace("groups[0].start_from", f"{UPLOAD_START_S} s")
+        .replace("groups[0].start_until", f"{UPLOAD_START_S} s")
+        .replace("run.warmup", "0 s")
+        .replace("run.measure", f"{UPLOAD_START_S + UPLOAD_S} s")
+        .replace("probes.series_interval", f"{TRACE_INTERVAL_S} s")
+    )
 
 
 def _from_start(base: Scenario) -> Scenario:

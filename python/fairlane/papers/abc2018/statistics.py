@@ -1,0 +1,143 @@
+"""What claims are about that are not about a metric of a point: histograms, pairs of runs, arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from fairlane.papers.abc2018.metrics import added
+from fairlane.papers.claims import Statistic
+from fairlane.papers.grid import Row, Table
+from fairlane.papers.paper import Experiment
+from fairlane.runner import simulate
+from fairlane.scenario import Scenario, cbr, group, poisson
+from fairlane.store import Store
+
+PACKET_BITS = 1500 * 8
+
+
+def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
+    """Received with ABC over received with drop-tail, 1 s after an upload's start, by delay."""
+    rows = []
+    for name, delay_ms in (("abc2018.fig11a", 5), ("abc2018.fig11b", 50)):
+        for flows in tables[name].grid["f1"]:
+            at = {"f1": flows, "t_s": 1, "MAM_s": 3}
+            means = [tables[name].cells([scheme], ["received_MB"], at) for scheme in ("abc", "droptail")]
+            if not all(means):
+                return None
+            ((above,), (below,)) = means
+            gain = above.interval.mean / below.interval.mean
+            rows.append(Row({"scheme": "abc", "f1": flows, "Db_ms": delay_ms}, {"received_MB": (gain,)}))
+    return _table(tables, "abc2018.fig11b", rows)
+
+
+def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
+    """Numbers of a run (drops by queue length, packets, throughput of each user) that differ from those with s = 1."""
+    rows = tables["abc2018.ive1"].rows
+    plain = {row.at["Db_ms"]: row.traces["outcome"] for row in rows if row.at["s"] == 1}
+    return _table(
+        tables,
+        "abc2018.ive1",
+        [
+            Row(row.at, {"drop_sequence": _differences(row.traces["outcome"], plain[row.at["Db_ms"]])})
+            for row in rows
+            if row.at["Db_ms"] in plain
+        ],
+    )
+
+
+def _differences(runs: Sequence[Sequence[float]], plain: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    pairs = zip(runs, plain, strict=True)
+    return tuple(float(sum(a != b for a, b in itertools.zip_longest(run, other))) for run, other in pairs)
+
+
+def shortest_queue_at_drop(tables: Mapping[str, Table]) -> Table | None:
+    """The shortest queue that a dropped packet of any run found."""
+    return _of_histogram(tables, 0.0)
+
+
+def longest_queue_at_drop(tables: Mapping[str, Table]) -> Table | None:
+    """The queue that 99.9 % of the dropped packets of all runs found at most."""
+    return _of_histogram(tables, 0.999)
+
+
+def _of_histogram(tables: Mapping[str, Table], quantile: float) -> Table | None:
+    rows = []
+    for row in tables["abc2018.fig16a"].rows:
+        counts = added(row.traces["drops_found"])
+        rank = max(math.ceil(quantile * sum(counts)), 1)
+        length = next((i for i in range(len(counts)) if sum(counts[: i + 1]) >= rank), None)
+        if length is not None:
+            rows.append(Row(row.at, {"drop_queue_hist": (float(length),)}))
+    return _table(tables, "abc2018.fig16a", rows)
+
+
+def numbers(experiment: Experiment) -> list[Row]:
+    """The numbers that the text prints, each from a source, a link and a meter of the simulator where there is one."""
+    parameters = experiment.parameters
+    rows = []
+    for rate_mbps, link_mbps in ((1, 10), (10, 100)):
+        record = _run(poisson(f"{rate_mbps} Mbit/s"), link_mbps, seconds=1000, interval_s=1.0, memory_s=1.0)
+        rates = record["series"]["groups"][0]["throughput_bps"][1:]
+        rows.append(_number("poisson_source", "poisson_cv", stdev(rates) / fmean(rates), rate_mbps=rate_mbps))
+    memory_s = parameters["MAM_s"]
+    half_mbps = parameters["Cb_mbps"] / 2
+    record = _run(cbr(f"{half_mbps} Mbit/s"), parameters["Cb_mbps"], seconds=50, interval_s=1.0, memory_s=memory_s)
+    link = next(link for link in record["links"] if link["name"] == "bottleneck")
+    rows.append(_number("link", "packet_time", 1e3 * link["utilisation"] * PACKET_BITS / link["throughput_bps"]))
+    rows.append(_number("abc", "weighted_sum", record["series"]["groups"][0]["rate_bps"][-1] * memory_s / 8e6))
+    for delay_ms in (5, 25, 50):
+        bits = 2 * (delay_ms + parameters["Da_ms"]) * 1e-3 * parameters["Cb_mbps"] * 1e6
+        rows.append(_number("link", "bdp", bits / PACKET_BITS, Db_ms=delay_ms))
+    return rows
+
+
+def _run(source: Mapping[str, Any], link_mbps: float, *, seconds: int, interval_s: float, memory_s: float) -> Any:
+    """The record of one user alone on a link that is never full."""
+    scenario = Scenario(
+        "abc2018.numbers",
+        group("user", dict(source), start_from="0 s", start_until="0 s"),
+        queue="droptail",
+        topology={"bottleneck_rate": f"{link_mbps} Mbit/s", "access_rate": "1 Gbit/s"},
+        run={"warmup": "1 s", "measure": f"{seconds} s", "replications": 1},
+        probes={"series_interval": f"{interval_s} s", "series_memory": f"{memory_s} s"},
+    )
+    ((run,),) = simulate([scenario.canonical()], Store(None), keep=False)
+    return json.loads(run)
+
+
+def _number(scheme: str, claim: str, number: float, **variables: Any) -> Row:
+    return Row({"scheme": scheme, "claim": claim, **variables}, {"number": (number,)})
+
+
+def _rows_of(claim: str) -> Callable[[Mapping[str, Table]], Table]:
+    """The rows of one claim about numbers."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        rows = [row for row in tables["abc2018.numbers"].rows if row.at["claim"] == claim]
+        return _table(tables, "abc2018.numbers", rows)
+
+    return table
+
+
+def _table(tables: Mapping[str, Table], experiment: str, rows: Sequence[Row]) -> Table:
+    table = tables[experiment]
+    return Table(experiment, table.grid, table.parameters, rows, table.confidence)
+
+
+COMPUTED = {"abc2018.numbers": numbers}
+
+STATISTICS: dict[str, Statistic] = {
+    "abc2018.fig11b.smaller_gain": Statistic(gain_after_one_second, needs=("abc2018.fig11a",)),
+    "abc2018.ive1.drops_identical": Statistic(differing_decisions),
+    "abc2018.fig16a.min": Statistic(shortest_queue_at_drop),
+    "abc2018.fig16a.max": Statistic(longest_queue_at_drop),
+    **{
+        f"abc2018.numbers.{claim}": Statistic(_rows_of(claim))
+        for claim in ("poisson_cv", "packet_time", "weighted_sum", "bdp")
+    },
+}

@@ -1,0 +1,160 @@
+"""The numbers that the paper reports, from run records; units as in claims.toml (Mb/s, kb/s, packets, s, %)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fairlane.papers.afpft.scenarios import ENGINE_SCHEMES, Values, weight_1_over_c
+from fairlane.papers.metrics import Metric, utilisation
+from fairlane.papers.paper import Record
+
+CLASSES = ("<0.05", "0.05-0.5", "0.5-1", "1-2", "2-5", ">=5")
+"""Classes of transfer times of Table III, in the order of `probes.transfer_times` and its defaults."""
+
+
+def of_group(record: Record, values: Values) -> float | None:
+    """Mean throughput of a flow of the point's group, numbered from 1, in Mb/s."""
+    if "group" not in values:
+        return None
+    return float(record["groups"][values["group"] - 1]["throughput_bps"] / 1e6)
+
+
+def of_named(name: str) -> Metric:
+    """Mean throughput of a flow of the named group in kb/s."""
+
+    def kbps(record: Record, _: Values) -> float | None:
+        found = _named(record, name)
+        return found["throughput_bps"] / 1e3 if found else None
+
+    return kbps
+
+
+def jain_tcp(record: Record, _: Values) -> float | None:
+    """Jain's index over the throughput of the TCP flows."""
+    index: float | None = record["jain_index_flows"]
+    return index
+
+
+def tcp_spread(record: Record, _: Values) -> float | None:
+    """Largest minus smallest throughput of a TCP flow in kb/s."""
+    flows = [rate for group in record["groups"] if group["tcp"] for rate in group["tcp"]["flow_throughput_bps"]]
+    return (max(flows) - min(flows)) / 1e3 if flows else None
+
+
+def over_fair(record: Record, values: Values) -> float | None:
+    """Throughput of flow i over its max-min share."""
+    if "i" not in values:
+        return None
+    share: float | None = record["groups"][values["i"] - 1]["normalised_throughput"]
+    return share
+
+
+def of_flow_0(record: Record, _: Values) -> float | None:
+    """Throughput of the flow that crosses all links, in Mb/s."""
+    found = _named(record, "flow 0")
+    return found["throughput_bps"] / 1e6 if found else None
+
+
+def of_class(record: Record, values: Values) -> float | None:
+    """Transfers of the point's class of times over all that ended, in %."""
+    times = _transfers(record)
+    if times is None or "class" not in values:
+        return None
+    return float(100 * times["by_time"][CLASSES.index(values["class"])]["share"])
+
+
+def transfer_mean(record: Record, values: Values) -> float | None:
+    """Mean time of the transfers that ended, in s; of a whole run, thus at the first class alone."""
+    times = _transfers(record)
+    return times["mean_s"] if times and values.get("class") == CLASSES[0] else None
+
+
+def completed(record: Record, values: Values) -> float | None:
+    """Transfers that ended within the run; at the first class alone."""
+    times = _transfers(record)
+    return float(times["completed"]) if times and values.get("class") == CLASSES[0] else None
+
+
+def link_use(record: Record, values: Values) -> float | None:
+    """Busy time of the bottleneck over the measured time; where points are groups of one run, at the first alone."""
+    single = any(link["name"] == "bottleneck" for link in record["links"])
+    return utilisation(record, values) if single and values.get("group", 1) == 1 else None
+
+
+def delivered(record: Record, _: Values) -> float | None:
+    """Delivered over sent packets of the ON-OFF flow."""
+    found = _named(record, "on-off")
+    share: float | None = found["udp"]["delivered_share"] if found else None
+    return share
+
+
+def mean_average_queue(record: Record, values: Values) -> float | None:
+    """Mean of the averaged queue over the measured time, in packets."""
+    if record["series"] is None:
+        return None
+    average = averaged(queue_trace(record), packets_trace(record), values["scheme"], values)
+    measured = average[round(record["window_s"][0] / record["series"]["interval_s"]) :]
+    return math.fsum(measured) / len(measured)
+
+
+def averaged(queue: Sequence[float], packets: Sequence[float], scheme: str, values: Values) -> list[float]:
+    """RED's averaged queue at the end of each bin, from mean queue and packets transmitted in it.
+
+    RED takes a sample at each arrival, FRED at each packet stored and each departure. n samples of a queue q make avg
+    into (1-w)^n avg + (1-(1-w)^n) q. What RED drops at arrival, below 1 %, is not counted.
+    """
+    samples = 2 if ENGINE_SCHEMES[scheme] == "fred" else 1
+    weight = 0.002 if scheme == "fred_default_wq" else -math.expm1(-weight_1_over_c(values))
+    average, trace = 0.0, []
+    for length, sent in zip(queue, packets, strict=True):
+        kept = (1 - weight) ** (samples * sent)
+        average = kept * average + (1 - kept) * length
+        trace.append(average)
+    return trace
+
+
+def queue_trace(record: Record) -> list[float]:
+    """Mean number of packets waiting in each bin; empty without series."""
+    return [] if record["series"] is None else record["series"]["queue_packets"]
+
+
+def packets_trace(record: Record) -> list[float]:
+    """Packets of 1000 bytes transmitted in each bin."""
+    if record["series"] is None:
+        return []
+    interval_s = record["series"]["interval_s"]
+    groups = (group["throughput_bps"] for group in record["series"]["groups"])
+    return [math.fsum(rates) * interval_s / 8000 for rates in zip(*groups, strict=True)]
+
+
+def _named(record: Record, name: str) -> Any:
+    return next((group for group in record["groups"] if group["name"] == name), None)
+
+
+def _transfers(record: Record) -> Any:
+    return next((group["transfer_times"] for group in record["groups"] if group["transfer_times"]), None)
+
+
+METRICS: dict[str, Metric] = {
+    "tput_group_mbps": of_group,
+    "tput_g_mbps": of_group,
+    "udp_kbps": of_named("udp"),
+    "tcp_kbps": of_named("tcp"),
+    "tcp_spread_kbps": tcp_spread,
+    "jain_tcp": jain_tcp,
+    "tput_over_fair": over_fair,
+    "utilisation": link_use,
+    "avg_queue": mean_average_queue,
+    "tput0_mbps": of_flow_0,
+    "share_percent": of_class,
+    "mean_s": transfer_mean,
+    "completed": completed,
+    "delivered_fraction": delivered,
+}
+
+TRACES: dict[str, Callable[[Record], list[float]]] = {
+    "queue_packets": queue_trace,
+    "sent_packets": packets_trace,
+}

@@ -1,0 +1,211 @@
+"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.papers.expressions import evaluate
+from fairlane.scenario import Scenario, cbr, group, on_off, tcp, web
+
+FOLDER = Path(__file__).parent
+
+Values = Mapping[str, Any]
+"""Values of an experiment's parameters and variables."""
+Table = dict[str, Any]
+
+WEB_USERS = 500
+"""Users that share the web sessions, each with host links of his own, as every session of the paper has."""
+
+AVERAGE_INTERVAL_S = 0.001
+"""Bins of the queue in Fig. 8: a quarter of the time constant that w_q = 0.002 has at 125 000 packets/s."""
+
+KEYS = {
+    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
+    "prop_ms": ("topology.bottleneck_delay", "{} ms"),
+    "L": ("topology.congested_links", None),
+}
+"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+
+ENGINE_SCHEMES = {
+    "red": "ared",
+    "red_static": "red",
+    "fred_default_wq": "fred",
+    "fred_wq_1_over_C": "fred",
+    "csfq_default": "csfq",
+    "csfq_tight": "csfq",
+    "afpft_nocorr": "afpft",
+}
+"""Scheme in the simulator of each variant."""
+
+
+def scenario(values: Values) -> Scenario:
+    """The scenario for the values of an experiment's parameters and variables, under `scheme`, AFpFT without one."""
+    base = Scenario.from_toml(FOLDER / "base.toml")
+    parking = "cross_flows" in values
+    base = base.replace("topology.kind", "parking_lot" if parking else "two_sided_dumbbell")
+    for name, (key, text) in KEYS.items():
+        if name in values and (parking or name != "L"):
+            base = base.replace(key, values[name] if text is None else text.format(values[name]))
+    host_mbps = values.get("host_mbps", values["host_rate_over_Cb"] * values["Cb_mbps"])
+    for end in ("access", "receiver"):
+        base = base.replace(f"topology.{end}_rate", f"{host_mbps:g} Mbit/s")
+        base = base.replace(f"topology.{end}_delay", f"{values['host_prop_ms']} ms")
+    base = base.replace("groups", [_started(table, values) for table in _groups(values)])
+    warmup = 0.0 if values["measured"] == "from the start" else values["duration_s"] / 2
+    base = base.replace("run.warmup", f"{warmup:g} s").replace("run.measure", f"{values['duration_s'] - warmup:g} s")
+    if "C_pkts_per_s" in values:
+        base = base.replace("probes.series_interval", f"{AVERAGE_INTERVAL_S} s")
+    return _under(base, values.get("scheme", "afpft"), values)
+
+
+# Traffic.
+
+
+def _groups(values: Values) -> list[Table]:
+    """The groups of the first kind of traffic whose parameter the experiment has."""
+    return next(build(values) for parameter, build in _TRAFFIC.items() if parameter in values)
+
+
+def _started(table: Table, values: Values) -> Table:
+    """The group, its flows starting within the paper's window, unless it says otherwise."""
+    return {"start_from": "0 s", "start_until": f"{values['flow_start_s']} s", **table}
+
+
+def _cbr(rate_mbps: float, values: Values) -> Table:
+    return cbr(f"{rate_mbps:g} Mbit/s", packet_size=f"{values['udp_packet_B']} B")
+
+
+def _rate_groups(values: Values) -> list[Table]:
+    """Fig. 2: groups of CBR flows, alike within a group."""
+    users = values["flows_per_group"]
+    rates = enumerate(values["group_rates_mbps"], start=1)
+    return [group(f"G{number}", _cbr(rate, values), users=users) for number, rate in rates]
+
+
+def _rising_rates(values: Values) -> list[Table]:
+    """Fig. 6: CBR flow i sends i times the fair share."""
+    flows = range(1, values["flows"] + 1)
+    return [group(f"flow {i}", _cbr(evaluate(values["rate_mbps"], {"i": i}), values)) for i in flows]
+
+
+def _rtt_groups(values: Values) -> list[Table]:
+    """Fig. 7: groups of TCP flows, alike but for the round-trip time, which the host links make up."""
+    groups = []
+    for number, rtt_ms in enumerate(values["group_rtt_ms"], start=1):
+        delay = f"{(rtt_ms / 2 - values['prop_ms']) / 2:g} ms"
+        users = values["flows_per_group"]
+        groups.append(group(f"G{number}", tcp(), users=users, access_delay=delay, receiver_delay=delay))
+    return groups
+
+
+def _across(values: Values) -> list[Table]:
+    """Fig. 9: flow 0 over all links, CBR flows over each."""
+    rate = values["flow0"].removeprefix("cbr ").removesuffix(" Mb/s")
+    own = tcp() if values["flow0"] == "tcp_saturated" else _cbr(float(rate), values)
+    cross = _cbr(values["cross_mbps"], values)
+    links = range(1, values["L"] + 1)
+    return [
+        group("flow 0", own),
+        *(group(f"cross {link}", cross, users=values["cross_flows"], route=[f"link{link}"]) for link in links),
+    ]
+
+
+def _web(values: Values) -> list[Table]:
+    """Table III: short transfers beside one CBR flow."""
+    interval = f"{WEB_USERS / values['web_per_s']:g} s"
+    sessions = web(interval=interval, size=f"{values['web_mean_kB']} kB", shape=values["web_shape"])
+    return [
+        group("web", sessions, users=WEB_USERS, start_until="0 s"),
+        group("cbr", _cbr(values["cbr_mbps"], values)),
+    ]
+
+
+def _bursts(values: Values) -> list[Table]:
+    """ON-OFF: one flow that bursts at the rate of the link beside CBR flows at the fair rate."""
+    burst = on_off(
+        f"{values['peak_mbps']} Mbit/s",
+        on=f"{values['on_mean_s']} s",
+        off=f"{values['off_mean_s']} s",
+        packet_size=f"{values['udp_packet_B']} B",
+        distribution=values["distribution"],
+    )
+    return [group("on-off", burst), group("cbr", _cbr(values["cbr_mbps"], values), users=values["N"] - 1)]
+
+
+def _tcp_and_cbr(values: Values) -> list[Table]:
+    """Fig. 3, Fig. 5: TCP flows and CBR flows on one link."""
+    rate = values["R_udp_kbps"] / 1000 if "R_udp_kbps" in values else values["R_udp_mbps"]
+    return [
+        group("udp", _cbr(rate, values), users=values["n_udp"]),
+        group("tcp", tcp(), users=values["n_tcp"]),
+    ]
+
+
+_TRAFFIC: Mapping[str, Callable[[Values], list[Table]]] = {
+    "group_rates_mbps": _rate_groups,
+    "rate_mbps": _rising_rates,
+    "group_rtt_ms": _rtt_groups,
+    "cross_flows": _across,
+    "web_per_s": _web,
+    "peak_mbps": _bursts,
+    "n_udp": _tcp_and_cbr,
+}
+
+
+# Schemes.
+
+
+def weight_1_over_c(values: Values) -> float:
+    """w_q = 1/C, C in packets/s (III-C)."""
+    return float(8 * values["udp_packet_B"] / (values["Cb_mbps"] * 1e6))
+
+
+def _under(base: Scenario, scheme: str, values: Values) -> Scenario:
+    """The scenario with the queue of a scheme, and its marker."""
+    queue = {"scheme": ENGINE_SCHEMES.get(scheme, scheme), "limit": _buffer(values, 1), **_queue(scheme, values)}
+    base = base.replace("queue", queue)
+    if queue["scheme"] == "csfq":
+        constant = values.get(scheme, values["csfq"])["K_ms"]
+        return base.replace("marker", {"rate_constant": f"{constant} ms", "share_per": "flow"})
+    return base
+
+
+def _queue(scheme: str, values: Values) -> Table:
+    """Keys of the scheme's own (Table II)."""
+    match ENGINE_SCHEMES.get(scheme, scheme):
+        case "afpft":
+            correct = scheme != "afpft_nocorr"
+            return {"flow_rate": f"{values['r_kbps']} kbit/s", "share_per": "flow", "correct_finish": correct}
+        case "csfq":
+            constant = f"{values.get(scheme, values['csfq'])['Kalpha_ms']} ms"
+            threshold = _buffer(values, values["csfq"]["threshold_share"])
+            return {"aggregate_constant": constant, "window": constant, "q_threshold": threshold}
+        case "fred":
+            return {**_thresholds("fred", values), "weight": _fred_weight(scheme, values)}
+        case "ared" | "red" as red:
+            # w_q = 1 - exp(-1/C), first max_p as in ns-2; the paper's plain RED has neither of two features (III-C).
+            own = {"weight_rule": "second", "max_p": 0.1, "size_scaling": "after", "gentle": red == "ared"}
+            return {**_thresholds("red", values), **own}
+        case _:
+            return {}
+
+
+def _fred_weight(scheme: str, values: Values) -> float:
+    """w_q of FRED: 1/C, but 0.002 in Fig. 7 and where its name says so."""
+    defaults = scheme == "fred_default_wq" or values.get("fred_wq") == "default"
+    return 0.002 if defaults else weight_1_over_c(values)
+
+
+def _thresholds(scheme: str, values: Values) -> Table:
+    shares = values[scheme]
+    packet = f"{values['udp_packet_B']} B"
+    return {key: _buffer(values, shares[f"{key}_share"]) for key in ("min_th", "max_th")} | {"mean_packet": packet}
+
+
+def _buffer(values: Values, share: float) -> str:
+    """A share of the buffer, in its own unit: packets where the experiment counts in packets."""
+    if "buffer_pkts" in values:
+        return f"{share * values['buffer_pkts']:g} packets"
+    return f"{share * values['buffer_kB'] * 1000:g} B"

@@ -1,0 +1,135 @@
+"""What claims are about that are not about a metric of a point: shares by arithmetic, ratios of groups, swings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import pvariance
+
+from fairlane.papers.afpft.metrics import averaged
+from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
+from fairlane.papers.claims import Statistic
+from fairlane.papers.grid import Row, Table
+from fairlane.papers.paper import Experiment
+from fairlane.runner import simulate
+from fairlane.store import Store
+
+SHARES = {
+    "fig2": {"group_rates_mbps": [0.5, 1.0, 1.5, 2.0], "flows_per_group": 5, "Cb_mbps": 20},
+    "fig3": {"n_tcp": 32, "n_udp": 1, "R_udp_mbps": 1, "Cb_mbps": 1},
+    "fig6": {"rate_mbps": "i*0.3125", "flows": 32, "Cb_mbps": 10},
+    "fig9": {"cross_flows": 10, "cross_mbps": 2, "flow0": "tcp_saturated", "L": 1, "Cb_mbps": 10, "host_mbps": 20},
+}
+"""The scenarios whose max-min share the text prints."""
+
+RTT_SHARE = (1000, 25, (20, 40, 80, 100))
+"""Rate in Mb/s, flows of a group, round-trip times in ms of III-C."""
+
+SHORT_S = 0.05
+"""Time scale below which the averaged queue of Fig. 8 follows the queue."""
+
+
+def numbers(experiment: Experiment) -> list[Row]:
+    """The shares that the text prints, by the simulator's own arithmetic."""
+    rows = []
+    for name, changes in SHARES.items():
+        share = max(_max_min_mbps({**experiment.parameters, **changes}))
+        rows.append(Row({"scheme": "maxmin", "scenario": name}, {"number": (share,)}))
+    rows.append(Row({"scheme": "droptail"}, {"number": (rtt_share(*RTT_SHARE),)}))
+    return rows
+
+
+def rtt_share(rate_mbps: float, flows_per_group: int, rtts_ms: Sequence[float]) -> float:
+    """Throughput of a flow of the first group if throughput goes with 1/RTT."""
+    return rate_mbps / math.fsum(flows_per_group * rtts_ms[0] / rtt for rtt in rtts_ms)
+
+
+def _max_min_mbps(values: Mapping[str, object]) -> list[float]:
+    """Max-min share of a flow of each group."""
+    short = scenario(values).replace("run.warmup", "5 s").replace("run.measure", "0.1 s")
+    ((run,),) = simulate([short.replace("run.replications", 1).canonical()], Store(None), keep=False)
+    return [group["max_min_share_bps"] / 1e6 for group in json.loads(run)["groups"]]
+
+
+def group_ratios(tables: Mapping[str, Table]) -> Table:
+    """Throughput of a G1 flow over that of a G4 flow, run by run, by scheme."""
+    rates: dict[str, dict[int, Sequence[float]]] = {}
+    for row in tables["afpft.fig7"].rows:
+        rates.setdefault(row.at["scheme"], {})[row.at["group"]] = row.metric("tput_g_mbps")
+    rows = [
+        Row({"scheme": name}, {"tput_g_mbps": tuple(a / b for a, b in zip(groups[1], groups[4], strict=True))})
+        for name, groups in rates.items()
+    ]
+    return _table(tables, "afpft.fig7", rows)
+
+
+def short_variances(tables: Mapping[str, Table]) -> Table:
+    """Variance of the averaged queue around its mean over 50 ms, by scheme."""
+    return _of_averages(tables, lambda average: pvariance(_without_mean(average, round(SHORT_S / AVERAGE_INTERVAL_S))))
+
+
+def relative_swings(tables: Mapping[str, Table]) -> Table:
+    """Largest minus smallest averaged queue over that of RED without adaptation, by scheme."""
+    swings = _of_averages(tables, lambda average: max(average) - min(average))
+    plain = [row.samples["avg_queue"] for row in swings.rows if row.at["scheme"] == "red_static"]
+    rows = [
+        Row(row.at, {"avg_queue": tuple(a / b for a, b in zip(row.metric("avg_queue"), plain[0], strict=True) if b)})
+        for row in swings.rows
+        if plain
+    ]
+    return _table(tables, "afpft.fig8", rows)
+
+
+def averages(table: Table) -> dict[str, list[list[float]]]:
+    """The averaged queue of Fig. 8 in every run, from its start, by scheme."""
+    return {
+        row.at["scheme"]: [
+            averaged(queue, sent, row.at["scheme"], table.parameters)
+            for queue, sent in zip(row.traces["queue_packets"], row.traces["sent_packets"], strict=True)
+        ]
+        for row in table.rows
+        if "queue_packets" in row.traces
+    }
+
+
+def _of_averages(tables: Mapping[str, Table], number: Callable[[Sequence[float]], float]) -> Table:
+    """One number of the second half of each run's averaged queue."""
+    rows = [
+        Row({"scheme": name}, {"avg_queue": tuple(number(average[len(average) // 2 :]) for average in runs)})
+        for name, runs in averages(tables["afpft.fig8"]).items()
+    ]
+    return _table(tables, "afpft.fig8", rows)
+
+
+def _without_mean(trace: Sequence[float], width: int) -> list[float]:
+    """The trace less its mean over each stretch of `width` bins."""
+    stretches = [trace[start : start + width] for start in range(0, len(trace), width)]
+    return [value - math.fsum(part) / len(part) for part in stretches for value in part]
+
+
+def _table(tables: Mapping[str, Table], experiment: str, rows: Sequence[Row]) -> Table:
+    table = tables[experiment]
+    return Table(experiment, table.grid, table.parameters, rows, table.confidence)
+
+
+def _numbers_of(scheme: str) -> Callable[[Mapping[str, Table]], Table]:
+    """The rows of one kind of numbers."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        rows = [row for row in tables["afpft.numbers"].rows if row.at["scheme"] == scheme]
+        return _table(tables, "afpft.numbers", rows)
+
+    return table
+
+
+COMPUTED = {"afpft.numbers": numbers}
+
+STATISTICS: dict[str, Statistic] = {
+    "afpft.numbers.shares": Statistic(_numbers_of("maxmin")),
+    "afpft.numbers.rtt_shares": Statistic(_numbers_of("droptail")),
+    "afpft.fig7.afpft_best": Statistic(group_ratios),
+    "afpft.fig7.tight_better": Statistic(group_ratios),
+    "afpft.fig8.default_sensitive": Statistic(short_variances),
+    "afpft.fig8.cycles": Statistic(relative_swings),
+}

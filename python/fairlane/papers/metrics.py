@@ -1,0 +1,54 @@
+"""Numbers of run records that several papers report; units as in their claims.toml (Mb/s, ms, packets)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlane.papers.paper import Record
+
+Values = Mapping[str, Any]
+"""Values of an experiment's parameters and variables."""
+
+Metric = Callable[[Record, Values], float | None]
+"""A number of a run; None if the run has no such number."""
+
+
+def throughput(group: int) -> Metric:
+    """T_i: mean throughput of a user of group i in Mb/s."""
+    return lambda record, _: record["groups"][group]["throughput_bps"] / 1e6 if group < len(record["groups"]) else None
+
+
+def throughput_ratio(record: Record, _: Values) -> float | None:
+    """T_R = T_0/T_1; infinite if group 1 got nothing."""
+    if len(record["groups"]) < 2:
+        return None
+    above, below = (group["throughput_bps"] for group in record["groups"])
+    return above / below if below else math.inf
+
+
+def utilisation(record: Record, _: Values) -> float:
+    """Busy time of the bottleneck over the measured time."""
+    return float(bottleneck(record)["utilisation"])
+
+
+def queue_mean(record: Record, _: Values) -> float:
+    """Time mean of the waiting packets of both classes."""
+    return float(bottleneck(record)["queue"]["mean_packets"])
+
+
+def delay(traffic_class: str) -> Metric:
+    """Mean time in queue of a class in ms."""
+
+    def mean_ms(record: Record, _: Values) -> float | None:
+        means = [d["mean_s"] for d in bottleneck(record)["delay"] if d["traffic_class"] == traffic_class]
+        return 1e3 * means[0] if means else None
+
+    return mean_ms
+
+
+def bottleneck(record: Record) -> Mapping[str, Any]:
+    """The record of the bottleneck link."""
+    found: Mapping[str, Any] = next(link for link in record["links"] if link["name"] == "bottleneck")
+    return found

@@ -1,0 +1,120 @@
+import json
+import tomllib
+
+import pytest
+
+import fairlane
+from conftest import Cli
+from fairlane.papers import papers
+from fairlane.papers.grid import Row
+from fairlane.papers.noms2016.metrics import METRICS
+from fairlane.papers.noms2016.scenarios import FOLDER, scenario
+
+PAPER = papers()["noms2016"]
+CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
+
+
+@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
+def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
+    for at in PAPER.points(experiment):
+        scenario({**experiment.parameters, **at}).canonical()
+
+
+@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
+def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
+    assert experiment.claims
+    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
+    for claim in experiment.claims:
+        assert claim["metric"] in METRICS or experiment.id in PAPER.computed
+        empty = {experiment.id: PAPER.table(experiment, [])}
+        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
+
+
+def test_all_claims_and_both_tables_are_there() -> None:
+    assert len(CLAIMS["claims"]) == sum(len(experiment.claims) for experiment in PAPER.experiments.values()) == 28
+    assert [table["id"] for table in CLAIMS["tables"]] == ["noms2016.gamma", "noms2016.upload"]
+
+
+def test_claims_have_the_numbers_of_the_tables() -> None:
+    gamma, upload = CLAIMS["tables"]
+    claims = {claim["id"].split(".")[-1]: claim for claim in CLAIMS["claims"]}
+    rows = {(row[0], row[1]): row[2:] for row in gamma["rows"]}
+    assert claims["gamma0"]["values"] == [
+        rows[50, "1/10"][0],
+        rows[50, "9/90"][0],
+        rows[5, "1/10"][0],
+        rows[5, "9/90"][0],
+    ]
+    for name, key in (("row_50ms_1_10", (50, "1/10")), ("row_5ms_1_10", (5, "1/10")), ("row_5ms_9_90", (5, "9/90"))):
+        assert claims[name]["values"] == rows[key][1:]
+    times = {(row[0], row[2]): row[3:] for row in upload["rows"]}
+    for claim in claims.values():
+        if claim.get("over") == "column":
+            allowance = claim["condition"].get("B_MB", "n/a")
+            assert claim["values"] == times[claim["condition"]["Db_ms"], allowance]
+
+
+def test_scenarios_have_what_the_experiment_says() -> None:
+    gamma = PAPER.experiments["noms.table_gamma"]
+    table = json.loads(scenario({**gamma.parameters, "users": "9/90", "Db_ms": 5, "gamma": 2}).canonical())
+    assert [group["users"] for group in table["groups"]] == [9, 90]
+    assert [group["sources"][0]["flows"] for group in table["groups"]] == [10, 1]
+    assert (table["queue"]["scheme"], table["queue"]["gamma"]) == ("abc2016", 2.0)
+    rate = PAPER.experiments["noms.ref_rate"]
+    table = json.loads(scenario({**rate.parameters, "Rr_over_fair": 0.5, "Db_ms": 5}).canonical())
+    assert {group["reference_rate"] for group in table["groups"]} == {"454.545 kbit/s"}  # 10 Mbit/s / 11 / 2
+    upload = PAPER.experiments["noms.table_upload"]
+    values = {**upload.parameters, "Db_ms": 5, "B_MB": 0.25, "f1": 4, "u1": 20}
+    table = json.loads(scenario(values).canonical())
+    assert table["groups"][0]["sources"][0]["transfer"] == "1 MB"
+    assert table["marker"]["burst_allowance"] == "250 kB"
+
+
+def test_without_abc_there_is_no_allowance_and_with_it_there_is() -> None:
+    points = list(PAPER.points(PAPER.experiments["noms.table_upload"]))
+    assert {at["B_MB"] for at in points if at["scheme"] == "abc_old"} == {0, 0.25, 0.5, 0.75, 1, 1.25}
+    assert "none" in {at["B_MB"] for at in points if at["scheme"] == "droptail"}
+
+
+def test_an_upload_that_never_ends_counts_with_the_time_seen() -> None:
+    def run(finish_s: float | None) -> dict[str, object]:
+        transfers = [{"user": 0, "bytes": 1_000_000, "start_s": 115.0, "finish_s": finish_s}]
+        return {"groups": [{"transfers": transfers}], "window_s": [0.0, 415.0]}
+
+    assert METRICS["upload_s"](run(117.5), {"probe_MB": 1}) == 2.5
+    assert METRICS["upload_s"](run(None), {"probe_MB": 1}) == 300.0
+    assert METRICS["upload_s"](run(117.5), {}) is None
+
+
+def test_the_formula_at_one_tenth() -> None:
+    above, at, below = (
+        row.samples["p_A"][0] for row in PAPER.computed["noms.formula"](PAPER.experiments["noms.formula"])
+    )
+    assert (above, at, below) == pytest.approx((0.1 ** (1 / 8), 0.1, 1e-8))
+
+
+def test_the_best_gamma_is_closest_to_fair_over_all_rates() -> None:
+    udp = PAPER.experiments["noms.udp"]
+    ratios = {2: (4.0, 0.25), 3: (2.0, 0.5), 4: (1.0, 0.0)}  # mean |log2| is 2, 1, infinite
+    rows = [
+        Row({"scheme": "abc_old", "gamma": gamma, "R0_mbps": rate}, {"T_R": (ratio,)})
+        for gamma, of_gamma in ratios.items()
+        for rate, ratio in zip((5, 10), of_gamma, strict=True)
+    ]
+    table = PAPER.statistics["noms.udp.gamma3_best"].table({udp.id: PAPER.table(udp, rows)})
+    assert table
+    assert table.rows[0].samples["T_R"] == (3.0,)
+
+
+def test_rows_and_columns_of_the_tables_select_points(cli: Cli) -> None:
+    done = cli("reproduce", "noms.table_gamma", "--replications", "1", "--json",
+               "--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (experiment,) = json.loads(done.stdout)["experiments"]
+    gamma0 = next(claim for claim in experiment["claims"] if claim["claim"].endswith("gamma0"))
+    assert gamma0["checks"] == 4
+
+
+def test_expected_verdicts_cover_every_claim() -> None:
+    claims = [claim["id"] for experiment in PAPER.experiments.values() for claim in experiment.claims]
+    assert list(PAPER.expected().claims) == claims
