@@ -15,7 +15,7 @@ from fairlane.papers.paper import Experiment
 from fairlane.runner import simulate
 from fairlane.store import Store
 
-SHARES = {
+SHARES: Mapping[str, Mapping[str, object]] = {
     "fig2": {"group_rates_mbps": [0.5, 1.0, 1.5, 2.0], "flows_per_group": 5, "Cb_mbps": 20},
     "fig3": {"n_tcp": 32, "n_udp": 1, "R_udp_mbps": 1, "Cb_mbps": 1},
     "fig6": {"rate_mbps": "i*0.3125", "flows": 32, "Cb_mbps": 10},
