@@ -11,7 +11,7 @@ import pytest
 
 import fairlane
 from conftest import SHORT, Cli, files
-from fairlane.report import comparison, figures
+from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
 from fairlane.report.views import DIFFERS, NOT_RUN, REPRODUCED, paper_view
 from fairlane.scenario import Scenario
@@ -201,6 +201,10 @@ def test_svg_turns_dark_and_stays_as_it_was_elsewhere() -> None:
     assert dark.replace(re.search(r"<style>.*</style>\n ", dark)[0], "") == svg  # type: ignore[index]
     assert f'[style*="fill: #ffffff"]{{fill:{figures.DARK_PAPER}!important}}' in dark
     assert '[style*="stroke: #0072b2"]{stroke:#56a9e0!important}' in dark
+
+
+def test_names_in_explanations_are_code_and_nothing_else_is_markup() -> None:
+    assert str(site.prose("`a < b` & c")) == "<code>a &lt; b</code> &amp; c"
 
 
 def test_figures_of_the_readme_are_small_and_made_by_make() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from fairlane import _fairlane
 from fairlane.files import staged
@@ -26,6 +28,9 @@ COMPARISON = "compare"
 """Stem of the page of the comparison and of its figure."""
 NARROW = "-narrow"
 """Ends the stem of a figure for small screens."""
+
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ def _pages(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["prose"] = prose
     environment.globals |= {
         "papers": papers,
         "drawings": drawings,
@@ -120,6 +126,11 @@ def _pages(
             page("experiment", experiment.id, here="", paper=paper, experiment=experiment, before=before, after=after)
     if comparison:
         page("compare", COMPARISON, here=COMPARISON, view=comparison)
+
+
+def prose(text: str) -> Markup:
+    """Plain text in which `names` are code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _neighbours(
