@@ -3,11 +3,12 @@
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    := .venv
 BIN     := $(VENV)/bin
+PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes figures vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -19,6 +20,10 @@ demo: setup ## Reproduce figure 4 (a) and (b) of abc2018 in full: claims table a
 
 reproduce: setup ## Reproduce all papers: claims, figures, points in results/; QUICK=1 for a first look, CHECK=1 to compare
 	$(BIN)/fairlane reproduce all $(if $(QUICK),--quick) $(if $(CHECK),--check)
+
+figures: setup ## Draw the figures of papers that the README shows, into docs/figures/
+	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
+	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 
 test: lint ## Run all tests, Rust and Python, lint included
 	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet

@@ -46,7 +46,7 @@ Ptr<Packet> DiscQueue::Dequeue()
     // What stood before it, or all if there is none, the disc dropped from the head.
     while (GetNPackets() > 0 && (!item || *GetContainer().begin() != item->GetPacket()))
     {
-        DropAfterDequeue(DoRemove(GetContainer().begin()));
+        DoRemove(GetContainer().begin()); // counts it as dropped
     }
     NS_ABORT_MSG_IF(item && GetNPackets() == 0, "the queue disc does not serve in the order of arrival");
     return item ? DoDequeue(GetContainer().begin()) : nullptr;

@@ -74,4 +74,22 @@ DISCS = {
         {"weight_rule": "given", "size_scaling": "none", "forced_restarts": False},
         link_rate="LinkBandwidth",
     ),
+    "pie": Disc(
+        "PieQueueDisc",
+        {
+            "target": ("QueueDelayReference", _time),
+            "update_interval": ("Tupdate", _time),
+            "alpha": ("A", str),
+            "beta": ("B", str),
+            "max_burst": ("MaxBurstAllowance", _time),
+            "cap_step": ("UseCapDropAdjustment", _flag),
+            "derandomize": ("UseDerandomization", _flag),
+            "ecn": ("UseEcn", _flag),
+        },
+        {"delay": "sojourn", "byte_mode": False},
+    ),
+    "codel": Disc(
+        "CoDelQueueDisc",
+        {"target": ("Target", _time), "interval": ("Interval", _time), "ecn": ("UseEcn", _flag)},
+    ),
 }

@@ -7,6 +7,7 @@ print(result.summary["throughput_ratio"])
 comparison = fairlane.compare("scenario.toml", ["droptail", "abc"])
 reproduction = fairlane.reproduce("abc2018.fig4a")
 swept = fairlane.sweep("sweep.toml")
+fairlane.report("abc2018", out="report")
 """
 
 from fairlane._fairlane import version as _version
@@ -14,6 +15,7 @@ from fairlane.catalogue import schema, schemes, topologies
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.papers.reproduce import Reproduction, reproduce
+from fairlane.report import report
 from fairlane.results import Comparison, Result
 from fairlane.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
 from fairlane.simulation import compare, run
@@ -46,6 +48,7 @@ __all__ = [
     "on_off",
     "poisson",
     "register_scheme",
+    "report",
     "reproduce",
     "run",
     "schema",

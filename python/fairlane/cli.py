@@ -24,6 +24,7 @@ from fairlane.errors import Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
 from fairlane.files import check_writable
 from fairlane.papers import papers, select
+from fairlane.report import DEFAULT_FOLDER
 from fairlane.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _load_schemes(paths: tuple[Path, ...]) -> None:
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-_run_options = _options(
+_store_options = _options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Simulator threads [default: all cores]."),
     click.option(
@@ -94,8 +95,8 @@ _run_options = _options(
         help="Finished runs [default: results/store].",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
-    _json,
 )
+_run_options = _options(_store_options, _json)
 _scenario_options = _options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
@@ -305,9 +306,9 @@ def reproduce(
         documents.append(reproduction.document())
         if not as_json:
             _print_reproduction(reproduction, figures)
+        regressions += reproduction.regressions() if check else []  # against the old verdicts
         if write_verdicts:
             reproduction.write_expected()
-        regressions += reproduction.regressions() if check else []
     if as_json:
         document = documents[0] if len(documents) == 1 else reproductions(documents)
         click.echo(json.dumps(document, allow_nan=False, ensure_ascii=False))
@@ -323,6 +324,56 @@ def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> 
     print_reproduction(reproduction)
     for figure in figures:
         click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+
+
+@commands.command()
+@click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
+@click.option("--run", "run_missing", is_flag=True, help="Simulate what the store lacks.")
+@click.option(
+    "--compare",
+    "comparison",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Show a result.json of `fairlane compare` side by side.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FOLDER,
+    metavar="DIR",
+    help="Write pages and figures [default: results/report].",
+)
+@_store_options
+def report(
+    names: tuple[str, ...],
+    quick: bool,
+    run_missing: bool,
+    comparison: Path | None,
+    out: Path,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+) -> None:
+    """Write HTML pages and figures of stored results and their verdicts.
+
+    Of all papers without a name. The pages need no network; what is not stored yet is named with its command.
+    """
+    with _named("--set"):
+        start = fairlane.report(
+            *names,
+            out=out,
+            compare=comparison,
+            quick=quick,
+            run=run_missing,
+            replications=replications,
+            settings=_settings(settings),
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+    click.echo(f"report: {start}")
 
 
 @commands.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,25 +47,31 @@ def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4))
         drawn = Figure(figsize=size_in, layout="constrained")
         axes = drawn.subplots()
         drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
-        axes.set_title(subtitle, loc="left", color="0.35", fontsize=9)
+        set_subtitle(axes, subtitle)
         yield drawn, axes
 
 
-def legend(drawn: Figure, axes: Axes) -> None:
-    """Puts the legend below the axes, where it hides nothing."""
+def set_subtitle(axes: Axes, text: str) -> None:
+    """Writes above the axes, below the title."""
+    axes.set_title(text, loc="left", color="0.35", fontsize=9)
+
+
+def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
+    """Puts the legend below the axes, where it hides nothing, and gives its number of rows."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    if entries:
-        columns = 3 if max(map(len, entries)) < 30 else 2
-        drawn.legend(
-            entries.values(), entries, loc="outside lower center", ncols=min(columns, len(entries)), frameon=False
-        )
+    if not entries:
+        return 0
+    columns = min(most_columns if max(map(len, entries)) < 30 else most_columns - 1, len(entries))
+    drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
+    return math.ceil(len(entries) / columns)
 
 
-def save(drawn: Figure, stem: Path) -> None:
+def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
     """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
+    without = {".png": {"Software": None}, ".svg": {"Date": None}}
     with mpl.rc_context(STYLE):
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
-            drawn.savefig(stem.with_name(stem.name + suffix), metadata=metadata)
+        for suffix in suffixes:
+            drawn.savefig(stem.with_name(stem.name + suffix), metadata=without[suffix])
 
 
 def result_figures(results: Sequence[Result]) -> dict[str, Figure]:

@@ -14,11 +14,11 @@ Report = Callable[[int, int, str], None]
 
 
 @contextmanager
-def progress(title: str, total: int, *, show: bool) -> Iterator[Advance]:
+def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Advance]:
     """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
     start = time.monotonic()
     done = 0
-    with reporting(title, total, show=show and total > 0) as report:
+    with reporting(title, total, show=show and total > 0, unit=unit) as report:
 
         def advance() -> None:
             nonlocal done
@@ -30,15 +30,15 @@ def progress(title: str, total: int, *, show: bool) -> Iterator[Advance]:
 
 
 @contextmanager
-def reporting(title: str, total: int, *, show: bool) -> Iterator[Report]:
-    """Gives a function that says how many runs are done, of how many, and in words how much time is left."""
+def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Report]:
+    """Gives a function that says how many runs, or other units, are done, of how many, and how much time is left."""
     if not show:
         yield lambda _done, _total, _left: None
     elif sys.stderr.isatty():
         with _bar(title, total) as report:
             yield report
     else:
-        yield _lines(title)
+        yield _lines(title, unit)
 
 
 def duration(seconds: float) -> str:
@@ -62,7 +62,7 @@ def _bar(title: str, total: int) -> Iterator[Report]:
         yield lambda done, total, left: bar.update(task, completed=done, total=total, left=left)
 
 
-def _lines(title: str) -> Report:
+def _lines(title: str, unit: str) -> Report:
     last_line = time.monotonic()
 
     def report(done: int, total: int, left: str) -> None:
@@ -70,6 +70,6 @@ def _lines(title: str) -> Report:
         now = time.monotonic()
         if now - last_line >= LINE_EVERY_S:
             last_line = now
-            print(f"{title}: {done} of {total} runs, {left}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"{title}: {done} of {total} {unit}, {left}", file=sys.stderr, flush=True)  # noqa: T201
 
     return report

@@ -160,6 +160,13 @@ def test_starved_flows_have_no_index_and_an_infinite_ratio() -> None:
     assert METRICS["udp_kbps"](starved, {**VALUES, "n_udp": 0}) is None
 
 
+def test_one_interval_has_no_swings() -> None:
+    short = {**RUN, "window_s": [1.0, 2.0]}
+    assert METRICS["variation"](short, VALUES) is None
+    assert METRICS["deviation_kbps"](short, VALUES) is None
+    assert TRACES["udp_kbps"](short) == []
+
+
 def test_swings_are_told_for_the_number_of_flows_of_the_claim() -> None:
     fig3 = EXPERIMENTS["afc.fig3"]
     rows = [

@@ -247,6 +247,8 @@ schemes! {
     Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
     /// See [`crate::fairqueue::fq_codel`].
     FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
+    /// See [`crate::fairqueue::cake`].
+    Cake = "cake", crate::fairqueue::cake::CakeScheme;
     /// See [`crate::fairqueue::afq`].
     Afq = "afq", crate::fairqueue::afq::AfqScheme;
     /// See [`crate::fairqueue::fdpa`].

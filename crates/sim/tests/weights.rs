@@ -24,13 +24,12 @@ fn weighted(queue: &Json) -> Scenario {
 
 #[test]
 fn schemes_of_every_kind_share_by_weight() {
-    // 10 Mbit/s as 1 : 3. Schedulers do so but for a quantum, by flow as well as by user; dropping and labels to a tenth.
+    // 10 Mbit/s as 1 : 3. Schedulers do so but for a quantum, by flow as well as by user; dropping by labels to a tenth.
     let cases = [
         (json!({"scheme": "drr"}), 0.01),
         (json!({"scheme": "wfq", "key": "flow"}), 0.01),
         (json!({"scheme": "stfq"}), 0.01),
         (json!({"scheme": "csfq"}), 0.1),
-        (json!({"scheme": "abc"}), 0.1),
     ];
     for (queue, tolerance) in cases {
         let record = engine::run(&weighted(&queue), 0, &AtomicBool::new(false)).expect("nobody cancels");
@@ -41,6 +40,22 @@ fn schemes_of_every_kind_share_by_weight() {
         }
         assert!((record.links[0].max_min_utilisation - 1.0).abs() < 1e-12);
     }
+}
+
+#[test]
+fn a_weight_multiplies_the_reference_rate_of_abc() {
+    let scenario = |group: Json| {
+        let mut heavy = json!({"name": "heavy", "start_until": "0 s", "sources": [{"kind": "tcp", "flows": 2}]});
+        heavy.as_object_mut().expect("a table").extend(group.as_object().expect("a table").clone());
+        let light = json!({"name": "light", "start_until": "0 s", "sources": [{"kind": "tcp", "flows": 2}]});
+        let run = json!({"warmup": "2 s", "measure": "8 s"});
+        read(&json!({"run": run, "queue": {"scheme": "abc"}, "groups": [heavy, light]}))
+    };
+    let groups = |group| engine::run(&scenario(group), 0, &AtomicBool::new(false)).expect("nobody cancels").groups;
+    let weighted = groups(json!({"weight": 4.0}));
+    assert_eq!(weighted, groups(json!({"reference_rate": "40 kbit/s"})));
+    assert!((weighted[0].max_min_share_bps - 8e6).abs() < 1e-3);
+    assert!(weighted[0].throughput_bps > 1.5 * weighted[1].throughput_bps, "{weighted:?}");
 }
 
 #[test]

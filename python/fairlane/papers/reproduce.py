@@ -83,6 +83,12 @@ class Reproduction:
         """The document as JSON text."""
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
+    def scenarios(self, experiment: Experiment) -> list[str]:
+        """The canonical scenario of every point of an experiment; none if it is computed."""
+        count = self.replications[experiment.id]
+        points = self.paper.points(experiment)
+        return [_scenario(self.paper, experiment, at, self.settings, count) for at in points]
+
     def regressions(self) -> list[str]:
         """One line for each claim that is not reproduced as expected, or of which nothing is expected."""
         expected = self.paper.expected().claims
@@ -187,10 +193,7 @@ def reproduce(
     """
     paper, experiments = _select(names, quick=quick)
     settings = settings or {}
-    counts = {
-        experiment.id: experiment.replications if replications is None else replications
-        for experiment in paper.experiments.values()
-    }
+    counts = _counts(paper, replications)
     places = list(_places(paper, experiments, settings, counts))
     unique: dict[str, str] = {}
     for place in sorted(places, key=lambda place: counts[place.experiment.id]):
@@ -205,6 +208,49 @@ def reproduce(
     tables = {name: paper.table(paper.experiments[name], rows.get(name, [])) for name in needed}
     verdicts = [paper.judge(claim, tables) for experiment in experiments for claim in experiment.claims]
     return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds, quick)
+
+
+def missing(
+    *names: str,
+    quick: bool = False,
+    replications: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    store: str | Path | None = None,
+) -> dict[str, int]:
+    """How many runs the store lacks for each experiment and its claims: what `reproduce` of it alone would simulate.
+
+    Args:
+        names: As for `reproduce`, and so are the others.
+        quick: Whether fewer and shorter runs are asked for.
+        replications: Runs of each point, in place of the paper's number.
+        settings: Scenario keys that differ in every run.
+        store: Folder of finished replications.
+
+    Raises:
+        UserError: An unknown name, or names of several papers.
+        ScenarioError: A setting that no scenario takes.
+    """
+    paper, experiments = _select(names, quick=quick)
+    counts = _counts(paper, replications)
+    where = Store(store)
+    stored: dict[str, set[int]] = {}
+    lacking = {}
+    for experiment in experiments:
+        wanted: dict[str, int] = {}
+        for place in _places(paper, [experiment], settings or {}, counts):
+            name = key(place.scenario)
+            if name not in stored:
+                stored[name] = set(where.load(place.scenario))
+            wanted[name] = max(wanted.get(name, 0), counts[place.experiment.id])
+        lacking[experiment.id] = sum(len(set(range(count)) - stored[name]) for name, count in wanted.items())
+    return lacking
+
+
+def _counts(paper: Paper, replications: int | None) -> dict[str, int]:
+    return {
+        experiment.id: experiment.replications if replications is None else replications
+        for experiment in paper.experiments.values()
+    }
 
 
 def _select(names: Sequence[str], *, quick: bool) -> tuple[Paper, list[Experiment]]:

@@ -323,6 +323,23 @@ mod tests {
     }
 
     #[test]
+    fn the_core_lists_no_more_flows_than_packets_wait() {
+        // Sections I and II-B. 40 flows, more than the 10 packets that the queue holds, so that push-out is frequent.
+        let mut rig = Rig::packets(10);
+        let mut draws = Rng::stream(2, 0, "test", 0);
+        for _ in 0..10_000 {
+            if draws.open01() < 0.6 {
+                rig.offer((40.0 * draws.open01()) as u32, CORE);
+            } else {
+                rig.serve();
+            }
+            let waiting = rig.queue.backlog().packets;
+            assert!(rig.queue.state_size().records <= waiting as usize);
+        }
+        assert!(rig.drops.0.len() > 1000);
+    }
+
+    #[test]
     fn init_finish_counts_the_first_packet_of_a_core_flow() {
         let params = AfpftParams { init_finish: true, ..Default::default() };
         let mut rig = Rig::new(QueueLimit::Packets(10), &params);

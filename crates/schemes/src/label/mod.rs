@@ -1,13 +1,14 @@
 //! Label-based schemes besides ABC: the edge writes a label, every port decides by it.
 //!
-//! - [`abc2016`]: activities that bend the drop probability of another AQM
-//! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
 //! - [`csfq`]: rates, and drops in proportion to what exceeds the fair one
+//! - [`hcsfq`]: rates of flows, and a fair rate for users above that for the flows of each
+//! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
+//! - [`rfq`]: colours of the layers of a rate, and a threshold
 //! - [`ppv`]: values, and a full queue that drops the least
 //! - [`pvpie`]: values, and a threshold by the probability of PIE
-//! - [`hcsfq`]: rates of flows, and a fair rate for users above that for the flows of each
-//! - [`rate`]: the rate estimator that markers and ports share
-//! - [`rfq`]: colours of the layers of a rate, and a threshold
+//! - [`abc2016`]: activities that bend the drop probability of another AQM
+//!
+//! Below them: [`rate`], the rate estimator that markers and ports share.
 
 pub mod abc2016;
 pub mod afpft;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlane.intervals import interval
 from fairlane.papers.afc.scenarios import fair_kbps
 from fairlane.papers.drawing import Canvas, Draw
 from fairlane.plots import COLOURS, MARKERS, PAPER_GREY
@@ -25,14 +26,16 @@ START_S = 50
 
 
 def fig3(canvas: Canvas) -> None:
-    """Throughput of the CBR flow over time in the first replication."""
+    """Throughput of the CBR flow over time in the first replication; the legend has the means of all."""
     rows = [row for row in canvas.table.rows if row.at["n_udp"] == 1 and row.traces["udp_kbps"]]
     for row, colour in zip(rows, COLOURS, strict=False):
         curve = row.traces["udp_kbps"][0]
         times = [START_S + second + 1 for second in range(len(curve))]
-        canvas.axes.plot(times, curve, color=colour, linewidth=1, label=SCHEMES[row.at["scheme"]])
+        mean = interval(row.metric("udp_kbps"), canvas.table.confidence)
+        label = f"{SCHEMES[row.at['scheme']]}: {mean}"
+        canvas.axes.plot(times, curve, color=colour, linewidth=1, label=label)
     _fair_share(canvas, 1)
-    canvas.axes.set(xlabel="time (s)", ylabel="throughput of the CBR flow (kb/s)")
+    canvas.axes.set(xlabel="time (s)", ylabel="throughput of the CBR flow (kb/s), first run")
     canvas.axes.set_yscale("symlog", linthresh=100)
     canvas.axes.set_ylim(0, None)
 

@@ -80,11 +80,13 @@ def _tcp_rates(record: Record) -> list[float]:
 
 
 def _udp_curves(record: Record) -> list[list[float]]:
-    """Throughput of each unresponsive flow in the intervals of the measured time, in kb/s."""
+    """Throughput of each unresponsive flow in the intervals of the measured time, in kb/s; none for fewer than two."""
     series = record["series"]
     if series is None:
         return []
     start, end = (round(time / series["interval_s"]) for time in record["window_s"])
+    if end - start < 2:
+        return []
     pairs = zip(record["groups"], series["groups"], strict=True)
     return [
         [rate / 1e3 for rate in over_time["throughput_bps"][start:end]]

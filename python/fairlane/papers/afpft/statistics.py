@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import pvariance
+from typing import Any
 
 from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
@@ -15,7 +16,7 @@ from fairlane.papers.paper import Experiment
 from fairlane.runner import simulate
 from fairlane.store import Store
 
-SHARES = {
+SHARES: dict[str, dict[str, Any]] = {
     "fig2": {"group_rates_mbps": [0.5, 1.0, 1.5, 2.0], "flows_per_group": 5, "Cb_mbps": 20},
     "fig3": {"n_tcp": 32, "n_udp": 1, "R_udp_mbps": 1, "Cb_mbps": 1},
     "fig6": {"rate_mbps": "i*0.3125", "flows": 32, "Cb_mbps": 10},
@@ -45,7 +46,7 @@ def rtt_share(rate_mbps: float, flows_per_group: int, rtts_ms: Sequence[float]) 
     return rate_mbps / math.fsum(flows_per_group * rtts_ms[0] / rtt for rtt in rtts_ms)
 
 
-def _max_min_mbps(values: Mapping[str, object]) -> list[float]:
+def _max_min_mbps(values: Mapping[str, Any]) -> list[float]:
     """Max-min share of a flow of each group."""
     short = scenario(values).replace("run.warmup", "5 s").replace("run.measure", "0.1 s")
     ((run,),) = simulate([short.replace("run.replications", 1).canonical()], Store(None), keep=False)

@@ -1,0 +1,409 @@
+//! CAKE: flows in queues that take turns, with quanta that shrink as the host has more flows, each queue with COBALT.
+//!
+//! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
+//! Solution for Home Gateways", LANMAN 2018; [`cobalt`]. MTU time is the time of a full packet on the link.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | [`Cake::adapt`] |
+//! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | [`Cake::adapt`] |
+//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | [`Cake::queue_of`], [`ways`] |
+//! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | [`share`] |
+//! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `enqueue` |
+//! | (6) | serve the first sparse queue, if there is none, the first bulk one | `dequeue` |
+//! | (7) | `credits <= 0`: it is bulk (waiting, if empty), `credits += share`, to the end of the bulk queues; again from (6) | `dequeue` |
+//! | (8) | COBALT drops at the head but never the last packet; what is sent costs `credits -= L` | [`Cake::serve`] |
+//! | (9) | the queue is empty: it decays until COBALT is at rest; one decaying queue is visited per packet sent | `dequeue` |
+//! | (10) | buffer full: drop the head of the queue with most bytes | [`Cake::make_room`] |
+//!
+//! The host of a packet is its user. Modes: `flow` looks at flows alone; `host` hashes the user, one queue each; `dual`
+//! hashes flows and divides the quantum by the bulk flows of the user; `triple` takes the larger one of the loads at
+//! both ends of the flow. Packets do not carry the other end. It is taken to be another host for every flow, with a
+//! load of 1, and then `triple` is `dual`.
+//!
+//! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
+//! packet may find one that has become free while the last ones still wait.
+//!
+//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::store`]; one hash, two with hosts. State: 112 bytes for
+//! each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
+//!
+//! Deviations: 1. The queue with most bytes is found by [`crate::fairqueue::store`]. 2. Rounds in which all queues are
+//! in debt are made up in one step. 3. A packet that exceeds the limit alone is dropped itself. 4. Credits are counted in
+//! 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at random. 5. The limit is the
+//! buffer's; Linux has 4 intervals at the rate, 4 MiB at least. 6. The MTU is the buffer's `mtu`.
+//!
+//! Not implemented: the shaper, since the link itself has the rate; tins (classes are not looked at); the ACK filter;
+//! overhead compensation; ingress mode; NAT lookup.
+
+pub mod cobalt;
+mod ways;
+
+use crate::buffer::BufferParams;
+use crate::choices;
+use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::fairqueue::list::List;
+use crate::fairqueue::round::make_up;
+use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::flow::{FlowKey, hash};
+use crate::packet::{Ecn, Packet};
+use crate::params;
+use crate::rng::Rng;
+use crate::scheme::{About, Port, SchemeSpec};
+use crate::units::{BitRate, Bytes, QueueLimit, Time};
+use cobalt::{Cobalt, CobaltTarget, Signal};
+use ways::{Found, Ways};
+
+choices! {
+    /// Among whom CAKE shares the link.
+    pub enum Isolation {
+        /// Flows, whoever sends them.
+        Flow = "flow",
+        /// Users, each with one queue.
+        Host = "host",
+        /// Users, and the flows of each.
+        Dual = "dual",
+        /// Hosts at both ends, and their flows; as `dual`, since packets do not carry the other end.
+        Triple = "triple",
+    }
+}
+
+params! {
+    /// CAKE.
+    pub struct CakeParams {
+        /// Among whom the link is shared.
+        isolation: Isolation = "triple", source "sch_cake: triple-isolate";
+        /// Sets of queues.
+        sets: u32 = 128, in 1..=8192, source "sch_cake: 1024 queues";
+        /// Queues of a set.
+        ways: u32 = 8, in 1..=64, symbol "CAKE_SET_WAYS", source "sch_cake";
+        /// Bytes that a queue may send per round, divided by the load of its host; absent: by the link's rate.
+        quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "sch_cake: byte/s / 4096, from 300 to 1514 B";
+        /// Delay that a queue may have for ever, at least.
+        target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
+        /// For how long the delay may be above the target, at least.
+        interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
+        /// Whether packets of transports that understand it are marked in place of a drop.
+        ecn: bool = true, source "sch_cake: always";
+        /// What an overflow adds to BLUE's probability.
+        increment: f64 = 0.003_906_25, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
+        /// What an idle visit takes off BLUE's probability.
+        decrement: f64 = 0.000_244_140_625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
+    }
+}
+
+/// CAKE in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct CakeScheme;
+
+impl SchemeSpec for CakeScheme {
+    const ABOUT: About = About {
+        title: "Common applications kept enhanced, CAKE",
+        kind: "hashed queues served in turn, sparse ones first; drops or marks at the head, on overflow in the longest",
+        summary: "Hashes flows into queues that take turns, gives the queues of a host the less the more of them are busy, and keeps the delay of each short by CoDel and BLUE.",
+        source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
+        state: "port: 1024 queues with 5 numbers of COBALT, 1 credit, 1 host; 1024 hosts with 1 count each",
+        cost: "one hash, two with hosts; O(1)",
+    };
+    const ORDERS_PACKETS: bool = true;
+    /// By rule (3): a flow whose queue another took over goes to the next free one.
+    const REORDERS_FLOWS: bool = true;
+    type Params = CakeParams;
+    type Discipline<P: Packet> = Cake<P>;
+
+    fn build<P: Packet>(params: &CakeParams, port: &Port<'_>) -> Cake<P> {
+        Cake::new(params, port.buffer, port.rate)
+    }
+}
+
+/// Credits in a byte.
+const PER_BYTE: f64 = 65_536.0;
+
+/// Where a queue is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In no list; the place is free.
+    Rest,
+    /// Was at rest, still has credits of its first share.
+    Sparse,
+    /// Ran empty while sparse, in debt: waits among the bulk queues, but is no load.
+    SparseWait,
+    /// Has used up more than a share.
+    Bulk,
+    /// Empty; COBALT is not at rest yet.
+    Decaying,
+}
+
+impl State {
+    /// Position of its list.
+    fn list(self) -> Option<usize> {
+        match self {
+            Self::Rest => None,
+            Self::Sparse => Some(SPARSE),
+            Self::SparseWait | Self::Bulk => Some(BULK),
+            Self::Decaying => Some(DECAYING),
+        }
+    }
+}
+
+const SPARSE: usize = 0;
+const BULK: usize = 1;
+const DECAYING: usize = 2;
+
+/// One hashed queue.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    cobalt: Cobalt,
+    /// In 1/65 536 byte, whole: exact up to packets of 4 GiB.
+    credits: f64,
+    host: u32,
+    state: State,
+}
+
+/// Loads of the hosts.
+#[derive(Clone, Debug)]
+struct Hosts {
+    places: Ways,
+    /// Bulk queues of the host at each place.
+    bulk: Vec<u32>,
+}
+
+/// The queues of one port.
+#[derive(Clone, Debug)]
+pub struct Cake<P> {
+    queues: QueueStore<P, (), Bucket>,
+    places: Ways,
+    /// In modes that look at the load of hosts.
+    hosts: Option<Hosts>,
+    /// By [`State::list`].
+    lists: [List; 3],
+    /// Drawn at the first packet.
+    seed: Option<u64>,
+    aim: CobaltTarget,
+    quantum: f64,
+    mtu: u64,
+    params: CakeParams,
+    limit: QueueLimit,
+}
+
+impl<P: Packet> Cake<P> {
+    /// A port without packets at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: &CakeParams, buffer: &BufferParams, rate: BitRate) -> Self {
+        let mut queues = QueueStore::new(LengthMeasure::Bytes);
+        let rest = Bucket { cobalt: Cobalt::default(), credits: 0.0, host: 0, state: State::Rest };
+        let places = Ways::new(params.sets, params.ways);
+        (0..places.places()).for_each(|_| _ = queues.open(rest));
+        let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
+            .then(|| Hosts { places: places.clone(), bulk: vec![0; places.places()] });
+        let (target, interval) = (params.target, params.interval);
+        let (increment, decrement) = (params.increment, params.decrement);
+        let mut port = Self {
+            queues,
+            places,
+            hosts,
+            lists: Default::default(),
+            seed: None,
+            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement },
+            quantum: 0.0,
+            mtu: buffer.mtu.0,
+            params: params.clone(),
+            limit: buffer.limit,
+        };
+        port.adapt(rate);
+        port
+    }
+
+    /// Rules (1) and (2).
+    fn adapt(&mut self, rate: BitRate) {
+        let by_rate = || (rate.0 / 8 / 4096).clamp(300, 1514);
+        self.quantum = self.params.quantum.map_or_else(by_rate, |quantum| quantum.0) as f64;
+        let mtu_time = rate.time_of(self.mtu);
+        let CakeParams { target, interval, .. } = self.params;
+        self.aim.target = target.max(Time(mtu_time.0.saturating_mul(3) / 2));
+        self.aim.interval = (interval + (self.aim.target - target)).max(Time(self.aim.target.0.saturating_mul(2)));
+        self.aim.spared = Time(mtu_time.0.saturating_mul(4));
+    }
+
+    /// Rule (3), and the host of the queue.
+    fn queue_of(&mut self, packet: &P, rng: &mut Rng) -> u32 {
+        let seed = *self.seed.get_or_insert_with(|| rng.bits());
+        let key = if self.params.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
+        let Self { queues, places, hosts, .. } = self;
+        let (queue, found) = places.place(hash(key.of(packet), seed), |queue| queues[queue].state == State::Rest);
+        let Bucket { state, host: before, .. } = queues[queue];
+        let Some(Hosts { places, bulk }) = hosts else { return queue };
+        if found == Found::Own && state != State::Rest {
+            return queue;
+        }
+        // The queue of a host that shares its place goes over to the newcomer.
+        let load = u32::from(state == State::Bulk);
+        bulk[before as usize] -= load;
+        let host = places.place(hash(packet.user(), seed), |host| bulk[host as usize] == 0).0;
+        bulk[host as usize] += load;
+        queues[queue].host = host;
+        queue
+    }
+
+    /// Rule (10). `offered` is the queue that the arriving packet is in.
+    fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
+        while self.queues.exceeds(self.limit) {
+            let fattest = self.queues.longest().expect("more waits than the limit");
+            let (packet, ()) = self.queues.pop_front(fattest).expect("the longest queue has a packet");
+            let arriving = fattest == offered && self.queues.length(fattest).packets == 0;
+            drops.dropped(&packet, if arriving { DropReason::Overlimit } else { DropReason::PushedOut }, found);
+            self.queues[fattest].cobalt.overflowed(&self.aim, now);
+        }
+    }
+
+    /// Changes the state of `queue` and puts it at the end of the list for it.
+    fn move_to(&mut self, queue: u32, state: State) {
+        let from = self.queues[queue].state.list();
+        self.set_state(queue, state);
+        let Self { queues, lists, .. } = self;
+        if let Some(from) = from {
+            lists[from].remove(queues.elements(), queue);
+        }
+        if let Some(to) = state.list() {
+            lists[to].push_back(queues.elements(), queue);
+        }
+    }
+
+    /// Changes the state of `queue` and counts the load of its host; its place in a list stays.
+    fn set_state(&mut self, queue: u32, state: State) {
+        let bucket = &mut self.queues[queue];
+        let was = std::mem::replace(&mut bucket.state, state);
+        if let Some(hosts) = &mut self.hosts {
+            let load = &mut hosts.bulk[bucket.host as usize];
+            *load = *load + u32::from(state == State::Bulk) - u32::from(was == State::Bulk);
+        }
+    }
+
+    /// Rule (8): the next packet of `queue` that COBALT lets pass.
+    fn serve(&mut self, queue: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        while let Some((mut packet, ())) = self.queues.pop_front(queue) {
+            let is_last = self.queues.length(queue).packets == 0;
+            let markable = self.params.ecn && packet.ecn().is_capable();
+            let sojourn = now.saturating_sub(packet.enqueued_at());
+            let Signal { drop, mark } = self.queues[queue].cobalt.judge(&self.aim, sojourn, markable, now, rng);
+            if drop && !is_last {
+                drops.dropped(&packet, DropReason::Aqm, self.queues.backlog());
+                continue;
+            }
+            if mark {
+                packet.set_ecn(Ecn::Ce);
+                drops.marked(&packet);
+            }
+            self.queues[queue].credits -= f64::from(packet.wire_bytes()) * PER_BYTE;
+            return Some(packet);
+        }
+        None
+    }
+
+    /// Grants a share to `queue`, which is in debt: rule (7).
+    fn grant(&mut self, queue: u32) {
+        let is_empty = self.queues.length(queue).packets == 0;
+        let state = match self.queues[queue].state {
+            State::Sparse if is_empty => State::SparseWait,
+            State::Sparse => State::Bulk,
+            state => state,
+        };
+        self.move_to(queue, state);
+        let bucket = &mut self.queues[queue];
+        bucket.credits += share(self.quantum, self.hosts.as_ref(), bucket);
+    }
+
+    /// All bulk queues are in debt: makes up the rounds up to the last one of this kind.
+    fn skip_rounds(&mut self) {
+        let (quantum, hosts) = (self.quantum, self.hosts.as_ref());
+        let share = |bucket: &Bucket| share(quantum, hosts, bucket);
+        // Credits are whole: grants to reach 1, and the visit after them.
+        let visits = |queues: &QueueStore<P, (), Bucket>, queue: u32| {
+            let bucket = &queues[queue];
+            ((1.0 - bucket.credits) / share(bucket)).ceil().max(0.0) + 1.0
+        };
+        make_up(&mut self.queues, &self.lists[BULK], visits, |bucket, rounds| {
+            bucket.credits += rounds * share(bucket);
+        });
+    }
+}
+
+/// Rule (4), in credits.
+fn share(quantum: f64, hosts: Option<&Hosts>, bucket: &Bucket) -> f64 {
+    let load = hosts.map_or(1, |hosts| hosts.bulk[bucket.host as usize].max(1));
+    (quantum * PER_BYTE / f64::from(load)).floor().max(1.0)
+}
+
+impl<P: Packet> QueueDiscipline<P> for Cake<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queues.backlog();
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            drops.dropped(&packet, DropReason::Overlimit, found);
+            return;
+        }
+        let queue = self.queue_of(&packet, rng);
+        packet.set_enqueued_at(now);
+        self.queues.push_back(queue, packet, ());
+        match self.queues[queue].state {
+            State::Rest | State::Decaying => {
+                self.queues[queue].credits = share(self.quantum, self.hosts.as_ref(), &self.queues[queue]); // rule (5)
+                self.move_to(queue, State::Sparse);
+            }
+            State::SparseWait => self.set_state(queue, State::Bulk),
+            State::Sparse | State::Bulk => {}
+        }
+        self.make_room(queue, found, now, drops);
+    }
+
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        let mut decaying = self.lists[DECAYING].front();
+        let mut first_in_debt = None;
+        while self.queues.backlog().packets > 0 {
+            // Rules (9) and (6). What decays is empty and never in debt.
+            let queue = decaying.take().or_else(|| self.lists[..DECAYING].iter().find_map(List::front))?;
+            if self.queues[queue].credits <= 0.0 {
+                if first_in_debt == Some(queue) {
+                    self.skip_rounds();
+                }
+                first_in_debt = first_in_debt.or(Some(queue));
+                self.grant(queue);
+                continue;
+            }
+            if let Some(packet) = self.serve(queue, now, rng, drops) {
+                return Some(packet);
+            }
+            let cobalt = &mut self.queues[queue].cobalt;
+            cobalt.emptied(&self.aim, now);
+            let state = if cobalt.is_at_rest(now) { State::Rest } else { State::Decaying };
+            self.move_to(queue, state); // rule (9)
+            first_in_debt = first_in_debt.filter(|&first| first != queue);
+        }
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.adapt(rate);
+    }
+
+    fn state_size(&self) -> StateSize {
+        let per_host = size_of::<u32>() * 2;
+        let hosts = self.hosts.as_ref().map_or(0, |hosts| hosts.bulk.len() * per_host);
+        let tags = self.places.places() * size_of::<u32>();
+        let bytes = size_of_val(self) + self.queues.state_bytes() + tags + hosts;
+        StateSize { records: self.queues.open_queues(), bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let buckets = || (0..self.queues.open_queues() as u32).map(|queue| &self.queues[queue]);
+        let count = |is: fn(&Bucket) -> bool| buckets().filter(|bucket| is(bucket)).count() as f64;
+        report("bulk_queues", count(|bucket| bucket.state == State::Bulk));
+        report("dropping_queues", count(|bucket| bucket.cobalt.is_dropping()));
+        report("largest_blue_probability", buckets().map(|bucket| bucket.cobalt.probability()).fold(0.0, f64::max));
+    }
+}
+
+#[cfg(test)]
+mod tests;

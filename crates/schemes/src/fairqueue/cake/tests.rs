@@ -1,0 +1,344 @@
+use super::*;
+use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, survives};
+use crate::flow::{Weights, bucket};
+use crate::rng::Rng;
+use crate::scheme::SchemeParams;
+use crate::testing::TestPacket;
+use proptest::prelude::*;
+
+type TestPort = (Cake<TestPacket>, Rng);
+
+fn port(params: &CakeParams, limit: u32) -> TestPort {
+    build::<CakeScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+}
+
+fn of(isolation: Isolation) -> CakeParams {
+    CakeParams { isolation, ..Default::default() }
+}
+
+fn offer((queue, rng): &mut TestPort, flow: u32, sizes: &[u32]) -> DropLog {
+    let mut drops = DropLog::default();
+    sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
+    drops
+}
+
+fn serve((queue, rng): &mut TestPort, packets: usize) -> Vec<u32> {
+    (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()).unwrap().flow).collect()
+}
+
+/// Packets of 1500 B that each flow gets among `served`, all of them with packets at any time; flow `i` is of user
+/// `users[i]`. No time passes, so COBALT sees no delay.
+fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
+    let (mut queue, mut rng) = port(&of(isolation), 1000);
+    let mut drops = DropLog::default();
+    let mut offer = |queue: &mut Cake<TestPacket>, rng: &mut Rng, flow: u32| {
+        let packet = TestPacket { flow, user: users[flow as usize], ..Default::default() };
+        queue.enqueue(packet, Time::ZERO, rng, &mut drops);
+    };
+    (0..3).for_each(|_| (0..users.len()).for_each(|flow| offer(&mut queue, &mut rng, flow as u32)));
+    let mut counts = vec![0.0; users.len()];
+    for _ in 0..served {
+        let flow = queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default()).unwrap().flow;
+        counts[flow as usize] += 1.0;
+        offer(&mut queue, &mut rng, flow);
+    }
+    assert!(drops.0.is_empty());
+    counts
+}
+
+/// A user with 10 flows and one with 1.
+const HEAVY_AND_LIGHT: [u32; 11] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+#[test]
+fn flows_share_equally_in_mode_flow_and_hosts_in_the_others() {
+    // 2200 packets: 200 for each of 11 flows; or 1100 for each user, 110 for each flow of the heavy one.
+    let near = |counts: &[f64], ideal: f64| counts.iter().all(|count| (count - ideal).abs() <= 3.0);
+    let flow = served(Isolation::Flow, &HEAVY_AND_LIGHT, 2200);
+    assert!(near(&flow, 200.0), "{flow:?}");
+    for isolation in [Isolation::Dual, Isolation::Triple] {
+        let counts = served(isolation, &HEAVY_AND_LIGHT, 2200);
+        assert!(near(&counts[..10], 110.0) && near(&counts[10..], 1100.0), "{counts:?}");
+    }
+    let host = served(Isolation::Host, &HEAVY_AND_LIGHT, 2200);
+    assert!(near(&[host[..10].iter().sum(), host[10]], 1100.0), "{host:?}");
+}
+
+#[test]
+fn three_hosts_with_one_two_and_four_flows_share_equally() {
+    let counts = served(Isolation::Dual, &[0, 1, 1, 2, 2, 2, 2], 2400);
+    let ideal = [800.0, 400.0, 400.0, 200.0, 200.0, 200.0, 200.0];
+    assert!(counts.iter().zip(ideal).all(|(count, ideal)| (count - ideal).abs() <= 3.0), "{counts:?}");
+}
+
+#[test]
+fn a_host_is_charged_for_its_busy_flows_only() {
+    let (mut queue, mut rng) = port(&of(Isolation::Dual), 1000);
+    let mut drops = DropLog::default();
+    for flow in 0..10 {
+        let packets = if flow < 4 { 5 } else { 1 };
+        for _ in 0..packets {
+            queue.enqueue(TestPacket { flow, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+        }
+    }
+    let load = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.iter().sum::<u32>();
+    assert_eq!(load(&queue), 0, "all are sparse");
+    // Each sends one packet, 305 - 1500 B are left: the four that have more become bulk when they are visited again.
+    (0..11).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
+    assert_eq!(load(&queue), 4);
+    let state =
+        |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
+    assert_eq!((state(&queue, State::Bulk), state(&queue, State::SparseWait)), (4, 6));
+    // A further packet of a waiting one makes it a load at once.
+    queue.enqueue(TestPacket { flow: 9, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+    assert_eq!((load(&queue), state(&queue, State::SparseWait)), (5, 5));
+}
+
+#[test]
+fn quantum_and_target_follow_the_rate_of_the_link() {
+    let (mut queue, _) = port(&CakeParams::default(), 24);
+    let mut at = |bit_per_s| {
+        queue.set_link_rate(BitRate(bit_per_s));
+        let us = |time: Time| time.0 / 1_000_000;
+        (queue.quantum, us(queue.aim.target), us(queue.aim.interval), us(queue.aim.spared))
+    };
+    // MTU times of 1500 B: 120 ms, 12 ms, 1.2 ms, 0.12 ms. 1.25 MB/s / 4096 = 305.2 B, 12.5 MB/s / 4096 = 3052 B.
+    assert_eq!(at(100_000), (300.0, 180_000, 360_000, 480_000));
+    assert_eq!(at(1_000_000), (300.0, 18_000, 113_000, 48_000));
+    assert_eq!(at(10_000_000), (305.0, 5000, 100_000, 4800));
+    assert_eq!(at(100_000_000), (1514.0, 5000, 100_000, 480));
+    let quantum = Some(Bytes(700));
+    assert_eq!(port(&CakeParams { quantum, ..Default::default() }, 24).0.quantum, 700.0);
+}
+
+#[test]
+fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
+    let mut port = port(&of(Isolation::Flow), 100);
+    offer(&mut port, 1, &[305; 8]);
+    offer(&mut port, 2, &[305; 8]);
+    // A packet is a share: one each in turn.
+    assert_eq!(serve(&mut port, 4), [1, 2, 1, 2]);
+    offer(&mut port, 3, &[610]);
+    // Flow 3 was at rest and goes first. It owes 305 B then: two visits bring that to 305 B, the third serves it. Flow 2,
+    // which has just sent, stands before flow 1, but has to be granted a share first.
+    assert_eq!(serve(&mut port, 1), [3]);
+    offer(&mut port, 3, &[305]);
+    assert_eq!(serve(&mut port, 7), [1, 2, 1, 3, 2, 1, 2]);
+}
+
+#[test]
+fn rounds_in_debt_are_made_up_exactly() {
+    // With a quantum of 1 B and loads of 2 and 1 the shares stay 1 : 1 among users, over packets of any length.
+    let params = CakeParams { quantum: Some(Bytes(1)), isolation: Isolation::Dual, ..Default::default() };
+    let (mut queue, mut rng) = port(&params, 1000);
+    let mut drops = DropLog::default();
+    for (flow, user, wire_bytes) in [(0, 0, 1500), (1, 0, 500), (2, 1, 1000)] {
+        for _ in 0..200 {
+            let packet = TestPacket { flow, user, wire_bytes, ..Default::default() };
+            queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
+        }
+    }
+    let mut bytes = [0; 3];
+    while bytes.iter().sum::<u32>() < 200_000 {
+        let packet = queue.dequeue(Time::ZERO, &mut rng, &mut drops).unwrap();
+        bytes[packet.flow as usize] += packet.wire_bytes;
+    }
+    // 50, 50, 100 kB, each within two of its packets.
+    assert!(bytes[0].abs_diff(50_000) <= 3000 && bytes[1].abs_diff(50_000) <= 3000, "{bytes:?}");
+    assert!(bytes[2].abs_diff(100_000) <= 3000, "{bytes:?}");
+}
+
+#[test]
+fn overflow_drops_the_head_of_the_fattest_queue() {
+    let mut port = port(&of(Isolation::Flow), 4);
+    assert!(offer(&mut port, 1, &[100, 200, 300]).0.is_empty());
+    assert!(offer(&mut port, 2, &[500]).0.is_empty());
+    // 600 B against 500 + 40.
+    let drops = offer(&mut port, 2, &[40]).0;
+    assert_eq!((drops.len(), drops[0].0.wire_bytes, drops[0].1), (1, 100, DropReason::PushedOut));
+    // The arriving packet is the head of the longest queue itself.
+    let drops = offer(&mut port, 3, &[1500]).0;
+    assert_eq!((drops.len(), drops[0].0.flow, drops[0].1), (1, 3, DropReason::Overlimit));
+}
+
+#[test]
+fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
+    let (mut queue, mut rng) = port(&of(Isolation::Flow), 4);
+    let mut drops = DropLog::default();
+    queue.enqueue(packet(2, 40), Time::ZERO, &mut rng, &mut drops);
+    for ms in 1..=16 {
+        queue.enqueue(packet(1, 1500), Time::from_millis(ms), &mut rng, &mut drops);
+    }
+    // 13 overflows from 4 ms on; those at 6 and 12 ms are the first more than 5 ms after 0 and 6 ms.
+    assert_eq!(drops.0.len(), 13);
+    let mut largest = 0.0;
+    let probabilities = (0..1024).map(|number| queue.queues[number].cobalt.probability());
+    assert_eq!(probabilities.filter(|&probability| probability > 0.0).count(), 1);
+    queue.report(&mut |name, value| {
+        if name == "largest_blue_probability" {
+            largest = value;
+        }
+    });
+    assert_eq!(largest, 2.0 / 256.0);
+}
+
+/// One flow whose queue is kept at 50 packets for 1 s beside one that sends a packet in 20 ms; drops and marks.
+fn standing_queue(params: &CakeParams, ecn: Ecn) -> (Vec<u32>, usize) {
+    let (mut queue, mut rng) = port(params, 1000);
+    let mut drops = DropLog::default();
+    for step in 0..833 {
+        let now = Time::from_micros(1200 * step);
+        if step % 16 == 0 {
+            queue.enqueue(TestPacket { ecn, ..packet(2, 1500) }, now, &mut rng, &mut drops);
+        }
+        while queue.backlog().packets < 50 {
+            queue.enqueue(TestPacket { ecn, ..packet(1, 1500) }, now, &mut rng, &mut drops);
+        }
+        queue.dequeue(now, &mut rng, &mut drops);
+    }
+    assert!(drops.0.iter().all(|drop| drop.1 == DropReason::Aqm));
+    (drops.0.iter().map(|drop| drop.0.flow).collect(), drops.1.len())
+}
+
+#[test]
+fn cobalt_cuts_the_long_queue_and_leaves_the_short_one() {
+    let params = of(Isolation::Dual);
+    let (drops, marks) = standing_queue(&params, Ecn::NotEct);
+    // Too long from about 6 ms on: signals at 106 ms + 100 ms * sum of 1/sqrt(i) for i from 2. The sum up to n is
+    // about 2 sqrt(n) - 2.46, which is 8.94 for n = 32: 32 signals up to 1 s.
+    assert!((28..=36).contains(&drops.len()) && marks == 0, "{}", drops.len());
+    assert!(drops.iter().all(|&flow| flow == 1));
+    let (drops, marks) = standing_queue(&params, Ecn::Ect0);
+    assert!(drops.is_empty() && (28..=36).contains(&marks), "{marks}");
+    assert_eq!(standing_queue(&CakeParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
+}
+
+#[test]
+fn the_last_packet_of_a_queue_is_sent_whatever_cobalt_says() {
+    let params = CakeParams { increment: 1.0, ..of(Isolation::Flow) };
+    let (mut queue, mut rng) = port(&params, 3);
+    let mut drops = DropLog::default();
+    let at = Time::from_millis(10);
+    (0..4).for_each(|_| queue.enqueue(packet(1, 1500), at, &mut rng, &mut drops));
+    assert_eq!(drops.0.len(), 1, "overflow: p = 1");
+    assert!(queue.dequeue(at, &mut rng, &mut drops).is_some() && queue.backlog().packets == 0);
+    assert_eq!(drops.0.iter().filter(|drop| drop.1 == DropReason::Aqm).count(), 2);
+}
+
+#[test]
+fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
+    let (mut queue, mut rng) = port(&of(Isolation::Dual), 100);
+    let mut drops = DropLog::default();
+    queue.enqueue(packet(1, 100), Time::ZERO, &mut rng, &mut drops);
+    let states =
+        |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
+    for step in 0..=103 {
+        let now = Time::from_millis(step);
+        // Two packets of flow 2 at any time: it is never empty.
+        while queue.backlog().packets < 3 {
+            queue.enqueue(packet(2, 100), now, &mut rng, &mut drops);
+        }
+        queue.dequeue(now, &mut rng, &mut drops);
+        // Flow 1 sent at 0, by (C5) at rest from 100 ms on, and is visited within two packets.
+        match step {
+            5..=99 => assert_eq!(states(&queue, State::Decaying), 1, "{step}"),
+            102.. => assert_eq!(states(&queue, State::Rest), 1023, "{step}"),
+            _ => {}
+        }
+    }
+    assert!(drops.0.is_empty());
+}
+
+#[test]
+fn a_shared_queue_goes_over_to_the_host_of_the_newcomer() {
+    let params = CakeParams { sets: 1, ways: 1, ..of(Isolation::Dual) };
+    let (mut queue, mut rng) = port(&params, 100);
+    let mut drops = DropLog::default();
+    (0..4).for_each(|_| queue.enqueue(packet(1, 1500), Time::ZERO, &mut rng, &mut drops));
+    (0..2).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
+    let hosts = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.clone();
+    assert_eq!(hosts(&queue), [1]);
+    queue.enqueue(packet(2, 1500), Time::ZERO, &mut rng, &mut drops);
+    assert_eq!((hosts(&queue), queue.backlog().packets), (vec![1], 3));
+}
+
+#[test]
+fn a_flow_that_lost_its_queue_may_overtake_itself() {
+    let (mut queue, mut rng) = port(&CakeParams { sets: 1, ways: 2, ..of(Isolation::Flow) }, 1000);
+    queue.seed = Some(1);
+    let home = |flow: &u32| bucket(hash(*flow, 1), 2);
+    let (mut first, mut second) = ((0..).filter(|flow| home(flow) == 0), (0..).filter(|flow| home(flow) == 1));
+    let [loser, taker, other] = [first.next(), first.next(), second.next()].map(Option::unwrap);
+    let mut drops = DropLog::default();
+    let flows = std::iter::repeat_n(loser, 60).chain([other, taker]);
+    flows.for_each(|flow| queue.enqueue(packet(flow, 100), Time::ZERO, &mut rng, &mut drops));
+    // The other flow sends its only packet and is at rest after an interval.
+    let mut now = Time::ZERO;
+    while queue.queues[1].state != State::Rest {
+        now += Time::from_millis(10);
+        queue.dequeue(now, &mut rng, &mut drops);
+    }
+    assert!(queue.queues.length(0).packets > 10);
+    queue.enqueue(packet(loser, 999), now, &mut rng, &mut drops);
+    assert_eq!(queue.dequeue(now, &mut rng, &mut drops).unwrap().wire_bytes, 999);
+}
+
+#[test]
+fn eight_ways_keep_flows_apart_where_one_does_not() {
+    // 256 flows in 1024 places. One way: a flow is alone with probability (1 - 1/1024)^255 = 0.78, so that about
+    // 1024 * (1 - (1 - 1/1024)^256) = 227 queues are used, standard deviation below 5. Eight ways: a set of 8 has 2 flows
+    // on average, 9 or more with probability 2.4e-4 for each of 128 sets.
+    let used = |sets, ways| {
+        let mut port = port(&CakeParams { sets, ways, ..of(Isolation::Flow) }, 1000);
+        (0..256).for_each(|flow| _ = offer(&mut port, flow, &[1500]));
+        (0..1024).filter(|&number| port.0.queues.length(number).packets > 0).count()
+    };
+    assert!(used(1024, 1).abs_diff(227) < 25);
+    assert_eq!(used(128, 8), 256);
+}
+
+#[test]
+fn a_queue_has_112_bytes_and_a_host_8() {
+    let bytes = |isolation, sets| port(&CakeParams { sets, ..of(isolation) }, 24).0.state_size().bytes;
+    assert_eq!(bytes(Isolation::Flow, 128) - bytes(Isolation::Flow, 64), 512 * 112);
+    assert_eq!(bytes(Isolation::Dual, 128) - bytes(Isolation::Flow, 128), 1024 * 8);
+}
+
+proptest! {
+    #[test]
+    fn survives_anything(
+        limit in limits(),
+        noise in noise(),
+        isolation in prop::sample::select(vec![Isolation::Flow, Isolation::Host, Isolation::Dual, Isolation::Triple]),
+        (sets, ways) in prop::sample::select(vec![(1, 1), (1, 3), (2, 2), (128, 8)]),
+        quantum in prop::sample::select(vec![None, Some(Bytes(1)), Some(Bytes(1514))]),
+        increment in prop::sample::select(vec![0.0, 0.1, 1.0]),
+    ) {
+        let params = CakeParams { isolation, sets, ways, quantum, increment, ..Default::default() };
+        prop_assert_eq!(survives(SchemeParams::Cake(params), limit, &noise), (sets * ways) as usize);
+    }
+
+    #[test]
+    fn loads_are_those_of_the_bulk_queues(
+        operations in prop::collection::vec((0u32..12, 0u32..3, 40u32..1600), 1..400),
+        (sets, ways) in prop::sample::select(vec![(1, 1), (1, 3), (2, 2), (128, 8)]),
+    ) {
+        let (mut queue, mut rng) = port(&CakeParams { sets, ways, ..of(Isolation::Dual) }, 10);
+        let mut drops = DropLog::default();
+        for (step, (flow, operation, wire_bytes)) in (0..).zip(operations) {
+            let now = Time::from_millis(step);
+            if operation == 0 {
+                queue.dequeue(now, &mut rng, &mut drops);
+            } else {
+                queue.enqueue(TestPacket { flow, user: flow / 4, wire_bytes, ..Default::default() }, now, &mut rng, &mut drops);
+            }
+            let mut loads = vec![0; (sets * ways) as usize];
+            for number in 0..sets * ways {
+                let Bucket { state, host, .. } = queue.queues[number];
+                loads[host as usize] += u32::from(state == State::Bulk);
+                let is_empty = queue.queues.length(number).packets == 0;
+                prop_assert!(is_empty || matches!(state, State::Sparse | State::Bulk));
+            }
+            prop_assert_eq!(&loads, &queue.hosts.as_ref().unwrap().bulk);
+        }
+    }
+}

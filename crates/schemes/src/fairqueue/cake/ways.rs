@@ -1,0 +1,84 @@
+//! A set-associative hash table of fixed size: a key has one place of its own and may take the others of its set.
+//!
+//! Cost: at most two passes over the ways of one set. 4 bytes a place.
+
+use crate::flow::bucket;
+
+/// How a key came to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It was the last to have it.
+    Own,
+    /// The place was free.
+    Free,
+    /// All places of its set are in use by others: it shares the one that its hash names.
+    Shared,
+}
+
+/// The last hash at each place.
+#[derive(Clone, Debug)]
+pub struct Ways {
+    tags: Vec<u32>,
+    ways: u32,
+}
+
+impl Ways {
+    /// `sets` times `ways` places.
+    #[must_use]
+    pub fn new(sets: u32, ways: u32) -> Self {
+        Self { tags: vec![0; (sets * ways) as usize], ways }
+    }
+
+    /// The place of `hash`, from now on its own.
+    pub fn place(&mut self, hash: u32, is_free: impl Fn(u32) -> bool) -> (u32, Found) {
+        let home = bucket(hash, self.tags.len() as u32) as u32;
+        let set = home - home % self.ways;
+        let mut places = (0..self.ways).map(|step| set + (home - set + step) % self.ways);
+        let own = places.clone().find(|&place| self.tags[place as usize] == hash).map(|place| (place, Found::Own));
+        let free = || places.find(|&place| is_free(place)).map(|place| (place, Found::Free));
+        let (place, found) = own.or_else(free).unwrap_or((home, Found::Shared));
+        self.tags[place as usize] = hash;
+        (place, found)
+    }
+
+    /// Number of places.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.tags.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_home_then_to_the_next_free_way_then_shares_its_home() {
+        // 2 sets of 4 places: hash h has its home at h / 2^29.
+        let home = |place: u32, key: u32| (place << 29) + key + 1;
+        let mut table = Ways::new(2, 4);
+        let mut used = vec![];
+        for (hash, expected) in [
+            (home(6, 0), (6, Found::Free)),
+            (home(6, 1), (7, Found::Free)),
+            (home(6, 2), (4, Found::Free)), // around the end of the set, not into the other
+            (home(6, 0), (6, Found::Own)),
+            (home(4, 0), (5, Found::Free)),
+            (home(6, 3), (6, Found::Shared)),
+            (home(6, 1), (7, Found::Own)),
+            (home(1, 0), (1, Found::Free)),
+        ] {
+            let placed = table.place(hash, |place| !used.contains(&place));
+            assert_eq!(placed, expected);
+            used.push(placed.0);
+        }
+        assert_eq!(table.places(), 8);
+    }
+
+    #[test]
+    fn a_key_returns_to_where_it_was_last() {
+        let mut table = Ways::new(1, 4);
+        table.place(1, |place| place != 0);
+        assert_eq!(table.place(1, |_| true), (1, Found::Own));
+    }
+}

@@ -1,0 +1,100 @@
+"""What the store holds about papers, and what it lacks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane.papers import ALL, select
+from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.reproduce import Reproduction, missing, reproduce
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which runs are meant.
+
+    Attributes:
+        quick: Whether the fewer and shorter ones.
+        replications: Runs of each point, in place of the paper's number.
+        settings: Scenario keys that differ in every run.
+        store: Folder of finished replications.
+    """
+
+    quick: bool
+    replications: int | None
+    settings: Mapping[str, Any]
+    store: str | Path | None
+
+    def command(self, name: str) -> str:
+        """What simulates these runs of an experiment or paper."""
+        words = ["fairlane", "reproduce", name]
+        if self.quick:
+            words.append("--quick")
+        if self.replications is not None:
+            words += ["--replications", str(self.replications)]
+        for key, value in self.settings.items():
+            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What is there of one paper.
+
+    Attributes:
+        paper: The paper, in its quick form if quick runs are meant.
+        experiments: Those that the report is about.
+        missing: Runs that the store lacks, by experiment id.
+        reproduction: Of the experiments that lack nothing; None if there is none.
+        wanted: Which runs are meant.
+    """
+
+    paper: Paper
+    experiments: Sequence[Experiment]
+    missing: Mapping[str, int]
+    reproduction: Reproduction | None
+    wanted: Wanted
+
+
+def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | None, progress: bool) -> list[Collected]:
+    """Reads what is stored about papers and experiments, all without a name.
+
+    Args:
+        names: Papers or experiments.
+        wanted: Which runs are meant.
+        run: Whether to simulate what is missing first.
+        threads: Simulator threads.
+        progress: Whether to report on stderr.
+    """
+    collected = []
+    for paper, experiments in select(names or [ALL]):
+        ids = [experiment.id for experiment in experiments]
+        lacking = dict.fromkeys(ids, 0)
+        if not run:
+            lacking = missing(
+                *ids,
+                quick=wanted.quick,
+                replications=wanted.replications,
+                settings=wanted.settings,
+                store=wanted.store,
+            )
+        there = [name for name in ids if not lacking[name]]
+        reproduction = None
+        if there:
+            reproduction = reproduce(
+                *there,
+                quick=wanted.quick,
+                replications=wanted.replications,
+                settings=wanted.settings,
+                threads=threads,
+                store=wanted.store,
+                progress=progress,
+            )
+        shown = paper.quick() if wanted.quick else paper
+        collected.append(Collected(shown, [shown.experiments[name] for name in ids], lacking, reproduction, wanted))
+    return collected

@@ -1,0 +1,147 @@
+"""Figures of the pages: files, SVG that follows the colour scheme of its reader, and words for who cannot see them."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+
+from fairlane import plots
+from fairlane.intervals import format_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+_MATH = re.compile(r"\\mathrm|[${}\\]")
+
+CSS_PX_PER_IN = 96
+NARROW_IN = 4.1
+NARROW_CHARACTERS = 56
+"""Of the subtitle, in a line."""
+NARROW_AXES_IN = 3.2
+NARROW_ROW_IN = 0.19
+"""Of the legend."""
+
+DARK_PAPER = "#171b21"
+DARK_INK = "#e8eaed"
+_DARK_OF = {
+    "#0072b2": "#56a9e0",
+    "#d55e00": "#f08a3c",
+    "#009e73": "#2fc79a",
+    "#000000": DARK_INK,
+    "#ffffff": DARK_PAPER,
+}
+"""Colours that are too dark, or too light, on dark paper; greys are turned round, all others stay."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of a figure, in px of a page, so that nothing jumps while it loads."""
+
+    width: int
+    height: int
+
+
+def write(drawn: Figure, stem: Path) -> Size:
+    """Writes `stem`.png and `stem`.svg; the SVG turns dark where its reader prefers that."""
+    plots.save(drawn, stem)
+    return _adapted(drawn, stem)
+
+
+def write_narrow(drawn: Figure, stem: Path) -> Size:
+    """Writes `stem`.svg for small screens: the same figure with less room, so that its letters stay legible.
+
+    The figure keeps that shape.
+    """
+    (axes,) = drawn.axes
+    with mpl.rc_context(plots.STYLE):
+        plots.set_subtitle(axes, textwrap.fill(axes.get_title(loc="left"), NARROW_CHARACTERS))
+        for legend in drawn.legends[:]:
+            legend.remove()
+        rows = plots.legend(drawn, axes, most_columns=2)
+        drawn.set_size_inches(NARROW_IN, NARROW_AXES_IN + NARROW_ROW_IN * rows)
+    return write_svg(drawn, stem)
+
+
+def write_svg(drawn: Figure, stem: Path) -> Size:
+    """Writes `stem`.svg alone."""
+    plots.save(drawn, stem, [".svg"])
+    return _adapted(drawn, stem)
+
+
+def _adapted(drawn: Figure, stem: Path) -> Size:
+    """Makes the SVG that was written follow the colour scheme, and gives its size."""
+    file = stem.with_name(f"{stem.name}.svg")
+    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
+    width, height = drawn.get_size_inches()
+    return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
+
+
+def follow_scheme(svg: str) -> str:
+    """The SVG with rules for readers who prefer dark; programs that do not know them show it as it was."""
+    rules = [
+        f'[style*="{name}: {colour}"]{{{name}:{dark}!important}}'
+        for name, colour in sorted(set(_STYLED.findall(svg)))
+        if (dark := _dark(colour)) != colour
+    ]
+    style = f"<style>@media screen and (prefers-color-scheme: dark){{svg{{fill:{DARK_INK}}}{''.join(rules)}}}</style>"
+    head, defs, rest = svg.partition("<defs>")
+    return f"{head}{style}\n {defs}{rest}"
+
+
+def _dark(colour: str) -> str:
+    if colour in _DARK_OF:
+        return _DARK_OF[colour]
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    if red != green or green != blue:
+        return colour
+    # Greys between paper and ink: as far from dark paper as they were from white.
+    grey = round(0x1B + (255 - red) / 255 * (0xE8 - 0x1B))
+    return f"#{grey:02x}{grey:02x}{grey:02x}"
+
+
+def describe(drawn: Figure) -> str:
+    """Axes and curves in words, with the numbers at their ends and their extremes."""
+    sentences = []
+    for axes in drawn.axes:
+        across, up = _words(axes.get_xlabel()), _words(axes.get_ylabel())
+        sentences.append(f"Plot of {up} against {across}." if up else f"Plot against {across}.")
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            if points := _points(handle):
+                sentences.append(f"{_words(label)}: {_course(points)}.")
+    return " ".join(sentences)
+
+
+def _points(handle: Any) -> list[tuple[float, float]]:
+    """What a curve, with or without error bars, goes through."""
+    line = handle[0] if isinstance(handle, tuple) else handle
+    if not hasattr(line, "get_xydata"):
+        return []
+    return [(float(x), float(y)) for x, y in line.get_xydata() if math.isfinite(x) and math.isfinite(y)]
+
+
+def _course(points: Sequence[tuple[float, float]]) -> str:
+    numbers = [y for _, y in points]
+    first, last = points[0], points[-1]
+    start = f"{format_number(first[1])} at {format_number(first[0])}"
+    if len(points) == 1:
+        return start
+    text = f"{start} to {format_number(last[1])} at {format_number(last[0])}"
+    between = numbers[1:-1]
+    if between and min(between) < min(first[1], last[1]):
+        text += f", lowest {format_number(min(between))}"
+    if between and max(between) > max(first[1], last[1]):
+        text += f", highest {format_number(max(between))}"
+    return text
+
+
+def _words(label: str) -> str:
+    """A label without its formulas' signs: `$D_b$` is D_b."""
+    return _MATH.sub("", label)

@@ -1,0 +1,140 @@
+"""Writes the pages: templates, style sheet, figures and tables, all beside one another in one folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from fairlane import _fairlane
+from fairlane.files import staged
+from fairlane.papers.drawing import draw
+from fairlane.progress import progress
+from fairlane.report import comparison as side_by_side
+from fairlane.report import figures
+from fairlane.report.collect import Collected, Wanted
+from fairlane.report.comparison import ComparisonView
+from fairlane.report.figures import Size
+from fairlane.report.views import OUTCOMES, Counts, ExperimentView, PaperView, paper_view
+
+TEMPLATES = Path(__file__).parent / "templates"
+STYLE_SHEET = "style.css"
+COMPARISON = "compare"
+"""Stem of the page of the comparison and of its figure."""
+NARROW = "-narrow"
+"""Ends the stem of a figure for small screens."""
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """What a page says about its figure; `narrow` is that for small screens."""
+
+    words: str
+    size: Size
+    narrow: Size
+
+
+def write(
+    folder: Path, collected: Sequence[Collected], comparison: ComparisonView | None, *, show_progress: bool
+) -> None:
+    """Writes all pages into `folder`, or none."""
+    papers = [paper_view(one) for one in collected]
+    with staged(folder) as stage:
+        drawings = _draw(stage, collected, papers, show_progress=show_progress)
+        if comparison:
+            size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
+            narrow = figures.write_svg(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}")
+            drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, narrow)
+        _tables(stage, collected, papers)
+        _pages(stage, papers, drawings, comparison, collected[0].wanted)
+        (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
+
+
+def _draw(
+    stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView], *, show_progress: bool
+) -> dict[str, _Drawing]:
+    """Draws the figure of every experiment that has one."""
+    wanted = [
+        (one, experiment)
+        for one, paper in zip(collected, papers, strict=True)
+        for experiment in paper.experiments
+        if experiment.is_drawn
+    ]
+    drawings = {}
+    with progress("drawing", len(wanted), show=show_progress, unit="figures") as advance:
+        for one, experiment in wanted:
+            assert one.reproduction
+            drawn = draw(one.reproduction, one.paper.experiments[experiment.id])
+            size = figures.write(drawn, stage / experiment.id)
+            narrow = figures.write_narrow(drawn, stage / f"{experiment.id}{NARROW}")
+            drawings[experiment.id] = _Drawing(figures.describe(drawn), size, narrow)
+            advance()
+    return drawings
+
+
+def _tables(stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView]) -> None:
+    """Writes the measured points of every experiment as CSV."""
+    for one, paper in zip(collected, papers, strict=True):
+        for experiment in paper.experiments:
+            if one.reproduction and experiment.table:
+                frame = one.reproduction.frame(one.paper.experiments[experiment.id])
+                frame.write_csv(stage / f"{experiment.id}.csv")
+
+
+def _pages(
+    stage: Path,
+    papers: Sequence[PaperView],
+    drawings: dict[str, _Drawing],
+    comparison: ComparisonView | None,
+    wanted: Wanted,
+) -> None:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["prose"] = prose
+    environment.globals |= {
+        "papers": papers,
+        "drawings": drawings,
+        "comparison": comparison,
+        "outcomes": OUTCOMES,
+        "version": _fairlane.version(),
+        "quick": wanted.quick,
+        "settings": wanted.settings,
+    }
+
+    def page(template: str, name: str, **context: Any) -> None:
+        html = environment.get_template(f"{template}.html.jinja").render(context)
+        (stage / f"{name}.html").write_text(html + "\n", encoding="utf-8")
+
+    total = Counts.of([claim for paper in papers for experiment in paper.experiments for claim in experiment.claims])
+    page("index", "index", here="index", total=total)
+    for paper in papers:
+        page("paper", paper.key, here=paper.key, paper=paper)
+        for experiment, before, after in _neighbours(paper.experiments):
+            page("experiment", experiment.id, here="", paper=paper, experiment=experiment, before=before, after=after)
+    if comparison:
+        page("compare", COMPARISON, here=COMPARISON, view=comparison)
+
+
+def prose(text: str) -> Markup:
+    """Plain text in which `names` are code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def _neighbours(
+    experiments: Sequence[ExperimentView],
+) -> list[tuple[ExperimentView, ExperimentView | None, ExperimentView | None]]:
+    """Each with the one before and the one after it."""
+    return list(zip(experiments, [None, *experiments[:-1]], [*experiments[1:], None], strict=True))

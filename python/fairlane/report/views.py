@@ -1,0 +1,290 @@
+"""What the templates show, taken from reproductions: claims, counts, tables and facts, in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.papers.claims import Claim, Verdict, paper_text
+from fairlane.papers.grid import Cell
+from fairlane.papers.paper import Experiment
+from fairlane.papers.reproduce import Reproduction
+from fairlane.progress import duration
+from fairlane.report.collect import Collected
+from fairlane.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What can become of a claim.
+
+    Attributes:
+        key: Name in style sheet and pages.
+        words: As people read it.
+        sign: So that it does not hang on colour.
+    """
+
+    key: str
+    words: str
+    sign: str
+
+    def of(self, count: int) -> str:
+        """The words after a number: 1 differs, 2 differ."""
+        return "differ" if self.key == "differs" and count != 1 else self.words
+
+
+REPRODUCED = Outcome("reproduced", "reproduced", "✓")
+DIFFERS = Outcome("differs", "differs", "≠")
+UNJUDGED = Outcome("unjudged", "could not be judged", "?")
+NOT_RUN = Outcome("not-run", "not run yet", "–")
+OUTCOMES = (REPRODUCED, DIFFERS, UNJUDGED, NOT_RUN)
+_BY_VERDICT = {"reproduced": REPRODUCED, "differs": DIFFERS, "not applicable": UNJUDGED}
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim beside what was measured; `measured` and `farthest` are empty if it was not run."""
+
+    name: str
+    statement: str
+    where: str
+    hard: bool
+    paper: str
+    measured: str
+    farthest: str
+    outcome: Outcome
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many claims had which outcome."""
+
+    by_outcome: Mapping[Outcome, int]
+
+    @classmethod
+    def of(cls, claims: Sequence[ClaimView]) -> Counts:
+        """Counts claims."""
+        counted = Counter(claim.outcome for claim in claims)
+        return cls({outcome: counted[outcome] for outcome in OUTCOMES})
+
+    @property
+    def total(self) -> int:
+        """All claims."""
+        return sum(self.by_outcome.values())
+
+    @property
+    def worst(self) -> Outcome:
+        """What stands for all: the first of differs, unjudged, not run that there is, or else reproduced."""
+        present = [outcome for outcome, count in self.by_outcome.items() if count and outcome is not REPRODUCED]
+        return present[0] if present else REPRODUCED
+
+    @property
+    def words(self) -> str:
+        """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
+        parts = [
+            f"{count} {outcome.of(count)}"
+            for outcome, count in self.by_outcome.items()
+            if count and outcome is not REPRODUCED
+        ]
+        return ", ".join([f"{self.by_outcome[REPRODUCED]} of {self.total} reproduced", *parts])
+
+
+@dataclass(frozen=True)
+class PointTable:
+    """The numbers behind a plot: variables of the sweep, then metrics."""
+
+    variables: Sequence[str]
+    metrics: Sequence[str]
+    rows: Sequence[tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class ExperimentView:
+    """A figure, table or result in words.
+
+    Attributes:
+        id: Such as `abc2018.fig4a`; also the name of its files.
+        name: Without the paper.
+        title: In words.
+        where: Place in the paper.
+        kind: `figure`, `table`, `text` or `analytic`.
+        missing: Runs that the store lacks.
+        command: What simulates it.
+        counts: Of its claims.
+        claims: Its claims.
+        facts: How it was simulated, name and value.
+        parameters: Name and value in the paper's words.
+        scenario: The scenario of its first point as TOML; empty if it is computed.
+        table: The numbers; None if it was not run.
+        is_drawn: Whether there is a figure.
+    """
+
+    id: str
+    name: str
+    title: str
+    where: str
+    kind: str
+    missing: int
+    command: str
+    counts: Counts
+    claims: Sequence[ClaimView]
+    facts: Sequence[tuple[str, str]]
+    parameters: Sequence[tuple[str, str]]
+    scenario: str
+    table: PointTable | None
+    is_drawn: bool
+
+
+@dataclass(frozen=True)
+class PaperView:
+    """A paper with its experiments."""
+
+    key: str
+    title: str
+    command: str
+    counts: Counts
+    experiments: Sequence[ExperimentView]
+
+    @property
+    def open_claims(self) -> list[tuple[ExperimentView, ClaimView]]:
+        """Claims that differ or cannot be judged."""
+        return [
+            (experiment, claim)
+            for experiment in self.experiments
+            for claim in experiment.claims
+            if claim.outcome in {DIFFERS, UNJUDGED}
+        ]
+
+
+def paper_view(collected: Collected) -> PaperView:
+    """A paper as the pages show it."""
+    experiments = [_experiment_view(collected, experiment) for experiment in collected.experiments]
+    return PaperView(
+        key=collected.paper.key,
+        title=collected.paper.title,
+        command=collected.wanted.command(collected.paper.key),
+        counts=Counts.of([claim for experiment in experiments for claim in experiment.claims]),
+        experiments=experiments,
+    )
+
+
+def _experiment_view(collected: Collected, experiment: Experiment) -> ExperimentView:
+    lacking = collected.missing[experiment.id]
+    reproduction = None if lacking else collected.reproduction
+    verdicts = {verdict.claim: verdict for verdict in reproduction.verdicts_of(experiment)} if reproduction else {}
+    explanations = collected.paper.explanations
+    claims = [
+        _claim_view(claim, verdicts.get(claim["id"]), explanations.get(claim["id"], "")) for claim in experiment.claims
+    ]
+    scenarios = reproduction.scenarios(experiment) if reproduction else []
+    return ExperimentView(
+        id=experiment.id,
+        name=experiment.name,
+        title=experiment.title,
+        where=experiment.where,
+        kind=experiment.kind,
+        missing=lacking,
+        command=collected.wanted.command(experiment.id),
+        counts=Counts.of(claims),
+        claims=claims,
+        facts=_facts(reproduction, experiment, scenarios) if reproduction else [],
+        parameters=_parameters(experiment),
+        scenario=Scenario.from_dict(json.loads(scenarios[0])).to_toml() if scenarios else "",
+        table=_point_table(reproduction, experiment) if reproduction else None,
+        is_drawn=reproduction is not None and experiment.kind == "figure",
+    )
+
+
+def _claim_view(claim: Claim, verdict: Verdict | None, explanation: str) -> ClaimView:
+    return ClaimView(
+        name=claim["id"].rsplit(".", 1)[1],
+        statement=claim["statement"],
+        where=claim["where"],
+        hard=claim.get("difficulty") == "hard",
+        paper=paper_text(claim),
+        measured=verdict.measured if verdict else "",
+        farthest=verdict.worst if verdict else "",
+        outcome=_BY_VERDICT[verdict.verdict] if verdict else NOT_RUN,
+        # An explanation is of a verdict; it means nothing beside another one.
+        explanation=explanation if verdict and verdict.verdict != "reproduced" else "",
+    )
+
+
+def _facts(reproduction: Reproduction, experiment: Experiment, scenarios: Sequence[str]) -> list[tuple[str, str]]:
+    if not scenarios:
+        return [("simulation", "none: computed")]
+    runs = [json.loads(scenario)["run"] for scenario in scenarios]
+    count = reproduction.replications[experiment.id]
+    facts = [
+        ("points", str(len(scenarios))),
+        ("replications of each", str(count)),
+        ("confidence of intervals", f"{reproduction.paper.confidence:.0%}"),
+        ("seed", _one_of(runs, "seed")),
+        ("warm-up", _one_of(runs, "warmup")),
+        ("measured", _one_of(runs, "measure")),
+        ("CPU time of all runs", _time(reproduction.cpu_seconds.get(experiment.id, 0.0))),
+        ("version", f"fairlane {_fairlane.version()}"),
+    ]
+    changed = {**experiment.settings, **reproduction.settings}
+    if changed:
+        facts.append(("changed", ", ".join(f"{key} = {_text(value)}" for key, value in changed.items())))
+    return facts
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else duration(seconds)
+
+
+def _one_of(runs: Sequence[Mapping[str, Any]], key: str) -> str:
+    """The values of a key of `run`, each once."""
+    return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
+
+
+def _parameters(experiment: Experiment) -> list[tuple[str, str]]:
+    swept = [(name, _text(values)) for name, values in experiment.grid.items()]
+    fixed = [(name, _text(value)) for name, value in experiment.parameters.items()]
+    return [("scheme", _text(experiment.schemes)), *swept, *fixed]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {_text(inner)}" for name, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _point_table(reproduction: Reproduction, experiment: Experiment) -> PointTable | None:
+    table = reproduction.tables[experiment.id]
+    of_metric = {metric: table.cells(experiment.schemes, [metric]) for metric in experiment.metrics}
+    metrics = [metric for metric, cells in of_metric.items() if cells]
+    points: dict[tuple[tuple[str, Any], ...], dict[str, Cell]] = {}
+    for metric in metrics:
+        for cell in of_metric[metric]:
+            at = tuple((name, value) for name, value in cell.at.items() if name != "metric")
+            points.setdefault(at, {})[metric] = cell
+    if not points:
+        return None
+    variables = list(dict.fromkeys(name for at in points for name, _ in at))
+    count = reproduction.replications[experiment.id]
+    rows = [
+        (
+            [_text(dict(at).get(name, "")) for name in variables],
+            [_number(cells.get(metric), count) for metric in metrics],
+        )
+        for at, cells in points.items()
+    ]
+    return PointTable(variables, metrics, rows)
+
+
+def _number(cell: Cell | None, replications: int) -> str:
+    if cell is None:
+        return "–"
+    mean = cell.interval
+    # Computed numbers have one sample, whatever the paper's runs are.
+    return str(mean) if mean.n in {1, replications} else f"{mean} (n = {mean.n})"

@@ -1,0 +1,217 @@
+"""The pages of `fairlane report`: what they say, without a browser; test_report_browser.py looks at them."""
+
+import hashlib
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import fairlane
+from conftest import SHORT, Cli, files
+from fairlane.report import comparison, figures, site
+from fairlane.report.collect import Wanted, collect
+from fairlane.report.views import DIFFERS, NOT_RUN, REPRODUCED, paper_view
+from fairlane.scenario import Scenario
+
+NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
+"""Of these, the first two are stored."""
+SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
+TINY = ["--replications", "2", "--set", "run.warmup=13 s", "--set", "run.measure=2 s"]
+EXTERNAL = re.compile(r"""(?:src|href|srcset)\s*=\s*["']?\s*(?:https?:)?//|url\(|@import""")
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the anchors that it has."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.alts: list[str] = []
+        self.ids: list[str] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.links += [values[name] for name in ("href", "src", "srcset") if name in values]
+        self.ids += [values["id"]] if "id" in values else []
+        if tag == "img":
+            self.alts.append(values["alt"])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the runs of two experiments."""
+    folder = tmp_path_factory.mktemp("report") / "store"
+    fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(store: Path) -> Path:
+    """A report on three experiments, of which two are stored."""
+    out = store.parent / "pages"
+    start = fairlane.report(*NAMES, out=out, settings=SETTINGS, replications=2, store=store)
+    assert start == out / "index.html"
+    return out
+
+
+def test_every_experiment_has_a_page_and_the_stored_ones_their_files(pages: Path) -> None:
+    there = set(files(pages))
+    assert {f"{name}.html" for name in NAMES} | {"index.html", "abc2018.html", "style.css"} <= there
+    assert {f"abc2018.fig4a{end}" for end in (".png", ".svg", ".csv", "-narrow.svg")} <= there
+    assert "abc2018.fig5a.png" not in there
+
+
+def test_every_link_leads_somewhere_beside_the_page(pages: Path) -> None:
+    for file in pages.glob("*.html"):
+        page = Page(file)
+        assert len(page.ids) == len(set(page.ids)), file
+        for link in page.links:
+            target, _, anchor = link.partition("#")
+            if link != "data:,":
+                assert not target or (pages / target).is_file(), (file, link)
+                assert not anchor or anchor in page.ids, (file, link)
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: Path) -> None:
+    for name in files(pages):
+        if name.endswith((".html", ".css")):
+            assert not EXTERNAL.search((pages / name).read_text(encoding="utf-8")), name
+
+
+def test_numbers_of_the_page_are_those_of_the_reproduction(pages: Path, store: Path) -> None:
+    reproduction = fairlane.reproduce("abc2018.fig4a", settings=SETTINGS, replications=2, store=store)
+    (experiment,) = reproduction.experiments
+    html = (pages / "abc2018.fig4a.html").read_text(encoding="utf-8")
+    for verdict in reproduction.verdicts:
+        assert verdict.measured in html
+        assert verdict.worst in html
+    for cell in reproduction.tables[experiment.id].cells(experiment.schemes, ["T_R"]):
+        assert f"<td>{cell.interval}</td>" in html
+    assert "seed</th><td>1<" in html
+    (alt,) = Page(pages / "abc2018.fig4a.html").alts
+    (first,) = reproduction.tables[experiment.id].cells(["abc"], ["T_R"], {"Db_ms": 5, "f0": 1})
+    assert f"D_b = 5 ms, ABC: {fairlane.intervals.format_number(first.interval.mean)} at 1 to" in alt
+
+
+def test_what_is_not_stored_says_so_with_its_command(pages: Path) -> None:
+    html = (pages / "abc2018.fig5a.html").read_text(encoding="utf-8")
+    assert "Not run yet" in html
+    assert (
+        "fairlane reproduce abc2018.fig5a --replications 2 --set &#39;run.warmup=13 s&#39; "
+        "--set &#39;run.measure=2 s&#39;" in html
+    )
+    assert "reproduced</span>" not in html
+
+
+def test_counts_are_those_of_the_claims(store: Path) -> None:
+    wanted = Wanted(quick=False, replications=2, settings=SETTINGS, store=store)
+    (collected,) = collect(NAMES, wanted, run=False, threads=None, progress=False)
+    paper = paper_view(collected)
+    assert collected.reproduction
+    verdicts = [verdict.verdict for verdict in collected.reproduction.verdicts]
+    counts = paper.counts.by_outcome
+    assert counts[REPRODUCED] == verdicts.count("reproduced")
+    assert counts[DIFFERS] == verdicts.count("differs")
+    claims = sum(len(experiment.claims) for experiment in collected.experiments)
+    assert counts[NOT_RUN] == claims - len(verdicts)
+    assert paper.counts.total == claims
+
+
+def test_same_inputs_give_the_same_bytes(pages: Path, store: Path) -> None:
+    again = store.parent / "again"
+    fairlane.report(*NAMES, out=again, settings=SETTINGS, replications=2, store=store)
+    assert digests(again) == digests(pages)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files(folder)}
+
+
+def test_text_of_scenarios_is_escaped(store: Path) -> None:
+    out = store.parent / "escaped"
+    file = store.parent / "odd.json"
+    document = json.loads(fairlane.compare(Scenario.from_dict(tomllib.loads(SHORT)), ["droptail"], store=store).json())
+    document["results"]["<script>alert(1)</script>"] = document["results"].pop("droptail")
+    file.write_text(json.dumps(document))
+    fairlane.report("abc2018.fig5a", out=out, compare=file, store=store)
+    html = (out / "compare.html").read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
+    done = cli("compare", "short.toml", "--queues", "droptail,abc", "--out", "compared")
+    assert done.returncode == 0, done.stderr
+    done = cli("report", "abc2018.fig4a", "--compare", "compared/result.json", "--out", "pages")
+    assert done.returncode == 0, done.stderr
+    html = (workdir / "pages" / "compare.html").read_text(encoding="utf-8")
+    summary = json.loads((workdir / "compared" / "result.json").read_text())["results"]["abc"]["summary"]
+    queue = summary["links"][0]["queue_mean_packets"]
+    assert f"<td>{fairlane.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
+    assert (workdir / "pages" / "compare.png").stat().st_size > 5000
+    used = 100 * summary["links"][0]["utilisation"]["mean"]
+    for columns in (4, 2):
+        drawn = comparison.draw(comparison.read(workdir / "compared" / "result.json"), columns)
+        assert all(axes.has_data() for axes in drawn.axes)
+        assert any(used in line.get_xdata() for axes in drawn.axes for line in axes.get_lines())
+
+
+def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:
+    assert "Not run yet" in report_of_default(cli, workdir)
+    assert "Not run yet" not in report_of_default(cli, workdir, "--run")
+    assert "Not run yet" not in report_of_default(cli, workdir)
+
+
+def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
+    done = cli("report", "abc2018.default", *TINY, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "report: results/report/index.html\n"
+    return (workdir / "results" / "report" / "abc2018.default.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mention"),
+    [
+        (["report", "abc2019"], "abc2019: no such paper"),
+        (["report", "abc2018.fig99"], "abc2018.fig99: no such experiment"),
+        (["report", "--out", "short.toml"], "--out: cannot write to short.toml"),
+        (["report", "abc2018.fig4a", "--compare", "no.json"], "--compare: no.json: No such file"),
+        (["report", "abc2018.fig4a", "--compare", "short.toml"], "--compare: short.toml: no JSON"),
+        (["report", "abc2018.fig4a", "--compare", "list.json"], "--compare: list.json: not a document"),
+        (["report", "abc2018.fig4a", "--set", "run.mesure=1 s"], "--set: run.mesure"),
+    ],
+)
+def test_mistakes_are_one_line(cli: Cli, workdir: Path, arguments: list[str], mention: str) -> None:
+    (workdir / "list.json").write_text('{"results": [1]}')
+    before = files(workdir)
+    done = cli(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {mention}")
+    assert len(done.stderr.splitlines()) == 1
+    assert files(workdir) == before
+
+
+def test_svg_turns_dark_and_stays_as_it_was_elsewhere() -> None:
+    svg = '<svg>\n <defs></defs><path style="fill: #ffffff"/><path style="stroke: #0072b2"/></svg>'
+    dark = figures.follow_scheme(svg)
+    assert dark.replace(re.search(r"<style>.*</style>\n ", dark)[0], "") == svg  # type: ignore[index]
+    assert f'[style*="fill: #ffffff"]{{fill:{figures.DARK_PAPER}!important}}' in dark
+    assert '[style*="stroke: #0072b2"]{stroke:#56a9e0!important}' in dark
+
+
+def test_names_in_explanations_are_code_and_nothing_else_is_markup() -> None:
+    assert str(site.prose("`a < b` & c")) == "<code>a &lt; b</code> &amp; c"
+
+
+def test_figures_of_the_readme_are_small_and_made_by_make() -> None:
+    root = Path(__file__).parents[2]
+    shown = re.findall(r"docs/figures/(abc2018\.[a-z0-9]+)\.png", (root / "README.md").read_text(encoding="utf-8"))
+    assert len(shown) == 3
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    assert f"PAPER_FIGURES := {' '.join(shown)}\n" in makefile
+    for name in shown:
+        assert 5_000 < (root / "docs" / "figures" / f"{name}.png").stat().st_size < 100_000

@@ -1,0 +1,144 @@
+"""The pages of `fairlane report` in a real browser, offline: light, dark and on a phone.
+
+The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import fairlane
+from conftest import SHORT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytest.importorskip("playwright", reason="no playwright: pip install --group optional")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
+
+SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
+PAGES = ["index", "abc2018", "abc2018.fig4a", "abc2018.fig5a", "compare"]
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
+    "phone-dark": {"color_scheme": "dark", "viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with a figure, an experiment that was not run, and a comparison."""
+    folder = tmp_path_factory.mktemp("browser")
+    store, out = folder / "store", folder / "pages"
+    fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=store)
+    scenario = fairlane.Scenario.from_dict(tomllib.loads(SHORT))
+    compared = folder / "compare.json"
+    compared.write_text(fairlane.compare(scenario, ["droptail", "abc", "csfq"], store=store).json())
+    names = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
+    fairlane.report(*names, out=out, compare=compared, settings=SETTINGS, replications=2, store=store)
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # The sandbox needs rights that a container does not give; the pages are our own.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the screenshots go."""
+    folder = Path(os.environ.get("FAIRLANE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_are_legible_offline(browser: Browser, pages: Path, screenshots: Path, look: str) -> None:
+    context = browser.new_context(offline=True, **LOOKS[look])
+    page = context.new_page()
+    troubles: list[str] = []
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    page.on("request", lambda request: request.url.startswith(("file:", "data:")) or troubles.append(request.url))
+    for name in PAGES:
+        page.goto((pages / f"{name}.html").as_uri())
+        content, window = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert content <= window, name
+        assert page.evaluate("[...document.images].filter(i => i.loading != 'lazy' && !i.naturalWidth).length") == 0
+        shot = page.screenshot(path=screenshots / f"{name}-{look}.png")
+        assert_drawn(shot, dark="dark" in look)
+    assert troubles == []
+    context.close()
+
+
+def assert_drawn(shot: bytes, *, dark: bool) -> None:
+    """The picture has the ground of its scheme and many things on it."""
+    import matplotlib.image
+    import numpy as np
+
+    luminance = matplotlib.image.imread(BytesIO(shot))[..., :3].mean(axis=2)
+    ground = float(np.median(luminance))
+    assert ground < 0.15 if dark else ground > 0.85
+    ink = float((np.abs(luminance - ground) > 0.4).mean())
+    assert 0.01 < ink < 0.5
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_axe_finds_nothing_to_improve(browser: Browser, pages: Path, look: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python")
+    context = browser.new_context(offline=True, **LOOKS[look])
+    page = context.new_page()
+    for name in PAGES:
+        page.goto((pages / f"{name}.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found = axe.Axe().run(page).response
+        assert any(rule["id"] == "color-contrast" for rule in found["passes"]), name
+        assert [f"{rule['id']}: {node['target']}" for rule in found["violations"] for node in rule["nodes"]] == [], name
+    context.close()
+
+
+def test_a_keyboard_reaches_the_content(browser: Browser, pages: Path) -> None:
+    page = browser.new_page()
+    page.goto((pages / "abc2018.fig4a.html").as_uri())
+    page.keyboard.press("Tab")
+    focused = page.locator(":focus")
+    assert focused.inner_text() == "Skip to the content"
+    box = focused.bounding_box()
+    page.wait_for_function("document.activeElement.getBoundingClientRect().top >= 0")
+    assert box
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    page.close()
+
+
+def test_figures_follow_the_colour_scheme(browser: Browser, pages: Path) -> None:
+    import matplotlib.image
+
+    corners = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto((pages / "abc2018.fig4a.html").as_uri())
+        shot = page.locator("figure img").screenshot()
+        corners[scheme] = float(matplotlib.image.imread(BytesIO(shot))[2, 2, :3].mean())
+        page.close()
+    assert corners["light"] > 0.95
+    assert corners["dark"] < 0.15
