@@ -216,7 +216,7 @@ def run(
 
 @commands.command()
 @_scenario_options
-@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc.")
+@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc; or all.")
 def compare(
     file: Path,
     seed: int | None,

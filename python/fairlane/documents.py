@@ -19,11 +19,65 @@ class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
 
 
+class PointEstimate(TypedDict):
+    """A mean over replications."""
+
+    mean: Annotated[float, "Mean of the replications that have the metric."]
+    half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
+    n: Annotated[int, "Replications that have the metric."]
+
+
+class OverviewGroup(TypedDict):
+    """A user group under one queue."""
+
+    name: Annotated[str, "Name."]
+    throughput_bps: Annotated[PointEstimate, "Mean throughput per user (bit/s)."]
+
+
+class OverviewDelay(TypedDict):
+    """Queueing delay of one class."""
+
+    traffic_class: Annotated[str, "BE or EF."]
+    mean_s: Annotated[PointEstimate, "Mean."]
+    p99_s: Annotated[PointEstimate, "99th percentile."]
+
+
+class OverviewLink(TypedDict):
+    """A link under one queue; max-min shares have a utilisation only."""
+
+    name: Annotated[str, "Name."]
+    utilisation: Annotated[PointEstimate, "Busy time over measured time."]
+    queue_mean_packets: Annotated[PointEstimate | None, "Time-weighted mean queue in packets."]
+    delay: Annotated[list[OverviewDelay], "Queueing delay of the classes that had packets."]
+    dropped_share: Annotated[PointEstimate | None, "Packets dropped over packets that arrived."]
+    state_bytes: Annotated[PointEstimate | None, "What the scheme remembers at the port at the end."]
+
+
+class OverviewRow(TypedDict):
+    """What matters of one queue."""
+
+    queue: Annotated[str | None, "Scheme of the queue; null for the weighted max-min shares."]
+    groups: Annotated[list[OverviewGroup], "The user groups, in the order of the scenario."]
+    jain_index: Annotated[PointEstimate | None, "Jain's index over all users; null if nothing got through."]
+    throughput_ratio: Annotated[PointEstimate | None, "Throughput per user of the first group over the second's."]
+    links: Annotated[list[OverviewLink], "The links."]
+    edge_state_bytes_per_user: Annotated[PointEstimate | None, "What the markers of the edge remember at the end."]
+
+
+class Overview(TypedDict):
+    """One scenario under several queues, in brief."""
+
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    max_min: Annotated[OverviewRow, "What weighted max-min fairness would give."]
+    queues: Annotated[list[OverviewRow], "The queues, in the order asked for."]
+
+
 class ComparisonDocument(TypedDict):
     """Results of one scenario under several queues, printed by `fairlane compare --json`."""
 
     schema: Annotated[int, "Version of this format."]
     version: Annotated[str, "Version of Fairlane."]
+    overview: Annotated[Overview, "All queues in brief, beside max-min shares."]
     results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
 
 
@@ -85,14 +139,6 @@ class ReproductionsDocument(TypedDict):
 def reproductions(documents: list[Json]) -> Json:
     """The document of several papers."""
     return {"schema": 1, "version": _fairlane.version(), "reproductions": documents}
-
-
-class PointEstimate(TypedDict):
-    """A mean over replications."""
-
-    mean: Annotated[float, "Mean of the replications that have the metric."]
-    half_width: Annotated[float | None, "Half the width of the 95 % interval; null for fewer than two."]
-    n: Annotated[int, "Replications that have the metric."]
 
 
 class SweepPoint(TypedDict):
@@ -238,7 +284,9 @@ def _of(kind: Any, definitions: dict[str, Json]) -> Json:
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(arguments[1], definitions)}
     if origin is types.UnionType:
-        return {"type": [_of(one, definitions)["type"] for one in arguments]}
+        kinds = [_of(one, definitions) for one in arguments]
+        is_plain = all(schema.keys() == {"type"} for schema in kinds)
+        return {"type": [schema["type"] for schema in kinds]} if is_plain else {"anyOf": kinds}
     raise TypeError(f"{kind}: no schema for this type")
 
 

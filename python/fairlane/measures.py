@@ -12,6 +12,7 @@ UNITS = {
     "_seconds": "s",
     "_packets": "packets",
     "_bytes": "bytes",
+    "_records": "records",
     "utilisation": "1",
     "throughput_ratio": "1",
     "jain_index": "1",
@@ -33,6 +34,7 @@ def metrics(run: Row) -> Row:
         if times := group["transfer_times"]:
             for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
                 row[f"transfers_{metric}.{group['name']}"] = times[metric]
+    row |= _state("edge_state", run)
     for link in run["links"]:
         row |= {f"{metric}.{link['name']}": value for metric, value in link_metrics(link).items()}
     return row
@@ -54,7 +56,14 @@ def link_metrics(link: Row) -> Row:
     for drops in link["drops"]:
         metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]
     metrics["marked_packets"] = link.get("marks", 0)
+    metrics |= _state("state", link)
+    metrics |= {f"reading_{name}": value for name, value in link["readings"].items()}
     return metrics
+
+
+def _state(name: str, of: Row) -> Row:
+    """What a scheme remembers at the end of a run."""
+    return {f"{name}_{quantity}": of[name][quantity] for quantity in ("records", "bytes")}
 
 
 def unit_of(column: str) -> str | None:

@@ -110,10 +110,17 @@ class Comparison:
 
     results: dict[str, Result]
 
-    def json(self) -> str:
-        """One result document per queue."""
-        documents = ",".join(f"{json.dumps(queue)}:{result.json()}" for queue, result in self.results.items())
-        return f'{{"schema":1,"version":{json.dumps(_fairlane.version())},"results":{{{documents}}}}}'
+    def json(self, confidence: float = CONFIDENCE) -> str:
+        """An overview of all queues, and one result document per queue (`fairlane schema comparison`)."""
+        return json.dumps(self.document(confidence), allow_nan=False, ensure_ascii=False)
+
+    def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
+        """The same as a table."""
+        from fairlane.overview import overview
+
+        documents = {queue: result.document(confidence) for queue, result in self.results.items()}
+        version = _fairlane.version()
+        return {"schema": 1, "version": version, "overview": overview(documents), "results": documents}
 
     def runs_frame(self) -> pl.DataFrame:
         """The frames of the results below one another, told apart by the column `queue`."""

@@ -15,6 +15,9 @@ from fairlane.runner import replications as count
 from fairlane.scenario import Scenario
 from fairlane.store import Store
 
+#: In place of names of schemes: every scheme there is.
+ALL = "all"
+
 
 def run(
     scenario: Scenario | str | Path,
@@ -93,7 +96,8 @@ def compare(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`.
+        queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`;
+            `["all"]` for every scheme of the list.
         replications: In place of `run.replications`.
         seed: In place of `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
@@ -107,6 +111,8 @@ def compare(
         Interrupted: Ctrl-C.
     """
     names = list(queues)
+    if names == [ALL]:
+        names = [scheme["name"] for scheme in schemes()]
     if not all(names) or not names or len(set(names)) < len(names):
         raise UserError(f"queues: {','.join(names) or 'nothing'} given; name each scheme once, as in droptail,abc")
     for name in names:

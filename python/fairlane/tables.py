@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fairlane.catalogue import Parameter, Scheme, Topology
-    from fairlane.documents import PlanDocument
+    from fairlane.documents import Overview, PlanDocument, PointEstimate
     from fairlane.papers.grid import Cell
     from fairlane.papers.paper import Experiment, Paper
     from fairlane.papers.reproduce import Reproduction
@@ -43,18 +43,83 @@ def print_result(result: Result) -> None:
     document = result.document()
     out = console()
     summary = document["summary"]
-    out.print(_headline(document["scenario"], summary["replications"]))
+    out.print(_headline(document["scenario"], summary))
     _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
     out.print(_performance(document["performance"]))
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """The same tables with a row for each queue."""
-    documents = {name: result.document() for name, result in comparison.results.items()}
+    """The same tables with a row for each queue; if that gets too long, one table with what matters."""
+    document = comparison.document()
+    documents = document["results"]
     first = next(iter(documents.values()))
     out = console()
-    out.print(_headline(first["scenario"], first["summary"]["replications"]))
-    _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+    out.print(_headline(first["scenario"], first["summary"]))
+    if len(documents) > MOST_QUEUES:
+        _print_overview(out, document["overview"])
+    else:
+        _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+
+
+#: More queues than that are compared in one table.
+MOST_QUEUES = 3
+
+
+def _print_overview(out: Console, overview: Overview) -> None:
+    """A row for max-min shares and for each queue, and a further one for each link but the first."""
+    rows = [overview["max_min"], *overview["queues"]]
+    has_links = len(rows[0]["links"]) > 1
+    delays = [(row["queue"], link["name"], delay) for row in rows for link in row["links"] for delay in link["delay"]]
+    classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
+    of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
+    delay_heads = [
+        f"{quantity}\ndelay{f' {name}' if len(classes) > 1 else ''}\n(ms)"
+        for name in classes
+        for quantity in ("mean", "p99")
+    ]
+    table = _table(
+        "scheme",
+        *(f"{group['name']}\n(Mbit/s)" for group in rows[0]["groups"]),
+        "Jain\n(users)",
+        "ratio",
+        *(["link"] if has_links else []),
+        "utilisation\n(%)",
+        "queue\n(packets)",
+        *delay_heads,
+        "drops\n(%)",
+        "state:\nport (B)",
+        "edge\n(B/user)",
+    )
+    for row in rows:
+        for index, link in enumerate(row["links"]):
+            throughputs = [_mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
+            head = [
+                row["queue"] or "max-min share",
+                *throughputs,
+                _mean(row["jain_index"]),
+                _mean(row["throughput_ratio"]),
+            ]
+            times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
+            delay = [_mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
+            table.add_row(
+                *(head if index == 0 else [""] * len(head)),
+                *([link["name"]] if has_links else []),
+                _mean(link["utilisation"], 100),
+                _mean(link["queue_mean_packets"]),
+                *delay,
+                _mean(link["dropped_share"], 100),
+                _whole(link["state_bytes"]),
+                _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
+            )
+    if not out.is_terminal:
+        wide = out.options.update(max_width=1000)
+        out.width = max(out.width, out.measure(table, options=wide).maximum)
+    out.print(table)
+    out.print("throughput per user and group; ratio of the first group's to the second's; state at the end of the runs")
+
+
+def _whole(estimate: PointEstimate | None) -> str:
+    return "" if estimate is None else f"{estimate['mean']:.0f}"
 
 
 def print_schemes(schemes: Sequence[Scheme]) -> None:
@@ -192,11 +257,12 @@ def _in_lines(key: str) -> str:
     return key.replace(".", ".\n").replace("[", "\\[")
 
 
-def _headline(scenario: dict[str, Any], replications: int) -> str:
+def _headline(scenario: dict[str, Any], summary: dict[str, Any]) -> str:
     run = scenario["run"]
     return (
-        f"[bold]{scenario['name']}[/bold]: {replications} replications of {run['measure']} "
-        f"after {run['warmup']}, seed {run['seed']}; means ± half width of the 95% interval"
+        f"[bold]{scenario['name']}[/bold]: {summary['replications']} replications of {run['measure']} "
+        f"after {run['warmup']}, seed {run['seed']}; "
+        f"means ± half width of the {100 * summary['confidence']:g}% interval"
     )
 
 

@@ -133,7 +133,7 @@ impl<T> FlowTable<T> {
     }
 }
 
-/// Weights of flows or users, by their key; shared by all ports.
+/// Weights of users; shared by all ports. A flow has the weight of its user, so that nobody keeps a list of flows.
 #[derive(Clone, Debug, Default)]
 pub struct Weights(Option<Arc<[f64]>>);
 
@@ -144,17 +144,17 @@ impl Weights {
         Self(None)
     }
 
-    /// Key `i` has weight `weights[i]`, which must be positive; later keys have weight 1.
+    /// User `i` has weight `weights[i]`, which must be positive; later users have weight 1.
     #[must_use]
     pub fn new(weights: impl Into<Arc<[f64]>>) -> Self {
         Self(Some(weights.into()))
     }
 
-    /// The weight of `key`.
+    /// The weight of `user`, and of each of its flows.
     #[must_use]
     #[inline]
-    pub fn of(&self, key: u32) -> f64 {
-        self.0.as_ref().and_then(|weights| weights.get(key as usize)).copied().unwrap_or(1.0)
+    pub fn of(&self, user: u32) -> f64 {
+        self.0.as_ref().and_then(|weights| weights.get(user as usize)).copied().unwrap_or(1.0)
     }
 }
 
@@ -186,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_weight_count_once() {
+    fn users_without_a_weight_count_once() {
         let weights = Weights::new([2.0, 0.5]);
-        assert_eq!([0, 1, 2].map(|key| weights.of(key)), [2.0, 0.5, 1.0]);
+        assert_eq!([0, 1, 2].map(|user| weights.of(user)), [2.0, 0.5, 1.0]);
         assert_eq!(Weights::equal().of(0), 1.0);
     }
 }

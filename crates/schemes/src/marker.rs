@@ -80,6 +80,13 @@ impl<M: Marker> Bank<M> {
         self.marker.mark(state, packet, now, rng);
     }
 
+    /// Forgets a flow that has ended.
+    pub fn forget(&mut self, flow: u32) {
+        if let Meters::OfFlows(states, _) = &mut self.meters {
+            states.remove(flow);
+        }
+    }
+
     /// What the edge remembers now.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
@@ -193,6 +200,14 @@ macro_rules! markers {
                 match self {
                     Self::None => {}
                     $( Self::$Variant(bank) => bank.mark(user, packet, now, rng), )+
+                }
+            }
+
+            /// Forgets a flow that has ended; a packet of it that is late makes a meter again.
+            pub fn forget(&mut self, flow: u32) {
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(bank) => bank.forget(flow), )+
                 }
             }
 

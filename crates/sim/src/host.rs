@@ -243,6 +243,7 @@ mod tests {
     use crate::link::Link;
     use crate::observe::{LinkObserver, NoObserver};
     use fairlane_schemes::buffer::BufferParams;
+    use fairlane_schemes::flow::Weights;
     use fairlane_schemes::rng::Rng;
     use fairlane_schemes::scheme::{QueueConfig, Scheme};
     use proptest::prelude::*;
@@ -267,7 +268,7 @@ mod tests {
             let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
             let mut hosts = one_host(rate, delay, limit);
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
-            let mut link = Link::new(&config, rate, &[], delay, Rng::stream(1, 0, "test", 0));
+            let mut link = Link::new(&config, &Weights::equal(), rate, &[], delay, Rng::stream(1, 0, "test", 0));
             let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
             let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
                 while hosts.next_event(0) <= until && hosts.next_event(0) < Time::NEVER {

@@ -8,7 +8,7 @@ use crate::observe::{LinkObserver, Observer};
 use crate::packet::SimPacket;
 use crate::probe::PortProbe;
 use crate::rate::LinkRate;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use fairlane_schemes::flow::Weights;
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
@@ -70,9 +70,16 @@ impl<O: Observer> DropSink<SimPacket> for DropRecorder<'_, '_, O> {
 impl Link {
     /// An idle link. `changes` of the rate come in the order of time; `rng` is the discipline's stream.
     #[must_use]
-    pub fn new(queue: &QueueConfig, rate: BitRate, changes: &[(Time, BitRate)], delay: Time, rng: Rng) -> Self {
+    pub fn new(
+        queue: &QueueConfig,
+        weights: &Weights,
+        rate: BitRate,
+        changes: &[(Time, BitRate)],
+        delay: Time,
+        rng: Rng,
+    ) -> Self {
         Self {
-            discipline: queue.build(rate, &Weights::equal()),
+            discipline: queue.build(rate, weights),
             rng,
             rate: LinkRate::new(rate, changes),
             known_rate: rate,
@@ -111,6 +118,17 @@ impl Link {
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.discipline.failure()
+    }
+
+    /// What the discipline remembers, the waiting packets left out.
+    #[must_use]
+    pub fn state_size(&self) -> StateSize {
+        self.discipline.state_size()
+    }
+
+    /// What the discipline measures and counts itself.
+    pub fn report(&self, report: Report<'_>) {
+        self.discipline.report(report);
     }
 
     /// Packets in transmission or in flight.

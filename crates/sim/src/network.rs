@@ -9,6 +9,7 @@ use crate::source::UdpSource;
 use crate::tcp::{Receiver, Sender, SenderStats, TcpParams};
 use crate::web::WebSource;
 use fairlane_schemes::abc::split_reference_rate;
+use fairlane_schemes::flow::Weights;
 use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::rng::Rng;
@@ -129,6 +130,11 @@ pub const MOST_FLOWS: usize = 1_000_000;
 #[inline]
 pub fn place_of(id: u32) -> u32 {
     id & ((1 << PLACE_BITS) - 1)
+}
+
+/// The number of the connection before, at the same place.
+fn previous_id(id: u32) -> u32 {
+    id.wrapping_sub(1 << PLACE_BITS)
 }
 
 /// The number of the next connection at the same place: 4096 of them, then they come round.
@@ -332,6 +338,9 @@ impl Network {
         };
         user.delivered_bytes += old.measured_bytes(params);
         self.ended[usize::from(user.group)].add(&old.sender.stats());
+        // Late copies may have made a meter again for the connection before.
+        self.meters.forget(previous_id(old.id));
+        self.meters.forget(old.id);
         let origin = (old.user, old.ingress, old.class);
         let next = match old.at_end {
             AtEnd::Repeat { left } => (next_id(old.id), AtEnd::Repeat { left: left - 1 }),
@@ -363,12 +372,23 @@ impl Builder<'_> {
     }
 
     fn add_links(&mut self) {
+        let weights = self.weights();
         for (index, config) in self.scenario.topology.links.iter().enumerate() {
             let changes: Vec<_> = config.schedule.iter().map(|step| (step.at, step.rate)).collect();
             let rng = self.stream("queue", index);
             let queue = config.queue.as_ref().unwrap_or(&self.scenario.queue);
-            self.network.links.push(Link::new(queue, config.params.rate, &changes, config.params.delay, rng));
+            let (rate, delay) = (config.params.rate, config.params.delay);
+            self.network.links.push(Link::new(queue, &weights, rate, &changes, delay, rng));
         }
+    }
+
+    fn weights(&self) -> Weights {
+        let groups = &self.scenario.groups;
+        if groups.iter().all(|group| group.params.weight == 1.0) {
+            return Weights::equal();
+        }
+        let of_users = |group: &GroupConfig| std::iter::repeat_n(group.params.weight, group.params.users as usize);
+        Weights::new(groups.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
     /// Where the route begins in the table of hops; groups that take the same one share it.
@@ -508,10 +528,10 @@ impl Builder<'_> {
     /// A meter for each ingress of a new user, with its part of the reference rate.
     fn add_meters(&mut self, group: &GroupConfig) {
         let shares = vec![1.0; group.params.ingresses as usize];
-        let mut parts = split_reference_rate(group.params.reference_rate, &shares);
+        let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
         // Every user has the same number, so that a meter is found without a table; the rest see no packet.
-        parts.resize(self.network.ingresses, group.params.reference_rate);
-        let meter = |reference_rate| MeterSpec { reference_rate, weight: 1.0, start: Time::ZERO };
+        parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
+        let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
         self.meters.extend(parts.into_iter().map(meter));
     }
 

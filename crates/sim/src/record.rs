@@ -5,13 +5,15 @@ use crate::network::{AtEnd, Network, Span, TcpFlow, User};
 use crate::probe::{PortProbe, TransferClass, TransferProbe};
 use crate::result::{
     AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, Performance, QueueRecord,
-    RunRecord, SCHEMA, SeriesRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
+    RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord,
+    UdpRecord,
 };
 use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
 use crate::share::{Demand, max_min_shares};
-use fairlane_schemes::discipline::DropReason;
+use fairlane_schemes::discipline::{DropReason, StateSize};
 use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::units::Time;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The record of a run that has ended.
@@ -26,7 +28,8 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     let throughput: Vec<f64> =
         network.users.iter().enumerate().map(bytes).map(|bytes| bytes as f64 * 8.0 / seconds).collect();
     let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
-    let shares = fair_shares(scenario, network, seconds);
+    let capacities = capacities(scenario);
+    let shares = fair_shares(scenario, network, &capacities, seconds);
     let mut normalised = Vec::new();
     let mut groups = Vec::new();
     let mut first = 0;
@@ -66,9 +69,17 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         jain_index_flows: jain_index(&all_flows),
         jain_index_normalised: jain_index(&normalised),
         groups,
-        links: (scenario.topology.links.iter().zip(&network.links).zip(&probes))
-            .map(|((config, link), probe)| link_record(scenario, config, link, probe, seconds))
+        links: (0..probes.len())
+            .map(|index| {
+                let config = &scenario.topology.links[index];
+                let max_min_utilisation = fair_load(scenario, &shares, index as u32) / capacities[index];
+                LinkRecord {
+                    max_min_utilisation,
+                    ..link_record(scenario, config, &network.links[index], probes[index], seconds)
+                }
+            })
             .collect(),
+        edge_state: state_record(network.meters.state_size()),
         series: series_record(scenario, probes[scenario.series_link()]),
         performance,
     }
@@ -101,7 +112,7 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
 }
 
 /// The max-min share of a user of each group in bit/s.
-fn fair_shares(scenario: &Scenario, network: &Network, seconds: f64) -> Vec<f64> {
+fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], seconds: f64) -> Vec<f64> {
     let topology = &scenario.topology;
     let mut groups = Vec::new();
     for (index, group) in scenario.groups.iter().enumerate() {
@@ -119,14 +130,40 @@ fn fair_shares(scenario: &Scenario, network: &Network, seconds: f64) -> Vec<f64>
         };
         groups.push(Demand {
             users: f64::from(group.params.users),
-            weight: group.params.reference_rate.as_f64(),
+            weight: group.params.reference_rate.as_f64() * group.params.weight,
             rate_bps: group.sources.iter().map(asks).sum::<f64>().min(access),
             route: &group.route,
         });
     }
+    max_min_shares(capacities, &groups)
+}
+
+/// Mean rates of the links during the measurement in bit/s.
+fn capacities(scenario: &Scenario) -> Vec<f64> {
     let (from, to) = (scenario.run.warmup, scenario.run.end());
-    let capacities: Vec<f64> = topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect();
-    max_min_shares(&capacities, &groups)
+    scenario.topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect()
+}
+
+/// What the users of a link would load it with if each got the share of its group, in bit/s.
+fn fair_load(scenario: &Scenario, shares: &[f64], link: u32) -> f64 {
+    let crosses = |(group, _): &(&GroupConfig, &f64)| group.route.contains(&link);
+    let load = |(group, share): (&GroupConfig, &f64)| f64::from(group.params.users) * share;
+    scenario.groups.iter().zip(shares).filter(crosses).map(load).sum()
+}
+
+fn state_record(state: StateSize) -> StateRecord {
+    StateRecord { records: state.records as u64, bytes: state.bytes as u64 }
+}
+
+/// What the scheme of a link tells of itself; JSON has no infinity, and a reading without a value is left out.
+fn readings(link: &Link) -> BTreeMap<String, f64> {
+    let mut readings = BTreeMap::new();
+    link.report(&mut |name, value| {
+        if value.is_finite() {
+            readings.insert(name.to_string(), value);
+        }
+    });
+    readings
 }
 
 fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord> {
@@ -248,6 +285,9 @@ fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &Po
             dropped: accounting.dropped,
             queued: u64::from(queued),
         },
+        max_min_utilisation: 0.0,
+        state: state_record(link.state_size()),
+        readings: readings(link),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of the format of records and results.
 pub const SCHEMA: u32 = 1;
@@ -37,6 +38,9 @@ pub struct RunRecord {
     pub jain_index_normalised: Option<f64>,
     /// The links.
     pub links: Vec<LinkRecord>,
+    /// What the markers of the edge remembered at the end of the run, all users together.
+    #[serde(default)]
+    pub edge_state: StateRecord,
     /// Time series over the whole run, if the scenario asks for them.
     pub series: Option<SeriesRecord>,
     /// What the run cost.
@@ -58,7 +62,7 @@ pub struct GroupRecord {
     pub user_throughput_bps: Vec<f64>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<f64>,
-    /// What max-min fairness, weighted by reference rates, would give each user: bits on the wire per second. TCP flows
+    /// What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per second. TCP flows
     /// ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access links bound it.
     #[serde(default)]
     pub max_min_share_bps: f64,
@@ -201,6 +205,24 @@ pub struct LinkRecord {
     pub marks: u64,
     /// What became of all packets of the whole run.
     pub accounting: AccountingRecord,
+    /// Utilisation if every user got its max-min share.
+    #[serde(default)]
+    pub max_min_utilisation: f64,
+    /// What the queue's scheme remembered at the end of the run, waiting packets left out.
+    #[serde(default)]
+    pub state: StateRecord,
+    /// What the scheme measures and counts itself, at the end of the run; the chapters of the schemes say what it is.
+    #[serde(default)]
+    pub readings: BTreeMap<String, f64>,
+}
+
+/// What a scheme remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateRecord {
+    /// Records of flows, users or buckets; 0 for a scheme without any.
+    pub records: u64,
+    /// Bytes: the fixed part and what the records occupy, their keys included.
+    pub bytes: u64,
 }
 
 /// Queue length over the measured time; the packet in transmission does not count.

@@ -1,10 +1,13 @@
 //! Joins the replications of a scenario: means and confidence intervals.
 
-use crate::result::{DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, TransferTimesRecord};
+use crate::result::{
+    DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, StateRecord, TransferTimesRecord,
+};
 use crate::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Confidence level of intervals unless another one is asked for.
 pub const CONFIDENCE: f64 = 0.95;
@@ -99,6 +102,17 @@ pub struct Summary {
     pub jain_index_normalised: Option<Estimate>,
     /// The links.
     pub links: Vec<LinkSummary>,
+    /// What the markers of the edge remembered at the end, all users together.
+    pub edge_state: StateSummary,
+}
+
+/// What a scheme remembered at the end of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateSummary {
+    /// Records of flows, users or buckets.
+    pub records: Estimate,
+    /// Bytes.
+    pub bytes: Estimate,
 }
 
 /// A user group over all replications.
@@ -116,6 +130,8 @@ pub struct GroupSummary {
     pub user_throughput_bps: Vec<Estimate>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<Estimate>,
+    /// The max-min share of each user, bit/s on the wire.
+    pub max_min_share_bps: Estimate,
     /// Mean throughput per user over the max-min share; null if no replication has one.
     pub normalised_throughput: Option<Estimate>,
     /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
@@ -147,6 +163,14 @@ pub struct LinkSummary {
     pub delay: Vec<DelaySummary>,
     /// Drops per reason.
     pub drops: Vec<DropSummary>,
+    /// Packets dropped for whatever reason over packets that arrived.
+    pub dropped_share: Estimate,
+    /// Utilisation if every user got its max-min share.
+    pub max_min_utilisation: Estimate,
+    /// What the queue's scheme remembered at the end.
+    pub state: StateSummary,
+    /// What the scheme measures and counts itself, at the end of the runs that have the reading.
+    pub readings: BTreeMap<String, Estimate>,
 }
 
 /// Queueing delay of one class over all replications.
@@ -214,6 +238,7 @@ pub fn summarise(
             jain_index_flows: all.some(|run| run.jain_index_flows),
             jain_index_normalised: all.some(|run| run.jain_index_normalised),
             links: (0..runs[0].links.len()).map(|link| link_summary(all, link)).collect(),
+            edge_state: state_summary(all, |run| run.edge_state),
         },
         performance: TotalPerformance {
             delivered_packets: runs.iter().map(|run| run.performance.delivered_packets).sum(),
@@ -245,6 +270,7 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
             .map(|user| all.every(|run| run.groups[group].user_throughput_bps[user]))
             .collect(),
         user_goodput_bps: users.map(|user| all.every(|run| run.groups[group].user_goodput_bps[user])).collect(),
+        max_min_share_bps: all.every(|run| run.groups[group].max_min_share_bps),
         normalised_throughput: all.some(|run| run.groups[group].normalised_throughput),
         tcp_flow_throughput_bps: all.some(flow_mean),
         udp_delivered_share: all.some(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
@@ -265,6 +291,23 @@ fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {
         queue_mean_bytes: over_runs(|link| link.queue.mean_bytes),
         delay: classes.iter().filter_map(|class| delay_summary(all, link, class)).collect(),
         drops: (0..all.runs[0].links[link].drops.len()).map(|reason| drop_summary(all, link, reason)).collect(),
+        dropped_share: over_runs(|link| link.drops.iter().map(|drops| drops.share_of_arrivals).sum()),
+        max_min_utilisation: over_runs(|link| link.max_min_utilisation),
+        state: state_summary(all, |run| run.links[link].state),
+        readings: readings(all, link),
+    }
+}
+
+fn readings(all: Runs<'_>, link: usize) -> BTreeMap<String, Estimate> {
+    let names: BTreeSet<&String> = all.runs.iter().flat_map(|run| run.links[link].readings.keys()).collect();
+    let of_name = |name: &String| all.some(|run| run.links[link].readings.get(name).copied());
+    names.into_iter().filter_map(|name| Some((name.clone(), of_name(name)?))).collect()
+}
+
+fn state_summary(all: Runs<'_>, state: impl Fn(&RunRecord) -> StateRecord) -> StateSummary {
+    StateSummary {
+        records: all.every(|run| state(run).records as f64),
+        bytes: all.every(|run| state(run).bytes as f64),
     }
 }
 

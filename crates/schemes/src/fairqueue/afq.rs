@@ -219,7 +219,7 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
         let found = self.queues.backlog();
         let key = self.key.of(&packet);
         let start = self.bids.of(key, rng).max(self.round as f64 * self.bytes_per_round);
-        let bid = start + f64::from(packet.wire_bytes()) / self.weights.of(key); // rule (1)
+        let bid = start + f64::from(packet.wire_bytes()) / self.weights.of(packet.user()); // rule (1)
         let slot = (bid / self.bytes_per_round) as u64;
         if slot.saturating_sub(self.round) >= u64::from(self.queue_count) {
             drops.dropped(&packet, DropReason::Aqm, found); // rule (2)

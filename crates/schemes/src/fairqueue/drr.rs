@@ -147,12 +147,13 @@ impl<P: Packet> Drr<P> {
         Self { savings: Some(savings), ..Self::new(params, limit, weights) }
     }
 
-    /// The queue of `key`, put at the end of the round if it was empty.
-    fn queue_of(&mut self, key: u32) -> u32 {
+    /// The queue of `packet`, put at the end of the round if it was empty.
+    fn queue_of(&mut self, packet: &P) -> u32 {
+        let key = self.key.of(packet);
         let Self { queues, by_key, quantum, weights, savings, .. } = self;
         let queue = *by_key.or_insert_with(key, || {
             let deficit = savings.as_ref().map_or(0.0, |savings| savings.most);
-            queues.open(Turn { key, quantum: *quantum * weights.of(key), deficit, round: NEW })
+            queues.open(Turn { key, quantum: *quantum * weights.of(packet.user()), deficit, round: NEW })
         });
         if queues.length(queue).packets == 0 {
             let round = queues[queue].round;
@@ -256,7 +257,7 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         }
         self.forget_savers(true);
         packet.set_enqueued_at(now);
-        let queue = self.queue_of(self.key.of(&packet));
+        let queue = self.queue_of(&packet);
         self.queues.push_back(queue, packet, ());
         self.make_room(queue, found, drops);
     }

@@ -117,15 +117,15 @@ impl ActiveUsers {
         }
     }
 
-    /// The user of `key`, who sends at `now`.
-    fn sends(&mut self, key: u32, weights: &Weights, now: Time) -> &mut User {
+    /// The user of `key`, of this weight, who sends at `now`.
+    fn sends(&mut self, key: u32, weight_of_user: f64, now: Time) -> &mut User {
         let Self { users, by_key, by_silence, free, weight } = self;
         let mut is_new = false;
         let at = *by_key.or_insert_with(key, || {
             is_new = true;
             // Measured since ever, with silence before: a first packet is a rate of L / M.
             let rate = RateState::new(Time::ZERO);
-            let user = User { key, link: Link::NONE, last: now, weight: weights.of(key), rate };
+            let user = User { key, link: Link::NONE, last: now, weight: weight_of_user, rate };
             *weight += user.weight;
             match free.pop_front(users) {
                 Some(at) => {
@@ -189,7 +189,7 @@ impl<P: Packet> Fdpa<P> {
     /// Rules (1) to (3).
     fn priority(&mut self, packet: &P, now: Time) -> u32 {
         self.active.forget_before(now.saturating_sub(self.params.active_time));
-        let user = self.active.sends(self.params.key.of(packet), &self.weights, now);
+        let user = self.active.sends(self.params.key.of(packet), self.weights.of(packet.user()), now);
         let rate = user.rate.update(self.memory, f64::from(packet.wire_bytes()) * 8.0, now) * self.memory.per_second();
         let weight = user.weight;
         let share = self.link_rate.as_f64() * weight / self.active.weight;

@@ -90,10 +90,10 @@ impl<P: Packet> StfqQueue<P> {
         }
     }
 
-    /// Virtual time that a packet of flow `key` takes: L/w.
+    /// Virtual time that a packet takes: L/w.
     #[inline]
-    fn span_of(&self, packet: &P, key: u32) -> f64 {
-        f64::from(packet.wire_bytes()) * 8.0 / self.weights.of(key)
+    fn span_of(&self, packet: &P) -> f64 {
+        f64::from(packet.wire_bytes()) * 8.0 / self.weights.of(packet.user())
     }
 }
 
@@ -104,7 +104,7 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
             return drops.dropped(&packet, DropReason::Overlimit, found);
         }
         let key = self.share_per.of(&packet);
-        let (virtual_time, span) = (self.virtual_time, self.span_of(&packet, key));
+        let (virtual_time, span) = (self.virtual_time, self.span_of(&packet));
         let finish = self.finish.get_or_insert_with(key, |&finish| finish > virtual_time, || 0.0);
         let start = f64::max(virtual_time, *finish); // eq. (1)
         *finish = start + span; // eq. (2)
@@ -127,7 +127,7 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
             return None;
         };
         self.virtual_time = tag;
-        let finish = tag + self.span_of(&packet, self.share_per.of(&packet));
+        let finish = tag + self.span_of(&packet);
         self.largest_finish = self.largest_finish.max(finish);
         Some(packet)
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn packet(flow: u32, wire_bytes: u32) -> TestPacket {
-        TestPacket { flow, wire_bytes, ..Default::default() }
+        TestPacket { flow, user: flow, wire_bytes, ..Default::default() }
     }
 
     #[test]

@@ -173,10 +173,11 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// The queue of `key`.
-    fn queue_of(&mut self, key: u32) -> u32 {
+    /// The queue of `packet`.
+    fn queue_of(&mut self, packet: &P) -> u32 {
+        let key = self.key.of(packet);
         let Self { queues, by_key, weights, .. } = self;
-        *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(key), last_finish: 0.0 }))
+        *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(packet.user()), last_finish: 0.0 }))
     }
 
     /// Closes a queue without packets and without work in GPS. A flow that comes back starts at V in any case.
@@ -239,7 +240,7 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
             self.advance(now);
         }
         packet.set_enqueued_at(now);
-        let queue = self.queue_of(self.key.of(&packet));
+        let queue = self.queue_of(&packet);
         let Flow { weight, last_finish, .. } = self.queues[queue];
         let start = last_finish.max(self.virtual_time); // rule (2)
         let finish = start + f64::from(packet.wire_bytes()) * 8.0 / weight;

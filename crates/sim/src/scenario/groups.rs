@@ -26,6 +26,9 @@ params! {
         traffic_class: TrafficClass = "BE", symbol "PHB", source "abc2018 III-D";
         /// Reference rate of each user.
         reference_rate: BitRate = "10 kbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_r", source "abc2018 Table 1";
+        /// Weight of each user and of each of its flows, in every scheme that shares by weight; it multiplies the
+        /// reference rate. Shares are in proportion to it.
+        weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
         /// Flows start uniformly between this time ...
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
         /// ... and this.
@@ -42,6 +45,14 @@ params! {
         route: Vec<String> = [], source "our choice";
         /// Ingress nodes over which a user's flows spread, each with a meter and an equal part of the reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
+    }
+}
+
+impl GroupParams {
+    /// The reference rate times the weight: what a user may claim relative to others.
+    #[must_use]
+    pub fn weighted_reference_rate(&self) -> BitRate {
+        BitRate((self.reference_rate.as_f64() * self.weight).round() as u64)
     }
 }
 
@@ -133,9 +144,11 @@ impl GroupConfig {
             );
             return Err(ConfigError::new(table.key("start_until"), problem));
         }
-        if params.reference_rate.0 < u64::from(params.ingresses) {
-            let problem =
-                format!("{} is out of range, each ingress needs 1 bit/s of the reference rate", params.ingresses);
+        if params.weighted_reference_rate().0 < u64::from(params.ingresses) {
+            let problem = format!(
+                "{} is out of range, each ingress needs 1 bit/s of the reference rate times the weight",
+                params.ingresses
+            );
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
         let route = topology.route(&params.route, &table.key("route"))?;

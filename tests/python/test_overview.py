@@ -1,0 +1,81 @@
+"""The comparison of every scheme there is: acceptance scenario, table, JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fairlane
+from conftest import EXAMPLES, Cli
+from fairlane.tables import print_comparison
+
+SCENARIO = EXAMPLES / "compare-all.toml"
+SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> fairlane.Comparison:
+    brief = fairlane.Scenario.from_toml(SCENARIO).replace("run.warmup", "2 s").replace("run.measure", "4 s")
+    return fairlane.compare(brief, ["all"], replications=2, store=tmp_path_factory.mktemp("store"))
+
+
+def test_all_stands_for_every_scheme(comparison: fairlane.Comparison) -> None:
+    assert list(comparison.results) == SCHEMES
+
+
+def test_the_yardstick_is_the_max_min_share(comparison: fairlane.Comparison) -> None:
+    overview = comparison.document()["overview"]
+    shares = {group["name"]: group["throughput_bps"]["mean"] for group in overview["max_min"]["groups"]}
+    # Ten light users take 2 of 10 Mbit/s; both others want more than half of the rest.
+    assert shares == pytest.approx({"poisson": 4e6, "tcp": 4e6, "light": 200e3})
+    assert overview["max_min"]["throughput_ratio"]["mean"] == pytest.approx(1)
+    assert overview["max_min"]["links"][0]["utilisation"]["mean"] == pytest.approx(1)
+    # (10 Mbit/s)^2 / (12 (2 * 4^2 + 10 * 0.2^2) Mbit^2/s^2).
+    assert overview["max_min"]["jain_index"]["mean"] == pytest.approx(100 / (12 * 32.4))
+
+
+def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairlane.Comparison) -> None:
+    rows = {row["queue"]: row for row in comparison.document()["overview"]["queues"]}
+    for scheme in ("drr", "wfq"):
+        poisson, tcp, light = (group["throughput_bps"]["mean"] for group in rows[scheme]["groups"])
+        # Poisson of 200 kbit/s, packets of 1500 B, 10 users, 2 runs of 4 s: 1333 packets, standard error 2.7 %.
+        assert light == pytest.approx(200e3, rel=5 * 0.027)
+        assert poisson == pytest.approx(4e6, rel=0.1)
+        assert tcp <= 4.4e6
+    # Drop-tail gives 16 of 18 Mbit/s and more to him who does not react.
+    assert rows["droptail"]["groups"][0]["throughput_bps"]["mean"] > 8e6
+    assert rows["abc"]["edge_state_bytes_per_user"]["mean"] > 0
+    assert rows["droptail"]["edge_state_bytes_per_user"]["mean"] == 0
+
+
+def test_the_table_has_a_row_per_scheme_and_names_the_confidence(
+    comparison: fairlane.Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_comparison(comparison)
+    printed = capsys.readouterr().out
+    assert "95% interval" in printed.splitlines()[0]
+    names = [line.split()[0] for line in printed.splitlines()[1:] if line.strip()]
+    assert [name for name in names if name in ("max-min", *SCHEMES)] == ["max-min", *SCHEMES]
+
+
+def test_readings_and_state_are_in_documents_and_frames(comparison: fairlane.Comparison) -> None:
+    link = comparison.results["codel"].summary["links"][0]
+    assert link["state"]["bytes"]["mean"] > 0
+    frame = comparison.results["drr"].links_frame()
+    assert {"state_records", "state_bytes"} <= set(frame.columns)
+    runs = comparison.results["abc"].runs_frame()
+    # An activity meter for each of twelve users, 32 B each.
+    assert runs["edge_state_records"].to_list() == [12, 12]
+    average = comparison.results["red"].runs[0]["links"][0]["readings"]["average_queue"]
+    assert comparison.results["red"].links_frame()["reading_average_queue"][0] == average
+
+
+def test_the_command_prints_one_table_for_more_than_three_queues(cli: Cli, workdir: Path) -> None:
+    names = "droptail,red,drr,abc"
+    short = ("--set", "run.warmup=1 s", "--set", "run.measure=1 s", "--replications", "2")
+    done = cli("compare", str(SCENARIO), "--queues", names, *short)
+    assert done.returncode == 0, done.stderr
+    assert "max-min share" in done.stdout
+    document = json.loads(cli("compare", str(SCENARIO), "--queues", names, *short, "--json").stdout)
+    assert [row["queue"] for row in document["overview"]["queues"]] == names.split(",")
+    assert document["overview"]["confidence"] == 0.95
