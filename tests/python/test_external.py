@@ -71,7 +71,11 @@ class OwnFifo:
 @pytest.mark.parametrize("name", ["all-pass", "own-fifo"])
 @pytest.mark.parametrize("limit", ["24 packets", "30 kB"])
 def test_drop_tail_in_python_is_drop_tail(name: str, limit: str) -> None:
-    assert records({"scheme": name, "limit": limit}) == records({"scheme": "droptail", "limit": limit})
+    ours = records({"scheme": name, "limit": limit})
+    theirs = records({"scheme": "droptail", "limit": limit})
+    for run in ours + theirs:
+        del run["links"][0]["state"]  # a scheme from outside keeps handles of its packets
+    assert ours == theirs
 
 
 def test_the_examples_run_from_the_command_line(cli: Cli) -> None:

@@ -125,7 +125,7 @@ def test_gc_removes_other_engines_and_damage_and_nothing_else(cli: Cli, filled: 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_export_writes_tables(cli: Cli, filled: Path, workdir: Path, form: str) -> None:
     assert cli("store", "export", "--out", "out", "--format", form).returncode == 0
-    assert files(workdir / "out") == [f"{name}.{form}" for name in ("links", "runs", "series", "users")]
+    assert files(workdir / "out") == [f"{name}.{form}" for name in ("flows", "links", "runs", "series", "users")]
     read = pl.read_parquet if form == "parquet" else pl.read_csv
     runs = read(workdir / "out" / f"runs.{form}")
     assert runs.height == 4
