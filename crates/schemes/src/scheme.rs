@@ -532,6 +532,7 @@ mod tests {
 
     #[test]
     fn static_dispatch_keeps_the_port_small() {
-        assert!(size_of::<AnyDiscipline<crate::testing::TestPacket>>() <= 304);
+        let bytes = size_of::<AnyDiscipline<crate::testing::TestPacket>>();
+        assert!(bytes <= 320, "{bytes} bytes: box what the largest scheme seldom touches");
     }
 }

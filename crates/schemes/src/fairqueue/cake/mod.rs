@@ -173,7 +173,7 @@ pub struct Cake<P> {
     queues: QueueStore<P, (), Bucket>,
     places: Ways,
     /// In modes that look at the load of hosts.
-    hosts: Option<Hosts>,
+    hosts: Option<Box<Hosts>>,
     /// By [`State::list`].
     lists: [List; 3],
     /// Drawn at the first packet.
@@ -181,7 +181,7 @@ pub struct Cake<P> {
     aim: CobaltTarget,
     quantum: f64,
     mtu: u64,
-    params: CakeParams,
+    params: Box<CakeParams>,
     limit: QueueLimit,
 }
 
@@ -194,7 +194,7 @@ impl<P: Packet> Cake<P> {
         let places = Ways::new(params.sets, params.ways);
         (0..places.places()).for_each(|_| _ = queues.open(rest));
         let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
-            .then(|| Hosts { places: places.clone(), bulk: vec![0; places.places()] });
+            .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.places()] }));
         let (target, interval) = (params.target, params.interval);
         let (increment, decrement) = (params.increment, params.decrement);
         let mut port = Self {
@@ -206,7 +206,7 @@ impl<P: Packet> Cake<P> {
             aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement },
             quantum: 0.0,
             mtu: buffer.mtu.0,
-            params: params.clone(),
+            params: Box::new(params.clone()),
             limit: buffer.limit,
         };
         port.adapt(rate);
@@ -218,7 +218,7 @@ impl<P: Packet> Cake<P> {
         let by_rate = || (rate.0 / 8 / 4096).clamp(300, 1514);
         self.quantum = self.params.quantum.map_or_else(by_rate, |quantum| quantum.0) as f64;
         let mtu_time = rate.time_of(self.mtu);
-        let CakeParams { target, interval, .. } = self.params;
+        let CakeParams { target, interval, .. } = *self.params;
         self.aim.target = target.max(Time(mtu_time.0.saturating_mul(3) / 2));
         self.aim.interval = (interval + (self.aim.target - target)).max(Time(self.aim.target.0.saturating_mul(2)));
         self.aim.spared = Time(mtu_time.0.saturating_mul(4));
@@ -231,7 +231,7 @@ impl<P: Packet> Cake<P> {
         let Self { queues, places, hosts, .. } = self;
         let (queue, found) = places.place(hash(key.of(packet), seed), |queue| queues[queue].state == State::Rest);
         let Bucket { state, host: before, .. } = queues[queue];
-        let Some(Hosts { places, bulk }) = hosts else { return queue };
+        let Some(Hosts { places, bulk }) = hosts.as_deref_mut() else { return queue };
         if found == Found::Own && state != State::Rest {
             return queue;
         }
@@ -309,12 +309,12 @@ impl<P: Packet> Cake<P> {
         };
         self.move_to(queue, state);
         let bucket = &mut self.queues[queue];
-        bucket.credits += share(self.quantum, self.hosts.as_ref(), bucket);
+        bucket.credits += share(self.quantum, self.hosts.as_deref(), bucket);
     }
 
     /// All bulk queues are in debt: makes up the rounds up to the last one of this kind.
     fn skip_rounds(&mut self) {
-        let (quantum, hosts) = (self.quantum, self.hosts.as_ref());
+        let (quantum, hosts) = (self.quantum, self.hosts.as_deref());
         let share = |bucket: &Bucket| share(quantum, hosts, bucket);
         // Credits are whole: grants to reach 1, and the visit after them.
         let visits = |queues: &QueueStore<P, (), Bucket>, queue: u32| {
@@ -345,7 +345,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         self.queues.push_back(queue, packet, ());
         match self.queues[queue].state {
             State::Rest | State::Decaying => {
-                self.queues[queue].credits = share(self.quantum, self.hosts.as_ref(), &self.queues[queue]); // rule (5)
+                self.queues[queue].credits = share(self.quantum, self.hosts.as_deref(), &self.queues[queue]); // rule (5)
                 self.move_to(queue, State::Sparse);
             }
             State::SparseWait => self.set_state(queue, State::Bulk),
@@ -390,9 +390,9 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
 
     fn state_size(&self) -> StateSize {
         let per_host = size_of::<u32>() * 2;
-        let hosts = self.hosts.as_ref().map_or(0, |hosts| hosts.bulk.len() * per_host);
+        let hosts = self.hosts.as_deref().map_or(0, |hosts| size_of_val(hosts) + hosts.bulk.len() * per_host);
         let tags = self.places.places() * size_of::<u32>();
-        let bytes = size_of_val(self) + self.queues.state_bytes() + tags + hosts;
+        let bytes = size_of_val(self) + size_of_val(&*self.params) + self.queues.state_bytes() + tags + hosts;
         StateSize { records: self.queues.open_queues(), bytes }
     }
 
