@@ -1,9 +1,8 @@
 //! The event loop.
 //!
-//! Each entity has at most one entry in the [`EventSet`]. They are numbered: the control entry first, then links,
-//! hosts, sources, flows; that is also the order of events at equal times. docs/engine.md has the cost model.
+//! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
 
-use crate::event::EventSet;
+use crate::agenda::{Agenda, Event};
 use crate::host::FlowAck;
 use crate::network::{Hop, Network, Span, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
@@ -80,23 +79,10 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// First entity of each kind; the control entry is entity 0.
-#[derive(Clone, Copy, Debug)]
-struct Numbering {
-    hosts: u32,
-    sources: u32,
-    webs: u32,
-    flows: u32,
-}
-
-const CONTROL: u32 = 0;
-const FIRST_LINK: u32 = 1;
-
 struct Engine<'a, O> {
     observer: &'a mut O,
     network: Network,
-    events: EventSet,
-    number: Numbering,
+    agenda: Agenda,
     warmup: Time,
     end: Time,
     handled: u64,
@@ -105,30 +91,8 @@ struct Engine<'a, O> {
 impl<'a, O: Observer> Engine<'a, O> {
     fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
         let network = Network::new(scenario, replication);
-        let hosts = FIRST_LINK + network.links.len() as u32;
-        let sources = hosts + network.hosts.len() as u32;
-        let webs = sources + network.sources.len() as u32;
-        let flows = webs + network.webs.len() as u32;
-        let mut events = EventSet::new(flows as usize + network.flows.len());
-        for (entity, source) in (sources..).zip(&network.sources) {
-            events.set(entity, source.next());
-        }
-        for (entity, web) in (webs..).zip(&network.webs) {
-            events.set(entity, web.next());
-        }
-        for (entity, flow) in (flows..).zip(&network.flows) {
-            events.set(entity, flow.start);
-        }
-        events.set(CONTROL, scenario.run.warmup);
-        Self {
-            observer,
-            network,
-            events,
-            number: Numbering { hosts, sources, webs, flows },
-            warmup: scenario.run.warmup,
-            end: scenario.run.end(),
-            handled: 0,
-        }
+        let agenda = Agenda::new(&network, scenario.run.warmup);
+        Self { observer, network, agenda, warmup: scenario.run.warmup, end: scenario.run.end(), handled: 0 }
     }
 
     /// Handles every event before the end.
@@ -140,7 +104,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             }
             self.check_schemes()?;
             for _ in 0..EVENTS_PER_CHECK {
-                let (now, entity) = self.events.next();
+                let (now, event) = self.agenda.next();
                 if now >= self.end {
                     for (number, link) in (0..).zip(&mut self.network.links) {
                         link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
@@ -150,7 +114,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 }
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
-                self.handle(entity, now);
+                self.handle(event, now);
             }
         }
     }
@@ -161,18 +125,24 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     #[inline]
-    fn handle(&mut self, entity: u32, now: Time) {
-        let number = self.number;
-        if entity < number.hosts {
-            if entity == CONTROL { self.on_measurement_start(now) } else { self.on_arrival(entity - FIRST_LINK, now) }
-        } else if entity < number.sources {
-            self.on_host(entity - number.hosts, now);
-        } else if entity < number.webs {
-            self.on_source(entity - number.sources, now);
-        } else if entity < number.flows {
-            self.on_web(entity - number.webs, now);
-        } else {
-            self.on_timer(entity - number.flows, now);
+    fn handle(&mut self, event: Event, now: Time) {
+        match event {
+            Event::Link(link) => self.on_arrival(link, now),
+            Event::UpLane(lane) => {
+                let packet = self.network.hosts.packet_of_lane(lane);
+                self.agenda.set_up_lane(lane, &self.network.hosts);
+                self.forward(packet, now);
+            }
+            Event::DownLane(lane) => {
+                let ack = self.network.hosts.ack_of_lane(lane);
+                self.agenda.set_down_lane(lane, &self.network.hosts);
+                self.on_ack(ack, now);
+            }
+            Event::Host(user) => self.on_host(user, now),
+            Event::Source(source) => self.on_source(source, now),
+            Event::Web(web) => self.on_web(web, now),
+            Event::Flow(flow) => self.on_timer(flow, now),
+            Event::Control => self.on_measurement_start(now),
         }
     }
 
@@ -180,34 +150,41 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[cold]
     fn on_measurement_start(&mut self, now: Time) {
         debug_assert_eq!(now, self.warmup);
-        self.events.set(CONTROL, Time::NEVER);
+        self.agenda.end_control();
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
         self.network.restart();
     }
 
-    /// A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    /// What is in no lane. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
-            self.schedule_host(user);
+            self.agenda.set_host(user, &self.network.hosts);
             self.forward(packet, now);
         } else {
-            let FlowAck { flow, ack } = self.network.hosts.ack_at_host(user);
-            let state = &mut self.network.flows[flow as usize];
-            let passes = state.span == Span::Passing;
-            // What answers an earlier connection at this place is too old.
-            if !passes || ack.echo >= state.start {
-                self.observer.ack_arrived(flow, state, &ack, now);
-                let before = state.sender.timer();
-                state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
-                self.transmit(flow, user, now);
-                self.arm_sender(flow, before);
-                if passes {
-                    self.end_transfer(flow, now);
-                }
-            }
-            self.schedule_host(user);
+            let ack = self.network.hosts.ack_at_host(user);
+            self.agenda.set_host(user, &self.network.hosts);
+            self.on_ack(ack, now);
+        }
+    }
+
+    /// An acknowledgement reaches its sender.
+    #[inline]
+    fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
+        let state = &mut self.network.flows[flow as usize];
+        let passes = state.span == Span::Passing;
+        // What answers an earlier connection at this place is too old.
+        if passes && ack.echo < state.start {
+            return;
+        }
+        self.observer.ack_arrived(flow, state, &ack, now);
+        let before = state.sender.timer();
+        state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+        self.transmit(flow, user, now);
+        self.arm_sender(flow, before);
+        if passes {
+            self.end_transfer(flow, now);
         }
     }
 
@@ -220,20 +197,15 @@ impl<'a, O: Observer> Engine<'a, O> {
             let flow = &mut self.network.flows[index as usize];
             flow.armed = start;
             self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
-            self.events.set(self.number.flows + index, start);
+            self.agenda.set_flow(index, start);
         }
-    }
-
-    #[inline]
-    fn schedule_host(&mut self, user: u32) {
-        self.events.set(self.number.hosts + user, self.network.hosts.next_event(user));
     }
 
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
         let from = &mut self.network.links[link as usize];
         let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
-        self.events.set(FIRST_LINK + link, from.next_arrival());
+        self.agenda.set_link(link, from);
         packet.hop += 1;
         self.forward(packet, now);
     }
@@ -250,8 +222,11 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.network.meters.mark(meter, &mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
+        let was_idle = next.in_flight() == 0;
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
-        self.events.set_earlier(FIRST_LINK + link, next.next_arrival());
+        if was_idle {
+            self.agenda.set_link(link, next);
+        }
     }
 
     /// A packet has reached its receiver.
@@ -312,14 +287,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let times = self.network.hosts.acknowledge(user, FlowAck { flow, ack }, wire_bytes, packet_bytes, now);
+        let (times, next) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, wire_bytes, packet_bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
-        self.schedule_host_earlier(user);
-    }
-
-    #[inline]
-    fn schedule_host_earlier(&mut self, user: u32) {
-        self.events.set_earlier(self.number.hosts + user, self.network.hosts.next_event(user));
+        self.agenda.sent_down(user, next, &self.network.hosts);
     }
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
@@ -351,8 +321,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
-        self.events.set(self.number.flows + index, flow.armed);
-        self.schedule_host_earlier(user);
+        self.agenda.set_flow(index, flow.armed);
     }
 
     /// As [`Engine::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
@@ -371,11 +340,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         let flow = &mut self.network.flows[index as usize];
         if deadline < flow.armed {
             flow.armed = deadline;
-            self.events.set(self.number.flows + index, deadline);
+            self.agenda.set_flow(index, deadline);
         }
     }
 
-    /// Sends what a TCP sender may send; the caller arms the flow and schedules the host.
+    /// Sends what a TCP sender may send; the caller arms the flow.
     #[inline]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -399,7 +368,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                 kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
                 cwr: segment.cwr,
             };
-            self.network.hosts.send(user, packet, now);
+            let next = self.network.hosts.send(user, packet, now);
+            self.agenda.sent_up(user, next, &self.network.hosts);
         }
         self.observer.sender_acted(index, flow, params, now);
     }
@@ -407,21 +377,17 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// A source that does not react sends.
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
-        self.events.set(self.number.sources + source, self.network.sources[source as usize].next());
-        self.network.hosts.send(packet.user, packet, now);
-        self.schedule_host_earlier(packet.user);
+        self.agenda.set_source(source, self.network.sources[source as usize].next());
+        let next = self.network.hosts.send(packet.user, packet, now);
+        self.agenda.sent_up(packet.user, next, &self.network.hosts);
     }
 
     /// A transfer of a web source starts.
     #[inline(never)]
     fn on_web(&mut self, web: u32, now: Time) {
         let opened = self.network.open_transfer(web, now);
-        self.events.set(self.number.webs + web, self.network.webs[web as usize].next());
+        self.agenda.set_web(web, self.network.webs[web as usize].next());
         let Some(index) = opened else { return };
-        let needed = (self.number.flows + index) as usize + 1;
-        if needed > self.events.entities() {
-            self.events.grow(2 * needed);
-        }
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
         self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
@@ -429,7 +395,6 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.transmit(index, user, now);
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
-        self.events.set(self.number.flows + index, flow.armed);
-        self.schedule_host_earlier(user);
+        self.agenda.set_flow(index, flow.armed);
     }
 }

@@ -3,10 +3,13 @@
 //! A [`scenario::Scenario`] says everything about a run; [`engine::run`] runs one replication of it and gives a
 //! [`result::RunRecord`]; [`batch::Batch`] runs many in parallel; [`summary::summarise`] joins them.
 
+pub mod agenda;
 pub mod batch;
 pub mod engine;
 pub mod event;
+pub mod front;
 pub mod host;
+pub mod lane;
 pub mod link;
 pub mod network;
 pub mod observe;
