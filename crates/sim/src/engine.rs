@@ -3,6 +3,7 @@
 //! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
 
 use crate::agenda::{Agenda, Event};
+use crate::ahead;
 use crate::host::FlowAck;
 use crate::network::{Hop, Network, Span, place_of};
 use crate::observe::{LinkObserver, NoObserver, Observer};
@@ -86,13 +87,24 @@ struct Engine<'a, O> {
     warmup: Time,
     end: Time,
     handled: u64,
+    /// Whether there are so many flows that it pays.
+    looks_ahead: bool,
 }
 
 impl<'a, O: Observer> Engine<'a, O> {
     fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
         let network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup);
-        Self { observer, network, agenda, warmup: scenario.run.warmup, end: scenario.run.end(), handled: 0 }
+        let looks_ahead = network.flows.len() >= ahead::MANY_FLOWS;
+        Self {
+            observer,
+            network,
+            agenda,
+            warmup: scenario.run.warmup,
+            end: scenario.run.end(),
+            handled: 0,
+            looks_ahead,
+        }
     }
 
     /// Handles every event before the end.
@@ -134,6 +146,11 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.forward(packet, now);
             }
             Event::DownLane(lane) => {
+                if self.looks_ahead
+                    && let Some(ack) = self.network.hosts.ack_ahead(lane, ahead::PLACES)
+                {
+                    self.network.fetch_for_ack(ack);
+                }
                 let ack = self.network.hosts.ack_of_lane(lane);
                 self.agenda.set_down_lane(lane, &self.network.hosts);
                 self.on_ack(ack, now);
@@ -203,6 +220,11 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
+        if self.looks_ahead
+            && let Some(packet) = self.network.links[link as usize].ahead(ahead::PLACES)
+        {
+            self.network.fetch_for_packet(packet);
+        }
         let from = &mut self.network.links[link as usize];
         let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
         self.agenda.set_link(link, from);

@@ -16,6 +16,7 @@ use crate::pool::{Line, Pool, WatchedLine};
 use crate::rate::Serialiser;
 use crate::tcp::Ack;
 use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use prefetch_index::prefetch_index;
 
 /// What a group of hosts has in common.
 #[derive(Clone, Copy, Debug)]
@@ -285,6 +286,19 @@ impl Hosts {
             NextOf::Host
         };
         (AckTimes { sent, at_edge, at_host }, next)
+    }
+
+    /// The acknowledgement that comes `places` behind the first of a lane.
+    #[must_use]
+    #[inline]
+    pub fn ack_ahead(&self, lane: u32, places: usize) -> Option<&FlowAck> {
+        self.down_lanes[lane as usize].ahead(places)
+    }
+
+    /// Asks for the cache line of a host.
+    #[inline]
+    pub fn fetch(&self, user: u32) {
+        prefetch_index(&self.hosts, user as usize);
     }
 
     /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.

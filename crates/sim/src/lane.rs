@@ -57,6 +57,13 @@ impl<T: OfUser> Lane<T> {
         self.arrivals.front().map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
     }
 
+    /// What comes `places` behind the first.
+    #[must_use]
+    #[inline]
+    pub fn ahead(&self, places: usize) -> Option<&T> {
+        self.arrivals.get(places).map(|(_, value)| value)
+    }
+
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
         self.arrivals.iter()

@@ -4,6 +4,7 @@
 //! [`result::RunRecord`]; [`batch::Batch`] runs many in parallel; [`summary::summarise`] joins them.
 
 pub mod agenda;
+mod ahead;
 pub mod batch;
 pub mod engine;
 pub mod event;

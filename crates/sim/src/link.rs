@@ -137,6 +137,13 @@ impl Link {
         self.line.len()
     }
 
+    /// The packet that reaches the far end `places` behind the next.
+    #[must_use]
+    #[inline]
+    pub fn ahead(&self, places: usize) -> Option<&SimPacket> {
+        self.line.get(places).map(|(_, packet)| packet)
+    }
+
     /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
     #[inline]
     pub fn next_arrival(&self) -> Time {

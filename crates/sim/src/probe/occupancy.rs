@@ -26,18 +26,28 @@ impl Occupancy {
     }
 
     /// The queue holds `backlog` from `now` on.
-    #[inline]
+    // Always: a call would save and restore more registers than it needs, twice per packet.
+    #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
         let lasted = now.saturating_sub(self.since).0;
-        let packets = self.current.packets as usize;
-        if packets >= self.time_at.len() {
-            self.time_at.resize((packets + 1).next_power_of_two().min(LONGEST_COUNTED + 1), 0);
+        match self.time_at.get_mut(self.current.packets as usize) {
+            Some(time) => *time += lasted,
+            None => self.add_beyond(lasted),
         }
-        self.time_at[packets.min(LONGEST_COUNTED)] += lasted;
         self.packet_time += u128::from(self.current.packets) * u128::from(lasted);
         self.byte_time += u128::from(self.current.bytes) * u128::from(lasted);
         self.since = now;
         self.current = backlog;
+    }
+
+    /// The queue was longer than ever before, or longer than [`LONGEST_COUNTED`].
+    #[cold]
+    fn add_beyond(&mut self, lasted: u64) {
+        let packets = (self.current.packets as usize).min(LONGEST_COUNTED);
+        if packets >= self.time_at.len() {
+            self.time_at.resize((packets + 1).next_power_of_two(), 0);
+        }
+        self.time_at[packets] += lasted;
     }
 
     /// Mean number of packets waiting until the last change.
