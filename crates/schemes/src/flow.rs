@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 choices! {
-    /// What a scheme with state treats as one flow.
+    /// What gets one share of the link: the parameter `share_per` of every scheme that tells flows apart.
     pub enum FlowKey {
         /// The transport connection.
         Flow = "flow",

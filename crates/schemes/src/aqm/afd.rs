@@ -72,8 +72,8 @@ params! {
         target: Option<Threshold> = null, symbol "q_target", source "our choice; AFD 50 packets";
         /// Least fair share, in full packets of the shadow buffer.
         min_fair: f64 = 1.0, in 0.0..=1000000.0, source "our choice; 10 in an implementation";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "AFD";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "AFD";
     }
 }
 
@@ -115,7 +115,7 @@ impl SchemeSpec for AfdScheme {
 /// AFD at one port.
 #[derive(Clone, Debug)]
 pub struct Afd {
-    key: FlowKey,
+    share_per: FlowKey,
     shadow: Box<ShadowBuffer>,
     fair: Box<FairShare>,
     mtu: f64,
@@ -127,7 +127,7 @@ impl Afd {
     #[must_use]
     pub fn new(params: &AfdParams, buffer: &BufferParams, rate: BitRate) -> Self {
         Self {
-            key: params.flow_key,
+            share_per: params.share_per,
             shadow: Box::new(ShadowBuffer::new(params, buffer.mtu.0)),
             fair: Box::new(FairShare::new(params, buffer, rate)),
             mtu: buffer.mtu.0 as f64,
@@ -145,7 +145,7 @@ impl Afd {
 impl Aqm for Afd {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.fair.catch_up(queue.backlog, now);
-        let flow = self.key.of(packet);
+        let flow = self.share_per.of(packet);
         self.shadow.offer(flow, packet.wire_bytes(), rng);
         let amount = self.shadow.bytes_of(flow) as f64 / self.mtu; // m_i
         self.probability = if amount > self.fair.share { 1.0 - self.fair.share / amount } else { 0.0 }; // eq. (3)

@@ -74,8 +74,8 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Shortest time over which the bitmap counts.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "afc 2";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "afc 2";
     }
 }
 
@@ -107,7 +107,7 @@ impl SchemeSpec for BlackScheme {
             queue: RandomAccessFifo::default(),
             limit: port.buffer.limit,
             red: RedCore::new(params.red.settings(port.buffer.limit), port.rate),
-            key: params.own.flow_key,
+            share_per: params.own.share_per,
             occupancy: Box::new(Occupancy::new(&params.own)),
             probability: 0.0,
         }
@@ -120,7 +120,7 @@ pub struct Black<P> {
     queue: RandomAccessFifo<P>,
     limit: QueueLimit,
     red: RedCore,
-    key: FlowKey,
+    share_per: FlowKey,
     occupancy: Box<Occupancy>,
     /// That of the last drop decision, eq. (4) or RED.
     probability: f64,
@@ -146,10 +146,10 @@ impl<P: Packet> Black<P> {
 
 impl<P: Packet> QueueDiscipline<P> for Black<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let (backlog, flow) = (self.queue.backlog(), self.key.of(&packet));
+        let (backlog, flow) = (self.queue.backlog(), self.share_per.of(&packet));
         self.occupancy.arrived(flow, now, rng);
         if let Some(position) = self.queue.draw(rng) {
-            self.occupancy.sampled(flow, self.key.of(self.queue.at(position)));
+            self.occupancy.sampled(flow, self.share_per.of(self.queue.at(position)));
         }
         self.red.arrival(backlog, packet.wire_bytes(), now);
         if self.drops_early(flow, packet.wire_bytes(), backlog, rng) {

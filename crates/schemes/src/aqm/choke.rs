@@ -48,8 +48,8 @@ params! {
         regions: u32 = 8, in 1..=1000, symbol "k", source "afc 4";
         /// Packets drawn above `max_th`, for `self_adjusting`.
         draws_beyond: u32 = 16, in 0..=1000, source "2k: the last region carried on; afc names none";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "CHOKe";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "CHOKe";
     }
 }
 
@@ -90,7 +90,7 @@ pub struct Choke<P> {
     draws: u32,
     /// k and the draws above max_th, for the self-adjusting variant.
     regions: Option<(u32, u32)>,
-    key: FlowKey,
+    share_per: FlowKey,
     matches: u64,
 }
 
@@ -104,7 +104,7 @@ impl<P: Packet> Choke<P> {
             red: RedCore::new(params.red.settings(limit), rate),
             draws: params.own.draws,
             regions: params.own.self_adjusting.then_some((params.own.regions, params.own.draws_beyond)),
-            key: params.own.flow_key,
+            share_per: params.own.share_per,
             matches: 0,
         }
     }
@@ -122,11 +122,11 @@ impl<P: Packet> Choke<P> {
 
     /// Drops the drawn packets that are of the arrival's flow; whether there was one.
     fn drop_matches(&mut self, arrival: &P, rng: &mut Rng, drops: &mut impl DropSink<P>) -> bool {
-        let flow = self.key.of(arrival);
+        let flow = self.share_per.of(arrival);
         let mut matched = false;
         for _ in 0..self.draws() {
             let Some(position) = self.queue.draw(rng) else { break };
-            if self.key.of(self.queue.at(position)) == flow {
+            if self.share_per.of(self.queue.at(position)) == flow {
                 let backlog = self.queue.backlog();
                 drops.dropped(&self.queue.remove(position), DropReason::Aqm, backlog);
                 self.matches += 1;

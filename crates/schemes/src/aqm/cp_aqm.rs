@@ -62,8 +62,8 @@ params! {
         max_price: f64 = 1.0, in 0.0..=1.0, source "our choice";
         /// Which packets pay.
         charge: Charge = "arrivals", source "our choice";
-        /// What has a bucket.
-        user_key: FlowKey = "user", source "abc2018 II";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "user", source "abc2018 II";
     }
 }
 
@@ -123,7 +123,7 @@ pub struct CpAqm {
     low: QueueThreshold,
     high: f64,
     max_price: f64,
-    key: FlowKey,
+    share_per: FlowKey,
     price: f64,
     dropped: bool,
 }
@@ -138,7 +138,7 @@ impl CpAqm {
             low,
             high: high.value(),
             max_price: params.max_price,
-            key: params.user_key,
+            share_per: params.share_per,
             price: 0.0,
             dropped: false,
         }
@@ -160,7 +160,7 @@ impl Aqm for CpAqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
         self.price = self.price(queue, now);
         let cost = f64::from(packet.wire_bytes()) * self.price;
-        self.dropped = !self.policers.admits(self.key.of(packet), cost, now);
+        self.dropped = !self.policers.admits(self.share_per.of(packet), cost, now);
         if self.dropped { Verdict::Drop } else { Verdict::Accept }
     }
 

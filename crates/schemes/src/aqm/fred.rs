@@ -49,8 +49,8 @@ params! {
         minq: f64 = 2.0, in 1.0..=1000000.0, symbol "minq", source "fred1997: 2 for small buffers, 4 for large";
         /// Support of many flows instead of dropping everything above `max_th`.
         many_flow: bool = true, source "fred1997, section on many flows; setting of afpft unknown";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "fred1997";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "fred1997";
         /// Mean length of a packet, for idle times and thresholds in bytes.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
     }
@@ -207,11 +207,11 @@ impl Aqm for Fred {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.wake(now);
         self.backlog = queue.backlog;
-        if self.judge(self.params.flow_key.of(packet), rng) { Verdict::Drop } else { Verdict::Accept }
+        if self.judge(self.params.share_per.of(packet), rng) { Verdict::Drop } else { Verdict::Accept }
     }
 
     fn accepted<P: Packet>(&mut self, packet: &mut P, _: Time) {
-        let record = self.flows.or_insert_with(self.params.flow_key.of(packet), FlowRecord::default);
+        let record = self.flows.or_insert_with(self.params.share_per.of(packet), FlowRecord::default);
         record.packets += 1;
         record.bytes += u64::from(packet.wire_bytes());
         let mut backlog = self.backlog;
@@ -221,7 +221,7 @@ impl Aqm for Fred {
 
     fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, _: Time) {
         self.sample(backlog);
-        let key = self.params.flow_key.of(packet);
+        let key = self.params.share_per.of(packet);
         if let Some(record) = self.flows.get_mut(key) {
             record.packets -= 1;
             record.bytes -= u64::from(packet.wire_bytes());

@@ -58,8 +58,8 @@ params! {
         target_rtt: Time = "40 ms", in "1 ms"..="10 s", symbol "R", source "redpd2001; ns-2 scripts";
         /// Drop rate of an interval up to which no flow is punished.
         quiet: f64 = 0.001, in 0.0..=1.0, source "ns-2 scripts";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "redpd2001";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "redpd2001";
         /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26, as RED";
         /// Where the probability reaches `max_p`.
@@ -252,7 +252,7 @@ pub struct RedPd {
     core: RedCore,
     quiet: f64,
     target_rtt: Time,
-    flow_key: FlowKey,
+    share_per: FlowKey,
     /// Prefilter's probability for the last arrival; RED's if that let it pass.
     probability: f64,
     drops: Box<DropHistory>,
@@ -297,7 +297,7 @@ impl RedPd {
             core: RedCore::new(settings, rate),
             quiet: params.quiet,
             target_rtt: params.target_rtt,
-            flow_key: params.flow_key,
+            share_per: params.share_per,
             probability: 0.0,
             drops: Box::default(),
         };
@@ -406,7 +406,7 @@ impl RedPd {
 impl Aqm for RedPd {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.catch_up(now);
-        let (key, wire_bytes) = (self.flow_key.of(packet), packet.wire_bytes());
+        let (key, wire_bytes) = (self.share_per.of(packet), packet.wire_bytes());
         if self.prefilter(key, wire_bytes, queue, rng) {
             return Verdict::Drop;
         }
@@ -426,7 +426,7 @@ impl Aqm for RedPd {
 
     fn overflowed<P: Packet>(&mut self, packet: &P, _: Time) {
         self.core.overflowed();
-        self.note_drop(self.flow_key.of(packet), packet.wire_bytes());
+        self.note_drop(self.share_per.of(packet), packet.wire_bytes());
     }
 
     #[inline]

@@ -96,8 +96,8 @@ params! {
         penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
         /// Who shares that rate.
         penalty: Penalty = "shared", source "sfb2001; afc Table 1 with five senders needs per_flow";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "sfb2001";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "sfb2001";
         /// Mark ECN-capable packets instead of dropping them with `p_min`.
         ecn: bool = false, source "sfb2001: mark or drop";
     }
@@ -375,7 +375,7 @@ impl Sfb {
 impl Aqm for Sfb {
     fn admit<P: Packet>(&mut self, packet: &P, _: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.rehash(now, rng);
-        let key = self.params.flow_key.of(packet);
+        let key = self.params.share_per.of(packet);
         let judgement = self.sets[0].judge(key, now, &self.params);
         let reacts = judgement.probability < self.params.unresponsive_at;
         if !reacts {
@@ -402,7 +402,7 @@ impl Aqm for Sfb {
     }
 
     fn accepted<P: Packet>(&mut self, packet: &mut P, _: Time) {
-        let key = self.params.flow_key.of(packet);
+        let key = self.params.share_per.of(packet);
         self.sets[0].count(key);
         if self.is_warming() {
             self.sets[1].count(key);
@@ -410,7 +410,7 @@ impl Aqm for Sfb {
     }
 
     fn departed<P: Packet>(&mut self, packet: &P, _: Backlog, now: Time) {
-        let (key, params) = (self.params.flow_key.of(packet), &*self.params);
+        let (key, params) = (self.params.share_per.of(packet), &*self.params);
         for set in &mut self.sets {
             set.release(key, packet.enqueued_at(), now, params);
         }

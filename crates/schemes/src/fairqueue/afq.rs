@@ -47,8 +47,8 @@ choices! {
 params! {
     /// Approximate fair queueing.
     pub struct AfqParams {
-        /// What has a bid.
-        key: FlowKey = "flow", source "Sharma et al. 2018 section 3";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "Sharma et al. 2018 section 3";
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
         /// Bytes that a flow may send per round.
@@ -176,7 +176,7 @@ pub struct Afq<P> {
     round: u64,
     /// Whether nothing has come since the port was found idle.
     idle: bool,
-    key: FlowKey,
+    share_per: FlowKey,
     queue_count: u32,
     bytes_per_round: f64,
     limit: QueueLimit,
@@ -196,7 +196,7 @@ impl<P: Packet> Afq<P> {
             bids: Bids::new(params),
             round: 0,
             idle: true,
-            key: params.key,
+            share_per: params.share_per,
             queue_count: params.queues,
             bytes_per_round: params.bytes_per_round.0 as f64,
             limit,
@@ -217,7 +217,7 @@ impl<P: Packet> Afq<P> {
 impl<P: Packet> QueueDiscipline<P> for Afq<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let found = self.queues.backlog();
-        let key = self.key.of(&packet);
+        let key = self.share_per.of(&packet);
         let start = self.bids.of(key, rng).max(self.round as f64 * self.bytes_per_round);
         let bid = start + f64::from(packet.wire_bytes()) / self.weights.of(packet.user()); // rule (1)
         let slot = (bid / self.bytes_per_round) as u64;
@@ -242,7 +242,7 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
         }
         loop {
             if let Some((packet, ())) = self.queues.pop_front(self.queue_of(self.round)) {
-                self.bids.departed(self.key.of(&packet));
+                self.bids.departed(self.share_per.of(&packet));
                 return Some(packet);
             }
             self.end_round(); // rule (4)

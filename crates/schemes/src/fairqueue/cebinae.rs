@@ -59,8 +59,8 @@ params! {
         port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "authors' runs; ns-3 model 0.05";
         /// A flow is top above this part of the largest flow less than the whole.
         flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "authors' runs; ns-3 model 0.05";
-        /// What is counted as one flow.
-        key: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
         /// Slots in each of the two stages of the table of flows.
         cache_slots: u32 = 2048, in 1..=1048576, source "ns-3 model";
         /// Whether a bucket counts arrivals that are dropped: then a group that keeps sending too much gets nothing.
@@ -266,7 +266,7 @@ impl<P: Packet> Cebinae<P> {
 
     /// Passes an arrival through its group's bucket: the queue that it joins, `None` to drop it.
     fn filter(&mut self, packet: &P, now: Time) -> Option<usize> {
-        let is_top = self.flows.is_top(self.params.key.of(packet));
+        let is_top = self.flows.is_top(self.params.share_per.of(packet));
         let (present, next) = (self.budgets[self.head], self.budgets[1 - self.head]);
         let allowance = self.allowance(is_top, now);
         let has_room = self.backlog.has_room_for(packet.wire_bytes(), self.limit);
@@ -320,7 +320,7 @@ impl<P: Packet> QueueDiscipline<P> for Cebinae<P> {
         let packet = self.queues[first].pop_front().or_else(|| self.queues[1 - first].pop_front())?;
         self.backlog.remove(packet.wire_bytes());
         self.departed_bytes += u64::from(packet.wire_bytes());
-        self.flows.count(self.params.key.of(&packet), packet.wire_bytes());
+        self.flows.count(self.params.share_per.of(&packet), packet.wire_bytes());
         Some(packet)
     }
 

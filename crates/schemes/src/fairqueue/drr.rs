@@ -50,8 +50,8 @@ choices! {
 params! {
     /// Deficit round robin.
     pub struct DrrParams {
-        /// What has a queue of its own, and a weight.
-        key: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
         /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; ns-2: 250 B";
         /// Which packet of the longest queue goes when the buffer is full.
@@ -114,7 +114,7 @@ pub struct Drr<P> {
     /// Whether the first queue of the round has got its quantum.
     visiting: bool,
     savings: Option<Savings>,
-    key: FlowKey,
+    share_per: FlowKey,
     quantum: f64,
     drop_from: DropFrom,
     limit: QueueLimit,
@@ -132,7 +132,7 @@ impl<P: Packet> Drr<P> {
             round_number: 0,
             visiting: false,
             savings: None,
-            key: params.key,
+            share_per: params.share_per,
             quantum: params.quantum.0 as f64,
             drop_from: params.drop_from,
             limit,
@@ -149,7 +149,7 @@ impl<P: Packet> Drr<P> {
 
     /// The queue of `packet`, put at the end of the round if it was empty.
     fn queue_of(&mut self, packet: &P) -> u32 {
-        let key = self.key.of(packet);
+        let key = self.share_per.of(packet);
         let Self { queues, by_key, quantum, weights, savings, .. } = self;
         let queue = *by_key.or_insert_with(key, || {
             let deficit = savings.as_ref().map_or(0.0, |savings| savings.most);
@@ -394,8 +394,9 @@ mod tests {
 
     #[test]
     fn keys_tell_users_or_flows_apart() {
-        for (key, records) in [(FlowKey::User, 1), (FlowKey::Flow, 3)] {
-            let mut queue = drr(&DrrParams { key, ..Default::default() }, QueueLimit::Packets(24), &Weights::equal());
+        for (share_per, records) in [(FlowKey::User, 1), (FlowKey::Flow, 3)] {
+            let mut queue =
+                drr(&DrrParams { share_per, ..Default::default() }, QueueLimit::Packets(24), &Weights::equal());
             for flow in 0..3 {
                 let packet = TestPacket { flow, ..Default::default() };
                 queue.enqueue(packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0), &mut DropLog::default());
@@ -491,7 +492,7 @@ mod tests {
             drop_from in prop::sample::select(vec![DropFrom::Tail, DropFrom::Head]),
             quantum in prop::sample::select(vec![1, 250, 1500, 9000]),
         ) {
-            let params = DrrParams { drop_from, quantum: Bytes(quantum), key: FlowKey::Flow };
+            let params = DrrParams { drop_from, quantum: Bytes(quantum), share_per: FlowKey::Flow };
             prop_assert_eq!(survives(SchemeParams::Drr(params), limit, &noise), 0);
         }
     }

@@ -30,8 +30,8 @@ use crate::units::Bytes;
 params! {
     /// Deficit round robin with limited deficit savings.
     pub struct DrrLdsParams {
-        /// What has a queue of its own, and a weight.
-        key: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
         /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III";
         /// Which packet of the longest queue goes when the buffer is full.
@@ -59,8 +59,8 @@ impl SchemeSpec for DrrLdsScheme {
     type Discipline<P: Packet> = Drr<P>;
 
     fn build<P: Packet>(params: &DrrLdsParams, port: &Port<'_>) -> Drr<P> {
-        let DrrLdsParams { key, quantum, drop_from, max_saving } = *params;
-        let drr = DrrParams { key, quantum, drop_from };
+        let DrrLdsParams { share_per, quantum, drop_from, max_saving } = *params;
+        let drr = DrrParams { share_per, quantum, drop_from };
         Drr::with_savings(&drr, max_saving, port.buffer.limit, port.weights.clone())
     }
 }

@@ -35,8 +35,8 @@ use crate::utema::{Memory, RateState};
 params! {
     /// Flow dynamic priority assignment.
     pub struct FdpaParams {
-        /// What has a rate and a priority.
-        key: FlowKey = "user", source "Cascone et al. 2017, abstract";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "user", source "Cascone et al. 2017, abstract";
         /// Number of queues.
         queues: u32 = 8, in 2..=64, symbol "n", source "what a switch has, our choice";
         /// Memory of the rate measurement.
@@ -189,7 +189,7 @@ impl<P: Packet> Fdpa<P> {
     /// Rules (1) to (3).
     fn priority(&mut self, packet: &P, now: Time) -> u32 {
         self.active.forget_before(now.saturating_sub(self.params.active_time));
-        let user = self.active.sends(self.params.key.of(packet), self.weights.of(packet.user()), now);
+        let user = self.active.sends(self.params.share_per.of(packet), self.weights.of(packet.user()), now);
         let rate = user.rate.update(self.memory, f64::from(packet.wire_bytes()) * 8.0, now) * self.memory.per_second();
         let weight = user.weight;
         let share = self.link_rate.as_f64() * weight / self.active.weight;

@@ -50,8 +50,8 @@ choices! {
 params! {
     /// FQ-CoDel.
     pub struct FqCodelParams {
-        /// What is hashed.
-        key: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
         /// Number of queues.
         buckets: u32 = 1024, in 1..=65536, source "RFC 8290 section 5.2.6";
         /// Bytes that a queue may send per round.
@@ -215,7 +215,7 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
             return;
         }
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
-        let queue = bucket(hash(self.params.key.of(&packet), seed), self.params.buckets) as u32;
+        let queue = bucket(hash(self.params.share_per.of(&packet), seed), self.params.buckets) as u32;
         packet.set_enqueued_at(now);
         self.queues.push_back(queue, packet, ());
         if self.queues[queue].place.is_none() {

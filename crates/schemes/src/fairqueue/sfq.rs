@@ -49,8 +49,8 @@ choices! {
 params! {
     /// Stochastic fair queueing.
     pub struct SfqParams {
-        /// What is hashed.
-        key: FlowKey = "flow", source "McKenney 1990: the flow";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "McKenney 1990: the flow";
         /// Rules for turns and drops.
         profile: SfqProfile = "linux", source "Linux sch_sfq.c, ns-2 sfq.cc";
         /// Number of values of the hash.
@@ -138,7 +138,7 @@ impl<P: Packet> Sfq<P> {
 
     fn bucket_of(&mut self, packet: &P, rng: &mut Rng) -> usize {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
-        bucket(hash(self.params.key.of(packet), seed), self.params.buckets)
+        bucket(hash(self.params.share_per.of(packet), seed), self.params.buckets)
     }
 
     /// Rule (2) for a packet of a queue that holds `used` packets.
@@ -432,7 +432,7 @@ mod tests {
             let in_packets = matches!(limit, QueueLimit::Packets(_));
             let profile = if in_packets { profile } else { SfqProfile::Linux };
             let (quantum, perturb) = (Bytes(quantum), Time::from_millis(perturb));
-            let params = SfqParams { key: FlowKey::Flow, profile, buckets, flows, depth, quantum, perturb };
+            let params = SfqParams { share_per: FlowKey::Flow, profile, buckets, flows, depth, quantum, perturb };
             prop_assert_eq!(survives(SchemeParams::Sfq(params), limit, &noise), 0);
         }
     }

@@ -34,7 +34,7 @@ use crate::units::{BitRate, QueueLimit, Time};
 params! {
     /// A port with start-time fair queueing.
     pub struct StfqParams {
-        /// What has a weight and a share of its own.
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "stfq1996";
     }
 }

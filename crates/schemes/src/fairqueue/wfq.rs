@@ -47,8 +47,8 @@ choices! {
 params! {
     /// Weighted fair queueing.
     pub struct WfqParams {
-        /// What has a queue of its own, and a weight.
-        key: FlowKey = "user", source "Demers, Keshav and Shenker 1989 section 2: the entity is free";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "user", source "Demers, Keshav and Shenker 1989 section 2: the entity is free";
         /// The clock that a flow which was away is set to.
         clock: VirtualClock = "gps", symbol "V", source "Parekh and Gallager 1993; self_clocked: Golestani 1994";
     }
@@ -114,7 +114,7 @@ pub struct Wfq<P> {
     virtual_time: f64,
     gps: Box<Gps>,
     clock: VirtualClock,
-    key: FlowKey,
+    share_per: FlowKey,
     limit: QueueLimit,
     weights: Weights,
 }
@@ -143,7 +143,7 @@ impl<P: Packet> Wfq<P> {
             virtual_time: 0.0,
             gps: Box::new(Gps { busy, busy_weight: 0.0, last: Time::ZERO, rate: port.rate, next_rate: port.rate }),
             clock: params.clock,
-            key: params.key,
+            share_per: params.share_per,
             limit: port.buffer.limit,
             weights: port.weights.clone(),
         }
@@ -175,7 +175,7 @@ impl<P: Packet> Wfq<P> {
 
     /// The queue of `packet`.
     fn queue_of(&mut self, packet: &P) -> u32 {
-        let key = self.key.of(packet);
+        let key = self.share_per.of(packet);
         let Self { queues, by_key, weights, .. } = self;
         *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(packet.user()), last_finish: 0.0 }))
     }
@@ -296,8 +296,8 @@ mod tests {
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 
-    const GPS: WfqParams = WfqParams { key: FlowKey::User, clock: VirtualClock::Gps };
-    const SCFQ: WfqParams = WfqParams { key: FlowKey::User, clock: VirtualClock::SelfClocked };
+    const GPS: WfqParams = WfqParams { share_per: FlowKey::User, clock: VirtualClock::Gps };
+    const SCFQ: WfqParams = WfqParams { share_per: FlowKey::User, clock: VirtualClock::SelfClocked };
 
     fn port(params: &WfqParams, limit: u32, weights: &Weights) -> (Wfq<TestPacket>, Rng) {
         build::<WfqScheme>(params, QueueLimit::Packets(limit), weights)
@@ -503,7 +503,7 @@ mod tests {
         fn survives_anything(limit in limits(), noise in noise(), self_clocked in any::<bool>(), flow in any::<bool>()) {
             let params = WfqParams {
                 clock: if self_clocked { VirtualClock::SelfClocked } else { VirtualClock::Gps },
-                key: if flow { FlowKey::Flow } else { FlowKey::User },
+                share_per: if flow { FlowKey::Flow } else { FlowKey::User },
             };
             let records = survives(SchemeParams::Wfq(params), limit, &noise);
             // GPS may still work on what was sent: time stands still while the harness drains.

@@ -46,7 +46,7 @@ use crate::units::{BitRate, QueueLimit, Time};
 params! {
     /// A port of AFpFT.
     pub struct AfpftParams {
-        /// What has a tag of its own.
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "afpft II, footnote 2";
         /// Rate of virtual time. Shares do not depend on it.
         flow_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "r", source "afpft II-A, Table II";

@@ -41,7 +41,7 @@ params! {
     pub struct RfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
-        /// What gets a share of its own.
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Upper bound of the lowest colour.
         lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "c_1", source "our choice: C/1000 of abc2018";

@@ -66,8 +66,8 @@ params! {
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
         /// Whether a flow in debt is shut out even while its share is not above the fair one.
         repay: bool = false, source "afc 3: not so";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "afc 3";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "afc 3";
     }
 }
 
@@ -109,7 +109,7 @@ pub struct Afc {
 /// Who has how much of the virtual queue, and how many there are.
 #[derive(Clone, Debug)]
 struct Flows {
-    key: FlowKey,
+    share_per: FlowKey,
     cache: LruCache<Entry>,
     window: Window,
     counter: FlowCounter,
@@ -130,7 +130,7 @@ impl Afc {
     pub fn new(params: &WithRed<AfcParams>, limit: QueueLimit, rate: BitRate) -> Self {
         let own = &params.own;
         let flows = Flows {
-            key: own.flow_key,
+            share_per: own.share_per,
             cache: LruCache::new(own.cache),
             window: Window::new(own.window, own.window_packets),
             counter: FlowCounter::new(own.bitmap_bits, own.count_interval, own.window_packets),
@@ -153,7 +153,7 @@ impl Afc {
 
 impl Aqm for Afc {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
-        let flow = self.flows.key.of(packet);
+        let flow = self.flows.share_per.of(packet);
         self.flows.counter.count(flow, now, rng);
         self.red.arrival(queue.backlog, packet.wire_bytes(), now);
         let congested = self.red.average() >= self.red.min_th() && queue.backlog.packets > 0;
@@ -169,7 +169,7 @@ impl Aqm for Afc {
 
     fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time) {
         let flows = &mut *self.flows;
-        let (flow, fair) = (flows.key.of(packet), flows.fair());
+        let (flow, fair) = (flows.share_per.of(packet), flows.fair());
         flows.window.enqueued(&mut flows.cache, flow, packet.wire_bytes(), fair, now);
     }
 

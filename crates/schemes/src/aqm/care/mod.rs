@@ -55,8 +55,8 @@ params! {
         estimator: Estimator = "jackknife_2", source "our choice: meets afc Table 1";
         /// Nothing is dropped while the queue is shorter. Absent: a sixth of the limit, which is 50 of 300 packets.
         gate: Option<Threshold> = null, source "our choice: lower threshold of the other schemes in afc";
-        /// What counts as one flow.
-        flow_key: FlowKey = "flow", source "afc 4";
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "afc 4";
     }
 }
 
@@ -99,7 +99,7 @@ impl SchemeSpec for CareScheme {
 pub struct Care {
     capture_probability: f64,
     gate: QueueThreshold,
-    key: FlowKey,
+    share_per: FlowKey,
     captures: Box<CaptureList>,
     population: Box<Population>,
     flows: f64,
@@ -116,7 +116,7 @@ impl Care {
         Self {
             capture_probability: params.capture_probability,
             gate: QueueThreshold::new(params.gate, Self::GATE, limit),
-            key: params.flow_key,
+            share_per: params.share_per,
             captures: Box::new(CaptureList::new(params.occasions, params.counted_occasions)),
             population: Box::new(Population::new(params.estimator)),
             flows: 0.0,
@@ -142,7 +142,7 @@ impl Care {
 
 impl Aqm for Care {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
-        let key = self.key.of(packet);
+        let key = self.share_per.of(packet);
         if rng.open01() < self.capture_probability {
             self.captures.capture(key);
             self.flows = self.population.estimate(self.captures.recent());

@@ -13,7 +13,8 @@ params! {
     pub struct CsfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "abc2018 V-A, afpft Table II";
-        /// What gets a share of its own. The papers speak of flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// The papers speak of flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
         share_per: FlowKey = "user", source "abc2018 Fig. 15(b), our reading";
     }
 }

@@ -24,7 +24,7 @@ params! {
     pub struct PpvMarkerParams {
         /// How a packet's place in the rate is found.
         place: PpvMarkerKind = "random", source "ppv, both markers";
-        /// What gets a share of its own.
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Time constant of the rate estimate of the random marker.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
