@@ -209,25 +209,32 @@ mod tests {
         let drops = offer(&immediate(false, true, false), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);
-        // Gentle with max_p = 1: certain from 4 packets on, once two packets came since the last drop.
+        // Gentle with max_p = 1: p_b is 1 from 4 packets on, so that wait finds c*p_b >= 1 at once and drops for certain.
         let drops = offer(&immediate(false, true, true), Ecn::NotEct, 100);
-        assert_eq!(drops.0.iter().filter(|(_, reason, _)| *reason == DropReason::Overlimit).count(), 0);
+        assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
+        assert_eq!(drops.0.len(), 96);
     }
 
     #[test]
     fn ecn_marks_early_and_drops_beyond_the_last_line_if_hard() {
-        // Classic, hard: marks below 4 packets only, forced drops above.
-        let hard = offer(&immediate(true, true, false), Ecn::Ect0, 100);
-        assert!(!hard.1.is_empty() || hard.0.len() == 96);
+        // Classic without wait: packet 2 crosses min_th and starts the count; packet 3 finds p_b = 0.5 and c = 2, so
+        // that p_a = 1 (6): early. Packet 4 finds max_th: forced.
+        let certain = |hard_drop| RedParams { wait: false, ..immediate(true, hard_drop, false) };
+        // Hard: the early one is marked, all forced ones are dropped.
+        let hard = offer(&certain(true), Ecn::Ect0, 100);
+        assert_eq!(hard.1, [3]);
+        assert_eq!(hard.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (4..100).collect::<Vec<_>>());
         assert!(hard.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets == 4));
-        // Soft: everything from the fifth packet on is marked until the queue is full.
-        let soft = offer(&immediate(true, false, false), Ecn::Ect0, 100);
+        // Soft: the forced ones are marked, too, until 8 packets fill the queue.
+        let soft = offer(&certain(false), Ecn::Ect0, 100);
+        assert_eq!(soft.1, [3, 4, 5, 6, 7]);
+        assert_eq!(soft.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (8..100).collect::<Vec<_>>());
         assert!(soft.0.iter().all(|(_, reason, _)| *reason == DropReason::Overlimit));
-        assert_eq!(soft.0.len(), 92);
-        assert_eq!(soft.1.iter().filter(|&&flow| flow >= 4).count(), 4);
-        // A packet whose transport does not speak ECN is dropped.
-        let deaf = offer(&immediate(true, false, false), Ecn::NotEct, 100);
-        assert_eq!(deaf.0.len(), 96);
+        // A transport that does not speak ECN loses packet 3, and all after it: each finds p_b = 0.5 and c = 1 again.
+        let deaf = offer(&certain(false), Ecn::NotEct, 100);
+        assert_eq!(deaf.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (3..100).collect::<Vec<_>>());
+        assert!(deaf.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets == 3));
+        assert!(deaf.1.is_empty());
     }
 
     #[test]
