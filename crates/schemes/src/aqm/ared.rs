@@ -365,7 +365,7 @@ mod tests {
         ared.report(&mut |name, value| readings.push((name, value)));
         assert_eq!(readings, [("average_queue", 60.0), ("max_p", 1.0)]);
         assert_eq!(ared.drop_probability(), Some(1.0));
-        assert!(ared.state_size().bytes > size_of::<Ared>());
+        assert_eq!(ared.state_size().bytes, size_of::<Ared>() + size_of::<RedSettings>() + size_of::<AredParams>());
         ared.overflowed(&TestPacket::default(), Time::ZERO);
         ared.idle(Time::ZERO);
     }

@@ -606,7 +606,9 @@ mod tests {
         assert_eq!(host.queue.backlog().packets, 3);
         let size = host.queue.state_size();
         assert_eq!(size.records, 2 * 46);
-        assert!(size.bytes > 2 * 46 * size_of::<Bin>());
+        // Two sets of 46 bins of 24 bytes and two seeds of 8.
+        let fixed = size_of::<Sfb>() + size_of::<SfbParams>() + size_of::<FlowTable<Bucket>>();
+        assert_eq!(size.bytes, 2 * (46 * 24 + 2 * 8) + fixed);
 
         let params = SfbParams { ecn: true, unresponsive_at: 1.0, ..Default::default() };
         let mut sfb = Sfb::new(&params, &BufferParams::default());

@@ -208,6 +208,7 @@ impl Aqm for PvPieAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aqm::pie_core::PieSettings;
     use crate::buffer::{BufferParams, ManagedQueue};
     use crate::discipline::QueueDiscipline;
     use crate::testing::{Drops, TestPacket};
@@ -267,6 +268,7 @@ mod tests {
         queue.report(&mut |name, value| readings.push((name, value)));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");
         assert!((queue.drop_probability().unwrap() - 0.5).abs() < 0.1);
-        assert!(queue.state_size().bytes > 2048);
+        let parts = size_of::<PvPieAqm>() + BINS * size_of::<f64>() + size_of::<PieSettings>();
+        assert_eq!(queue.state_size().bytes, parts);
     }
 }

@@ -327,7 +327,7 @@ mod tests {
         aqm.admit(&packet, &view, Time::from_micros(12_001), &mut rng);
         let expected = 0.1 * (10.5 / 2048.0 + 12.0 - 6.0) / 12.0;
         assert!((aqm.drop_probability().unwrap() - expected).abs() < 1e-12);
-        assert!(aqm.state_size().bytes > size_of::<Abc2016Aqm>());
+        assert_eq!(aqm.state_size().bytes, size_of::<Abc2016Aqm>() + size_of_val(&*aqm.base));
     }
 
     #[test]
