@@ -2,7 +2,8 @@
 //! probability of its own, and limits their rate.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
-//! INFOCOM 2001 (sfb2001); its parameters as in ns, Linux and afc.
+//! INFOCOM 2001 (sfb2001). Parameters: afc section 4 runs the authors' ns code in its default configuration with 2 x 23
+//! bins; what that is stands in the head of XNU's `classq_sfb.c`, which is based on it ("ns" below).
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
@@ -22,12 +23,12 @@
 //! Choices and deviations:
 //! 1. What a packet was counted in follows from the time of its enqueueing: a set has counted the packets stored since
 //!    it began to. The bins are computed again from the flow when it leaves, nothing is stored with it.
-//! 2. Warm-up by all flows late in the interval is Linux', by flows of rule (3) the paper's; both at once are our choice.
+//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), Linux by all flows late in the interval as well.
 //!    A flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
-//! 3. `decrement_at = "drain"` lowers p when a bin drains (ns as in another kernel), not at an arrival to an empty bin.
-//! 4. `freeze` must be far below `rehash * increment`: with 100 ms and 20 s a bin needs the whole interval to reach 1,
-//!    and no flow is ever limited.
+//! 3. `decrement_at = "drain"` lowers p when a bin drains (ns), `arrival` at an arrival to an empty bin (Linux).
+//! 4. ns draws its hold time from 10 to 50 ms; ours is the mean. It must be far below `rehash * increment`: with 100 ms
+//!    a bin needs a whole interval to reach 1, and no flow is ever limited.
 //! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow.
 //!
 //! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
@@ -64,7 +65,7 @@ choices! {
 }
 
 params! {
-    /// SFB. Defaults: afc; columns of ns and Linux in the chapter.
+    /// SFB. Defaults: ns, as afc used it; columns of ns and Linux in the chapter.
     pub struct SfbParams {
         /// Levels, each with a hash function.
         levels: u32 = 2, in 1..=16, symbol "L", source "afc IV; 8 in Linux";
@@ -75,21 +76,21 @@ params! {
         /// How much an empty bin takes off.
         decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
         /// Least time between two changes of a bin's probability.
-        freeze: Time = "10 ms", in "0 s"..="100 s", source "ns, lower end of 10-50 ms (afc does not say); 0 in Linux";
+        freeze: Time = "30 ms", in "0 s"..="100 s", source "mean of 10 to 50 ms, randomised in ns; 0 in Linux";
         /// Packets in a bin from which on its probability grows; absent: `1.5*limit/bins`, at least 2.
         bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
         /// Packets that all bins of a flow may hold at most; absent: no cap.
         bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
         /// When the probability of an empty bin shrinks.
-        decrement_at: DecrementAt = "arrival", source "Linux; drain in ns";
+        decrement_at: DecrementAt = "drain", source "ns; arrival in Linux";
         /// Smallest probability of a flow that does not react.
-        unresponsive_at: f64 = 1.0, in 0.01..=1.0, source "sfb2001; 0.98 in ns";
+        unresponsive_at: f64 = 0.98, in 0.01..=1.0, source "ns; 1 in sfb2001 and Linux";
         /// Time between changes of the hash functions: shortest.
-        rehash: Time = "20 s", in "1 ms"..="1 h", source "not given in afc; 11 s in ns, 600 s in Linux";
+        rehash: Time = "11 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
         /// Time between changes of the hash functions: longest, uniformly between the two.
-        rehash_most: Time = "20 s", in "1 ms"..="1 h", source "as rehash; 23 s in ns";
+        rehash_most: Time = "23 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
         /// How long before a change all flows teach the other set.
-        warm_up: Time = "2 s", in "0 s"..="1 h", source "a tenth as in Linux (60 s of 600 s); 0 in ns";
+        warm_up: Time = "0 s", in "0 s"..="1 h", source "sfb2001 and ns: only flows of rule (3) do; 60 s in Linux";
         /// Rate that flows which do not react are limited to.
         penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s", source "afc Table 1: fair rate 5 Mbit/s / 101";
         /// Burst that the limit lets through.
@@ -482,6 +483,7 @@ mod tests {
         let params = SfbParams {
             bin_size: Some(2),
             freeze: Time::from_millis(100),
+            decrement_at: DecrementAt::Arrival,
             increment: 0.25,
             decrement: 0.125,
             ..Default::default()
@@ -520,7 +522,17 @@ mod tests {
     fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
         // 5 Mbit/s, a packet of 1000 B takes 1.6 ms. Flow 0 offers the whole link; 100 others have three packets in the
         // queue each, whatever happens.
-        let mut host = Host::new(&SfbParams { bin_size: Some(20), ..Default::default() });
+        // Bins that never empty keep their probability with `drain`.
+        let mut host = Host::new(&SfbParams {
+            bin_size: Some(20),
+            freeze: Time::from_millis(10),
+            decrement_at: DecrementAt::Arrival,
+            unresponsive_at: 1.0,
+            rehash: Time::from_secs(20),
+            rehash_most: Time::from_secs(20),
+            warm_up: Time::from_secs(2),
+            ..Default::default()
+        });
         let (mut held, mut delivered) = ([0u32; 101], [0u32; 101]);
         for slot in 0..62_500u64 {
             let now = Time::from_micros(1600 * slot);
@@ -636,11 +648,11 @@ mod tests {
         };
         assert_eq!(
             message(json!({"scheme": "sfb", "rehash": "30 s"})),
-            "queue.rehash_most: \"20 s\" is out of range, it must be from rehash, \"30 s\", to 1 h"
+            "queue.rehash_most: \"23 s\" is out of range, it must be from rehash, \"30 s\", to 1 h"
         );
         assert_eq!(
             message(json!({"scheme": "sfb", "warm_up": "30 s"})),
-            "queue.warm_up: \"30 s\" is out of range, it must be from 0 s to rehash, \"20 s\""
+            "queue.warm_up: \"30 s\" is out of range, it must be from 0 s to rehash, \"11 s\""
         );
     }
 }
