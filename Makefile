@@ -8,7 +8,7 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes figures vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes coverage figures vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -28,6 +28,9 @@ figures: setup ## Draw the figures of papers that the README shows, into docs/fi
 test: lint ## Run all tests, Rust and Python, lint included
 	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
 	$(BIN)/pytest --quiet
+
+coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
+	$(PYTHON) benches/coverage.py
 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check

@@ -56,16 +56,17 @@ impl Aqm for DropTail {
 
 #[cfg(test)]
 mod tests {
-    use crate::buffer::{BufferParams, ManagedQueue};
+    use super::*;
+    use crate::buffer::BufferParams;
     use crate::discipline::{DropReason, QueueDiscipline};
-    use crate::droptail::DropTail;
-    use crate::rng::Rng;
+    use crate::flow::Weights;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::{BitRate, QueueLimit, Time};
+    use crate::units::{BitRate, QueueLimit};
 
     fn fill(limit: QueueLimit, sizes: &[u32]) -> (u32, u64, usize) {
-        let params = BufferParams { limit, ..Default::default() };
-        let mut queue = ManagedQueue::new(&params, BitRate(10_000_000), DropTail);
+        let buffer = BufferParams { limit, ..Default::default() };
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
+        let mut queue = DropTailScheme::build::<TestPacket>(&DropTailParams::default(), &port);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         for &wire_bytes in sizes {
             queue.enqueue(TestPacket { wire_bytes, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);

@@ -111,10 +111,14 @@ impl Aqm for AbcAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abc::AbcScheme;
     use crate::buffer::{BufferParams, ManagedQueue};
     use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::flow::Weights;
+    use crate::scheme::{Port, QueueConfig, SchemeSpec};
     use crate::testing::{Drops, TestPacket};
     use crate::units::BitRate;
+    use serde_json::{Value as Json, json};
 
     /// An AQM whose average activity is `average`.
     fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
@@ -174,8 +178,9 @@ mod tests {
 
     #[test]
     fn average_counts_accepted_packets_only() {
-        let params = BufferParams { limit: QueueLimit::Packets(14), ..Default::default() };
-        let mut queue = ManagedQueue::new(&params, BitRate(10_000_000), AbcAqm::new(&AbcParams::default()));
+        let buffer = BufferParams { limit: QueueLimit::Packets(14), ..Default::default() };
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
+        let mut queue = AbcScheme::build::<TestPacket>(&AbcParams::default(), &port);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let mut offer = |queue: &mut ManagedQueue<_, _>, label| {
             queue.enqueue(TestPacket { label, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
@@ -191,6 +196,52 @@ mod tests {
             drops.0.iter().map(|&(packet, reason, backlog)| (packet.label, reason, backlog.packets)).collect();
         assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
         assert_eq!(queue.backlog().packets, 14);
+        // 14 activities of 1 were averaged, the 50 was not; the last arrival met Q_base.
+        let mut readings = Vec::new();
+        queue.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!((readings, queue.drop_threshold()), (vec![("average_activity", 1.0)], Some(20.0)));
+    }
+
+    #[test]
+    fn a_delay_from_departures_follows_them() {
+        // One packet of 1500 bytes each 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets mean 24 ms of
+        // delay then, the Q_base below, and 12 ms by the rate of the link.
+        let of = |delay_estimate| AbcParams {
+            q_min: Threshold::Delay(Time::from_millis(10)),
+            q_base: Threshold::Delay(Time::from_micros(24_100)),
+            gamma: Threshold::Delay(Time::ZERO),
+            delay_estimate,
+            ..Default::default()
+        };
+        let drops_at = |params: &AbcParams| {
+            let mut aqm = aqm_with_average(params, 7.0);
+            for step in 1..1000 {
+                let backlog = Backlog { packets: 9, bytes: 13_500 };
+                aqm.departed(&TestPacket::default(), backlog, Time::from_micros(2400 * step));
+            }
+            (0..100).find(|&q| admit(&mut aqm, 7.0, q) == Verdict::Drop)
+        };
+        assert_eq!(drops_at(&of(DelayEstimate::Departures)), Some(11)); // 26.4 ms
+        assert_eq!(drops_at(&of(DelayEstimate::LinkRate)), Some(21)); // 25.2 ms
+    }
+
+    #[test]
+    fn thresholds_that_contradict_each_other_are_refused() {
+        let message =
+            |value: Json| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
+        assert_eq!(
+            message(json!({"scheme": "abc", "q_min": "30 packets"})),
+            r#"queue.q_min: "30 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
+        );
+        assert_eq!(
+            message(json!({"scheme": "abc", "q_min": "14.4 ms"})),
+            "queue.q_base: \"20 packets\" is in packets, but q_min \"14.4 ms\" is in delay: \
+             give q_min, q_base and gamma in one unit"
+        );
+        assert_eq!(
+            message(json!({"scheme": "abc", "gamma": "2e12 packets"})),
+            "queue.gamma: \"2000000000000 packets\" is out of range, it must be from 0 to 1e12"
+        );
     }
 
     #[test]

@@ -287,10 +287,12 @@ impl Occupancy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::RedPartParams;
+    use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
     use crate::flow::Weights;
+    use crate::scheme::QueueConfig;
     use crate::testing::{Drops, TestPacket};
+    use serde_json::json;
 
     fn black(own: BlackParams, red: RedPartParams, limit: QueueLimit) -> Black<TestPacket> {
         let buffer = BufferParams { limit, ..Default::default() };
@@ -427,5 +429,21 @@ mod tests {
         let mut readings = Vec::new();
         queue.report(&mut |name, _| readings.push(name));
         assert_eq!(readings, ["average_queue", "flows"]);
+    }
+
+    #[test]
+    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
+        check_idle_time::<BlackScheme, _>(BlackParams::default());
+    }
+
+    #[test]
+    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
+        // Half of a limit of 8 packets is below min_th.
+        let value = json!({"scheme": "black", "limit": "8 packets", "min_th": "5 packets"});
+        assert_eq!(
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
+             or both 0 for automatic"
+        );
     }
 }

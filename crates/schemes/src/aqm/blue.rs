@@ -9,7 +9,7 @@
 //! | (2) | when the link falls idle: if `t - last > freeze`: `p -= decrement`, `last = t` | [`Blue::idle`] |
 //! | (3) | drop or mark with probability p | [`Blue::admit`] |
 //!
-//! Cost: one draw a packet while p > 0; state 48 bytes a port.
+//! Cost: one draw a packet while p > 0. State: p and the time of its last change.
 //!
 //! Deviations: 1. One decrement for each time that the link falls idle, however long it stays so; a port of ns-3
 //! repeats it every `freeze`. 2. A packet that chance drops at a full queue is no overflow.
@@ -135,6 +135,7 @@ mod tests {
     use super::*;
     use crate::buffer::BufferParams;
     use crate::discipline::{Backlog, QueueDiscipline};
+    use crate::flow::Weights;
     use crate::packet::Ecn;
     use crate::testing::{Drops, TestPacket};
     use crate::units::BitRate;
@@ -178,14 +179,18 @@ mod tests {
             let params = BlueParams { level, ..Default::default() };
             let limit = QueueLimit::Packets(4);
             let buffer = BufferParams { limit, ..Default::default() };
-            let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Blue::new(&params));
+            let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
+            let mut queue = BlueScheme::build::<TestPacket>(&params, &port);
             let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
             for at in 0..10 {
                 let packet = TestPacket { ecn: Ecn::NotEct, ..Default::default() };
                 queue.enqueue(packet, Time::from_millis(at * 50), &mut rng, &mut drops);
             }
             assert_eq!(drops.0.len(), 6); // ten packets, room for four; early or not
-            queue.drop_probability().unwrap()
+            let mut readings = Vec::new();
+            queue.report(&mut |name, value| readings.push((name, value)));
+            assert_eq!(readings, [("drop_probability", queue.drop_probability().unwrap())]);
+            readings[0].1
         };
         // Full at 200 ms: changes at 200 and 350 ms (50, 100 ms later is within the freeze).
         assert_eq!(offer(None), 0.005);

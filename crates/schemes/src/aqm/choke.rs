@@ -189,10 +189,12 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::RedPartParams;
+    use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
+    use crate::scheme::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use crate::units::Threshold;
+    use serde_json::json;
 
     const RATE: BitRate = BitRate(5_000_000);
 
@@ -300,11 +302,14 @@ mod tests {
         let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
         // Without the gentle line RED drops everything from max_th = 12 on.
         assert!(drops.iter().all(|drop| drop.1 == DropReason::Aqm) && queue.backlog().packets <= 12);
+        assert_eq!(queue.drop_probability(), Some(1.0));
         let slow = RedPartParams { weight: 1e-9, ..Default::default() };
         let mut queue = Choke::new(&WithRed { own: ChokeParams::default(), red: slow }, QueueLimit::Packets(24), RATE);
         let drops: Vec<_> = (0..30).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
         assert_eq!(drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit; 6]);
+        let state = queue.state_size();
         assert_eq!(waiting(&mut queue, &mut rng), (0..24).collect::<Vec<_>>());
+        assert_eq!((state, state.records), (queue.state_size(), 0)); // the same whatever waits
     }
 
     #[test]
@@ -321,5 +326,21 @@ mod tests {
         // 4 packets of 1500 bytes are 6000: the sixth packet finds more than that.
         let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, 1, &mut rng).0.len()).collect();
         assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
+    }
+
+    #[test]
+    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
+        check_idle_time::<ChokeScheme, _>(ChokeParams::default());
+    }
+
+    #[test]
+    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
+        // Half of a limit of 8 packets is below min_th.
+        let value = json!({"scheme": "choke", "limit": "8 packets", "min_th": "5 packets"});
+        assert_eq!(
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
+             or both 0 for automatic"
+        );
     }
 }

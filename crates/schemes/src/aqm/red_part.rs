@@ -92,6 +92,35 @@ impl<S: ParamSet> ParamSet for WithRed<S> {
     }
 }
 
+/// What every scheme with RED in it has to do with an idle time at a link whose rate has changed, eq. (1) and (2) of
+/// [`super::red_core`]: the average queue of a port of scheme `S` whose weight is a half, after three packets, which find
+/// 0, 1 and 2 (averages 0, 1/2 and 5/4), and a fourth after the time of two mean packets (1/8 of it are left).
+#[cfg(test)]
+pub(super) fn check_idle_time<S: crate::scheme::SchemeSpec<Params = WithRed<O>>, O>(own: O) {
+    use crate::discipline::QueueDiscipline;
+    use crate::testing::{Drops, TestPacket};
+    use crate::units::{BitRate, Time};
+
+    let red = RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() };
+    let buffer = crate::buffer::BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
+    let weights = crate::flow::Weights::equal();
+    let port = crate::scheme::Port { buffer: &buffer, rate: BitRate(80_000_000), weights: &weights };
+    let mut queue = S::build::<TestPacket>(&WithRed { own, red }, &port);
+    let (mut rng, mut drops) = (crate::rng::Rng::stream(1, 0, "test", 0), Drops::default());
+    let average = |queue: &S::Discipline<TestPacket>| {
+        let mut average = None;
+        queue.report(&mut |name, value| average = average.or((name == "average_queue").then_some(value)));
+        average
+    };
+    (0..3).for_each(|_| queue.enqueue(TestPacket::default(), Time::ZERO, &mut rng, &mut drops));
+    assert_eq!(average(&queue), Some(1.25));
+    while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
+    queue.set_link_rate(BitRate(8_000_000)); // 1 ms for a packet of mean length
+    queue.enqueue(TestPacket::default(), Time::from_millis(2), &mut rng, &mut drops);
+    assert_eq!((average(&queue), queue.drop_probability()), (Some(1.25 / 8.0), Some(0.0)));
+    assert_eq!(drops.0.len(), 0);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@
 //!
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
-//! Cost per packet: O(log n) comparisons for n packets in the queue, one table look-up. State: 13 bytes a flow whose F
+//! Cost per packet: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes a flow whose F
 //! is ahead of v (others say nothing and expire), 24 bytes a packet for the order.
 //!
 //! Deviations and choices:
@@ -49,7 +49,7 @@ impl SchemeSpec for StfqScheme {
         kind: "one queue sorted by start tag; pushes out the largest tag",
         summary: "Serves packets in the order in which a fair server would start them.",
         source: "Goyal, Vin, Cheng: Start-time Fair Queueing, SIGCOMM 1996",
-        state: "port: 13 bytes for each active flow",
+        state: "port: 17 bytes for each active flow",
         cost: "O(log n) comparisons for n packets in the queue, 1 look-up",
     };
     const ORDERS_PACKETS: bool = true;
@@ -155,7 +155,8 @@ mod tests {
 
     fn queue(limit: QueueLimit, weights: Weights) -> (StfqQueue<TestPacket>, Rng, Drops) {
         let buffer = BufferParams { limit, ..Default::default() };
-        let queue = StfqQueue::new(&StfqParams::default(), &buffer, weights);
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &weights };
+        let queue = StfqScheme::build(&StfqParams::default(), &port);
         (queue, Rng::stream(1, 0, "test", 0), Drops::default())
     }
 
@@ -227,9 +228,13 @@ mod tests {
             queue.dequeue(Time::ZERO, &mut rng, &mut drops);
             queue.dequeue(Time::ZERO, &mut rng, &mut drops);
         }
-        assert!(queue.state_size().records < 100);
+        let flows = queue.state_size().records;
+        assert!(flows < 100, "{flows}");
+        // v is the start of the packet served last: flow n's two packets start at v and 8000 later, as the one that
+        // waits does, and of equal tags the first that came leaves: v grows by 8000 bits every other departure.
         let mut readings = Vec::new();
-        queue.report(&mut |name, _| readings.push(name));
-        assert_eq!(readings, ["virtual_time_bits", "flows"]);
+        queue.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!(readings, [("virtual_time_bits", queue.virtual_time), ("flows", flows as f64)]);
+        assert_eq!(queue.backlog().packets, 1);
     }
 }

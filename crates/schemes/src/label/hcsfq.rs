@@ -504,6 +504,6 @@ mod tests {
         let mut readings = Vec::new();
         bench.port.report(&mut |name, value| readings.push((name, value)));
         assert_eq!((readings[0], readings[3]), (("fair_rate_bps", 10e6), ("users", 1.0)));
-        assert!(bench.port.drop_probability().is_some_and(|p| (0.0..=1.0).contains(&p)));
+        assert_eq!(bench.port.drop_probability(), Some(0.0)); // nobody has a rate after one instant
     }
 }

@@ -204,10 +204,12 @@ impl Aqm for Afc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::RedPartParams;
+    use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
     use crate::discipline::Backlog;
+    use crate::scheme::QueueConfig;
     use crate::testing::TestPacket;
+    use serde_json::json;
 
     /// RED all but silent; the average is the queue itself; thresholds 50 and 150.
     fn afc(own: AfcParams) -> Afc {
@@ -329,5 +331,21 @@ mod tests {
             ["average_queue", "flows", "fair_fraction"]
         );
         assert!((readings[1].1 * readings[2].1 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
+        check_idle_time::<AfcScheme, _>(AfcParams::default());
+    }
+
+    #[test]
+    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
+        // Half of a limit of 8 packets is below min_th.
+        let value = json!({"scheme": "afc", "limit": "8 packets", "min_th": "5 packets"});
+        assert_eq!(
+            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
+             or both 0 for automatic"
+        );
     }
 }

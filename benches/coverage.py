@@ -1,0 +1,167 @@
+"""Show which part of each scheme its own tests run: `make coverage`.
+
+A scheme's own tests are those of its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run alone:
+what another scheme's test happens to run does not count, and neither do the lines of the tests themselves. What several
+schemes share is one more row, with the unit tests of all. Ends with 1 if a row is below the bound.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "crates/schemes/src"
+SCHEMES = {path.stem for path in (ROOT / "vectors").glob("*.txt")}
+VARIANTS = {"drr": ["drr_lds"]}
+"""Schemes whose code is in the module of another one: their tests count there."""
+SHARED = "what schemes share"
+NOT_COUNTED = {"lib.rs", "tests.rs", "checks.rs"}
+"""Files without code of their own, and those of tests only."""
+
+
+@dataclass
+class Row:
+    """The lines of one module and those that its own tests run."""
+
+    module: str
+    lines: int
+    covered: int
+    missed: dict[Path, list[int]]
+
+    @property
+    def percent(self) -> float:
+        """Lines that run, of all."""
+        return 100 * self.covered / self.lines
+
+
+def tools() -> Path | None:
+    """The folder of llvm-cov and llvm-profdata of the compiler in use, if that component is installed."""
+    libraries = subprocess.run(
+        ["rustc", "--print", "target-libdir"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    folder = Path(libraries).parent / "bin"
+    return folder if (folder / "llvm-cov").exists() and (folder / "llvm-profdata").exists() else None
+
+
+def build(target: Path) -> Path:
+    """Builds the unit tests of the schemes with counters; returns the binary."""
+    environment = os.environ | {"RUSTFLAGS": "-C instrument-coverage", "LLVM_PROFILE_FILE": os.devnull}
+    command = ["cargo", "test", "--package", "fairlane-schemes", "--lib", "--no-run", "--target-dir", str(target)]
+    log = subprocess.run(command, cwd=ROOT, env=environment, check=False, stderr=subprocess.PIPE, text=True).stderr
+    binaries = [line.split("(")[-1].rstrip(")") for line in log.splitlines() if "Executable" in line]
+    if len(binaries) != 1:
+        sys.exit(f"error: the tests do not build\n{log}")
+    return ROOT / binaries[0]
+
+
+def modules() -> dict[str, list[Path]]:
+    """The files of every scheme's module, and those that schemes share."""
+    files: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(SOURCES.rglob("*.rs")):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        if path.name in NOT_COUNTED or parts[0] == "testing":
+            continue
+        # A scheme is a file or a folder, below the folder of its group or not.
+        depth = next((depth for depth, part in enumerate(parts, 1) if part in SCHEMES), 0)
+        files["::".join(parts[:depth]) if depth else SHARED].append(path)
+    return files
+
+
+def tests_of(module: str) -> list[str]:
+    """Which tests count for a module, as filters of the test binary; none: all."""
+    if module == SHARED:
+        return []
+    *group, name = module.split("::")
+    return ["::".join([*group, each, ""]) for each in (name, *VARIANTS.get(name, []))]
+
+
+def code_lines(path: Path) -> int:
+    """How many lines of a file stand above its tests."""
+    lines = path.read_text().splitlines()
+    return lines.index("#[cfg(test)]") if "#[cfg(test)]" in lines else len(lines)
+
+
+def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Path, dict[int, int]]:
+    """How often the tests of `module` run each line of each file."""
+    raw, merged = folder / "raw", folder / "merged"
+    tests = subprocess.run(
+        [binary, *tests_of(module), "--quiet"],
+        cwd=ROOT / "crates/schemes",
+        env=os.environ | {"LLVM_PROFILE_FILE": str(raw), "PROPTEST_RNG_SEED": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if tests.returncode:
+        sys.exit(f"error: the tests of {module} fail\n{tests.stdout}")
+    subprocess.run([bin_folder / "llvm-profdata", "merge", "-sparse", raw, "-o", merged], check=True)
+    report = subprocess.run(
+        [bin_folder / "llvm-cov", "export", "-format=lcov", f"-instr-profile={merged}", binary],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    found: dict[Path, dict[int, int]] = defaultdict(dict)
+    path = Path()
+    for line in report.splitlines():
+        kind, _, value = line.partition(":")
+        if kind == "SF":
+            path = Path(value)
+        elif kind == "DA":
+            number, count = value.split(",")[:2]
+            found[path][int(number)] = int(count)
+    return found
+
+
+def row(module: str, paths: list[Path], found: dict[Path, dict[int, int]]) -> Row:
+    """What the tests of `module` run of it."""
+    result = Row(module, 0, 0, {})
+    for path in paths:
+        end = code_lines(path)
+        of_code = {number: count for number, count in found.get(path, {}).items() if number <= end}
+        missed = sorted(number for number, count in of_code.items() if count == 0)
+        result.lines += len(of_code)
+        result.covered += len(of_code) - len(missed)
+        if missed:
+            result.missed[path] = missed
+    return result
+
+
+def main() -> int:
+    """Prints the table; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("schemes", nargs="*", help="default: all")
+    parser.add_argument("--least", type=float, default=90, help="per cent that every row must reach")
+    parser.add_argument("--missed", action="store_true", help="print the numbers of the lines that no test runs")
+    arguments = parser.parse_args()
+
+    bin_folder = tools()
+    if bin_folder is None:
+        print("skipped: needs llvm-cov and llvm-profdata; rustup component add llvm-tools")
+        return 0
+    binary = build(Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "coverage")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for module, paths in sorted(modules().items(), key=lambda item: (item[0] == SHARED, item[0])):
+            if not arguments.schemes or module.rsplit("::", 1)[-1] in arguments.schemes:
+                rows.append(row(module, paths, counts(binary, module, bin_folder, Path(folder))))
+
+    print("| module | lines of code | run by its own tests | per cent |\n| --- | --- | --- | --- |")
+    for each in rows:
+        print(f"| `{each.module}` | {each.lines} | {each.covered} | {each.percent:.1f} |")
+        if arguments.missed:
+            for path, numbers in each.missed.items():
+                print(f"  {path.relative_to(ROOT)}: {' '.join(map(str, numbers))}")
+    low = [each.module for each in rows if each.percent < arguments.least]
+    if low:
+        print(f"error: below {arguments.least:g} %: {', '.join(low)}", file=sys.stderr)
+    return 1 if low else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
