@@ -4,7 +4,8 @@
 //!
 //! Equations (1) to (6): see [`super::pie_core`].
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; state 120 bytes a port.
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped. State: p, two delays,
+//! the burst allowance and the measurement of the departure rate.
 //!
 //! Deviations, and where ns-3 differs:
 //! 1. The delay is the sojourn time of the packet that left last, as in ns-3; RFC 8033 section 5.2 estimates it from the
@@ -17,7 +18,7 @@
 //!
 //! Not implemented: turning PIE off in quiet times (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
 
-use super::pie_core::{PieCore, PieDelay, PieSettings};
+use super::pie_core::{PieCore, PieDelay};
 use crate::buffer::ManagedQueue;
 use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
 use crate::packet::Packet;
@@ -60,27 +61,6 @@ params! {
     }
 }
 
-impl PieParams {
-    /// The settings of the core.
-    #[must_use]
-    pub fn settings(&self) -> PieSettings {
-        PieSettings {
-            target: self.target,
-            update_interval: self.update_interval,
-            alpha: self.alpha,
-            beta: self.beta,
-            max_burst: self.max_burst,
-            delay: self.delay,
-            departure_threshold: self.departure_threshold,
-            departure_weight: self.departure_weight,
-            derandomize: self.derandomize,
-            cap_step: self.cap_step,
-            byte_mode: self.byte_mode,
-            mean_packet: self.mean_packet,
-        }
-    }
-}
-
 /// PIE in the list of schemes.
 #[derive(Clone, Copy, Debug)]
 pub struct PieScheme;
@@ -116,7 +96,7 @@ impl Pie {
     #[must_use]
     pub fn new(params: &PieParams, rate: BitRate) -> Self {
         let ecn_limit = if params.ecn { params.ecn_limit } else { -1.0 };
-        Self { core: PieCore::new(params.settings(), rate), ecn_limit }
+        Self { core: PieCore::new(params.clone(), rate), ecn_limit }
     }
 }
 
@@ -169,7 +149,8 @@ impl Aqm for Pie {
 mod tests {
     use super::*;
     use crate::buffer::BufferParams;
-    use crate::discipline::{DropReason, QueueDiscipline};
+    use crate::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::flow::Weights;
     use crate::packet::Ecn;
     use crate::testing::{Drops, TestPacket};
     use crate::units::QueueLimit;
@@ -178,7 +159,8 @@ mod tests {
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {
         let rate = BitRate(10_000_000);
         let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
-        let mut queue = ManagedQueue::new(&buffer, rate, Pie::new(params, rate));
+        let port = Port { buffer: &buffer, rate, weights: &Weights::equal() };
+        let mut queue = PieScheme::build::<TestPacket>(params, &port);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let (mut arrival, mut service) = (Time::ZERO, Time::ZERO);
         let (mut delay_sum_s, mut served) = (0.0, 0u32);
@@ -230,11 +212,26 @@ mod tests {
     }
 
     #[test]
+    fn the_delay_by_the_rate_of_the_link_follows_that_rate() {
+        // A packet leaves 10 000 bytes behind: 8 ms at 10 Mbit/s, 16 ms at 5 Mbit/s.
+        let mut pie = Pie::new(&PieParams { delay: PieDelay::LinkRate, ..Default::default() }, BitRate(10_000_000));
+        let delay_at = |pie: &mut Pie, ms| {
+            pie.departed(&TestPacket::default(), Backlog { packets: 7, bytes: 10_000 }, Time::from_millis(ms));
+            let mut readings = Vec::new();
+            pie.report(&mut |name, value| readings.push((name, value)));
+            readings[0]
+        };
+        assert_eq!(delay_at(&mut pie, 1), ("queueing_delay_s", 0.008));
+        pie.set_link_rate(BitRate(5_000_000));
+        assert_eq!(delay_at(&mut pie, 2), ("queueing_delay_s", 0.016));
+    }
+
+    #[test]
     fn reports_delay_and_bytes() {
         let pie = Pie::new(&PieParams::default(), BitRate(10_000_000));
         let mut readings = Vec::new();
         pie.report(&mut |name, value| readings.push((name, value)));
         assert_eq!(readings, [("queueing_delay_s", 0.0), ("burst_allowance_s", 0.15)]);
-        assert_eq!(pie.state_size().bytes, size_of::<Pie>() + size_of::<PieSettings>());
+        assert_eq!(pie.state_size().bytes, size_of::<Pie>() + size_of::<PieParams>());
     }
 }

@@ -13,18 +13,19 @@
 //! | (6) | derandomised: no drop until the sum of p is 0.85, a drop at 8.5, by chance in between | [`PieCore::decide`] |
 //!
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; eq. (1)-(5) every 15 ms, made up at
-//! the next call (see [`crate::ticker`]); 120 bytes, the settings apart.
+//! the next call (see [`crate::ticker`]).
 //!
 //! Choices: 1. Sojourn is the time that the last packet to leave had waited, 0 once nothing waits (as in ns-3).
 //! 2. The measurement of the departure rate leaves out the packet whose transmission starts last, so that bytes and
 //! time belong together; RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
 //! 3. Ticks that would change nothing any more are skipped.
 
+use super::pie::PieParams;
 use crate::choices;
 use crate::discipline::Backlog;
 use crate::rng::Rng;
 use crate::ticker::Ticker;
-use crate::units::{BitRate, Bytes, Time};
+use crate::units::{BitRate, Time};
 
 choices! {
     /// Where PIE takes the queueing delay from.
@@ -36,35 +37,6 @@ choices! {
         /// Backlog over the rate of the link.
         LinkRate = "link_rate",
     }
-}
-
-/// What a PIE core is built from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieSettings {
-    /// Delay to hold.
-    pub target: Time,
-    /// Time between updates of the probability.
-    pub update_interval: Time,
-    /// Gain on the distance from the target, per second.
-    pub alpha: f64,
-    /// Gain on the change of the delay, per second.
-    pub beta: f64,
-    /// How long a burst passes without a drop.
-    pub max_burst: Time,
-    /// Where the delay comes from.
-    pub delay: PieDelay,
-    /// Bytes that a measurement of the departure rate takes.
-    pub departure_threshold: Bytes,
-    /// Weight of a new measurement.
-    pub departure_weight: f64,
-    /// Whether the gap between drops is evened out, eq. (6).
-    pub derandomize: bool,
-    /// Whether a step is capped, eq. (3).
-    pub cap_step: bool,
-    /// Whether a packet's probability is proportional to its length.
-    pub byte_mode: bool,
-    /// Mean length of a packet.
-    pub mean_packet: Bytes,
 }
 
 /// Drop probability of one port.
@@ -79,24 +51,24 @@ pub struct PieCore {
     waiting_bytes: u64,
     link_bytes_per_s: f64,
     departures: DepartureMeter,
-    settings: Box<PieSettings>,
+    params: Box<PieParams>,
 }
 
 impl PieCore {
     /// A port that has seen nothing, at a link of rate `rate`.
     #[must_use]
-    pub fn new(settings: PieSettings, rate: BitRate) -> Self {
+    pub fn new(params: PieParams, rate: BitRate) -> Self {
         Self {
             probability: 0.0,
             delay_s: 0.0,
             delay_before_s: 0.0,
             accumulated: 0.0,
-            burst_allowance: settings.max_burst,
-            ticker: Ticker::new(settings.update_interval),
+            burst_allowance: params.max_burst,
+            ticker: Ticker::new(params.update_interval),
             waiting_bytes: 0,
             link_bytes_per_s: rate.as_f64() / 8.0,
             departures: DepartureMeter::default(),
-            settings: Box::new(settings),
+            params: Box::new(params),
         }
     }
 
@@ -117,12 +89,12 @@ impl PieCore {
 
     /// One update of the probability, RFC 8033 sections 4.2 and 4.4; whether it changed anything.
     fn update(&mut self) -> bool {
-        let settings = &*self.settings;
+        let params = &*self.params;
         let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
-        let (delay_s, target_s) = (self.current_delay_s(), settings.target.as_secs_f64());
-        let raw = settings.alpha * (delay_s - target_s) + settings.beta * (delay_s - self.delay_before_s); // eq. (1)
+        let (delay_s, target_s) = (self.current_delay_s(), params.target.as_secs_f64());
+        let raw = params.alpha * (delay_s - target_s) + params.beta * (delay_s - self.delay_before_s); // eq. (1)
         let mut step = raw * scale(self.probability); // eq. (2)
-        if settings.cap_step && self.probability >= 0.1 {
+        if params.cap_step && self.probability >= 0.1 {
             step = step.min(0.02); // eq. (3)
         }
         self.probability += step;
@@ -130,9 +102,9 @@ impl PieCore {
             self.probability *= 0.98; // eq. (4)
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        self.burst_allowance = self.burst_allowance.saturating_sub(settings.update_interval);
+        self.burst_allowance = self.burst_allowance.saturating_sub(params.update_interval);
         if self.probability == 0.0 && delay_s < target_s / 2.0 && self.delay_before_s < target_s / 2.0 {
-            self.burst_allowance = settings.max_burst; // eq. (5)
+            self.burst_allowance = params.max_burst; // eq. (5)
         }
         self.delay_before_s = delay_s;
         before != (self.probability, self.delay_before_s) || burst_before != self.burst_allowance
@@ -141,7 +113,7 @@ impl PieCore {
     /// The queueing delay as PIE sees it, in seconds.
     #[must_use]
     pub fn current_delay_s(&self) -> f64 {
-        match self.settings.delay {
+        match self.params.delay {
             PieDelay::Sojourn => self.delay_s,
             PieDelay::LinkRate => self.waiting_bytes as f64 / self.link_bytes_per_s,
             PieDelay::Departures if self.departures.bytes_per_s > 0.0 => {
@@ -155,9 +127,9 @@ impl PieCore {
     #[must_use]
     #[inline]
     pub fn exempts(&self, backlog: Backlog) -> bool {
-        let settings = &*self.settings;
-        let calm = self.delay_before_s < settings.target.as_secs_f64() / 2.0 && self.probability < 0.2;
-        self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * settings.mean_packet.0
+        let params = &*self.params;
+        let calm = self.delay_before_s < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * params.mean_packet.0
     }
 
     /// Whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4 and 5.4.
@@ -165,11 +137,10 @@ impl PieCore {
         if self.exempts(backlog) {
             return false;
         }
-        let settings = &*self.settings;
-        let relative_length =
-            if settings.byte_mode { f64::from(wire_bytes) / settings.mean_packet.0 as f64 } else { 1.0 };
+        let params = &*self.params;
+        let relative_length = if params.byte_mode { f64::from(wire_bytes) / params.mean_packet.0 as f64 } else { 1.0 };
         let p = f64::min(self.probability * relative_length, 1.0);
-        if settings.derandomize {
+        if params.derandomize {
             self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + p };
             if self.accumulated < 0.85 {
                 return false; // eq. (6)
@@ -202,11 +173,11 @@ impl PieCore {
     #[inline]
     pub fn departed(&mut self, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
-        match self.settings.delay {
+        match self.params.delay {
             PieDelay::LinkRate => {}
             PieDelay::Sojourn if behind.packets == 0 => self.delay_s = 0.0,
             PieDelay::Sojourn => self.delay_s = now.saturating_sub(enqueued_at).as_secs_f64(),
-            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, &self.settings),
+            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, &self.params),
         }
     }
 
@@ -223,10 +194,10 @@ impl PieCore {
         self.burst_allowance
     }
 
-    /// Bytes of the core, the settings on the heap included.
+    /// Bytes of the core, the parameters on the heap included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(self) + size_of::<PieSettings>()
+        size_of_val(self) + size_of::<PieParams>()
     }
 }
 
@@ -246,15 +217,15 @@ struct DepartureMeter {
 }
 
 impl DepartureMeter {
-    fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, settings: &PieSettings) {
-        let threshold = settings.departure_threshold.0;
+    fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, params: &PieParams) {
+        let threshold = params.departure_threshold.0;
         if let Some((start, bytes)) = self.running
             && bytes >= threshold
         {
             let lasted_s = now.saturating_sub(start).as_secs_f64();
             if lasted_s > 0.0 {
                 let rate = bytes as f64 / lasted_s;
-                let weight = if self.bytes_per_s == 0.0 { 1.0 } else { settings.departure_weight };
+                let weight = if self.bytes_per_s == 0.0 { 1.0 } else { params.departure_weight };
                 self.bytes_per_s += weight * (rate - self.bytes_per_s);
             }
             self.running = None;
@@ -270,18 +241,17 @@ impl DepartureMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::pie::PieParams;
 
     const RATE: BitRate = BitRate(10_000_000);
     const LONG: Backlog = Backlog { packets: 20, bytes: 30_000 };
 
-    fn settings(delay: PieDelay) -> PieSettings {
-        PieSettings { delay, ..PieParams::default().settings() }
+    fn params(delay: PieDelay) -> PieParams {
+        PieParams { delay, ..Default::default() }
     }
 
     /// A core whose burst allowance is used up.
     fn core(probability: f64, delay_before_s: f64, delay_s: f64) -> PieCore {
-        let mut core = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        let mut core = PieCore::new(params(PieDelay::Sojourn), RATE);
         (core.probability, core.delay_before_s, core.delay_s) = (probability, delay_before_s, delay_s);
         core.burst_allowance = Time::ZERO;
         core
@@ -324,7 +294,7 @@ mod tests {
 
     #[test]
     fn equation_5_burst_allowance_lasts_ten_intervals_and_comes_back() {
-        let mut core = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        let mut core = PieCore::new(params(PieDelay::Sojourn), RATE);
         core.catch_up(Time::from_secs(5));
         assert_eq!(core.burst_allowance(), Time::from_millis(150));
         core.delay_s = 0.020;
@@ -387,10 +357,10 @@ mod tests {
         let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
         assert!((mean - 18.0).abs() < 0.34, "{mean}");
         // Without it a tenth is dropped, of packets of a tenth of the mean length a hundredth.
-        core.settings.derandomize = false;
+        core.params.derandomize = false;
         let hits = (0..100_000).filter(|_| core.decide(LONG, 1500, &mut rng)).count();
         assert!(hits.abs_diff(10_000) < 475); // five standard deviations of 95
-        core.settings.byte_mode = true;
+        core.params.byte_mode = true;
         let hits = (0..100_000).filter(|_| core.decide(LONG, 150, &mut rng)).count();
         assert!(hits.abs_diff(1_000) < 158);
     }
@@ -414,20 +384,20 @@ mod tests {
 
     #[test]
     fn each_delay_estimate_reads_its_own() {
-        let mut link = PieCore::new(settings(PieDelay::LinkRate), RATE);
+        let mut link = PieCore::new(params(PieDelay::LinkRate), RATE);
         (0..20).for_each(|_| link.accepted(1500));
         close(link.current_delay_s(), 0.024); // 240 kbit at 10 Mbit/s
         link.set_link_rate(BitRate(5_000_000));
         close(link.current_delay_s(), 0.048);
 
-        let mut sojourn = PieCore::new(settings(PieDelay::Sojourn), RATE);
+        let mut sojourn = PieCore::new(params(PieDelay::Sojourn), RATE);
         sojourn.departed(1500, Time::from_millis(3), LONG, Time::from_millis(20));
         close(sojourn.current_delay_s(), 0.017);
         sojourn.departed(1500, Time::from_millis(4), Backlog::default(), Time::from_millis(21));
         assert_eq!(sojourn.current_delay_s(), 0.0);
 
         // A 5 Mbit/s link, 2.4 ms a packet: 11 packets are 16.5 kB >= 16384 B.
-        let mut departures = PieCore::new(settings(PieDelay::Departures), RATE);
+        let mut departures = PieCore::new(params(PieDelay::Departures), RATE);
         (0..20).for_each(|_| departures.accepted(1500));
         for packet in 0..12u64 {
             assert_eq!(departures.current_delay_s(), 0.0);

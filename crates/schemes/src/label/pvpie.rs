@@ -154,7 +154,7 @@ impl PvPieAqm {
             ..Default::default()
         };
         Self {
-            core: PieCore::new(pie.settings(), rate),
+            core: PieCore::new(pie, rate),
             histogram: Histogram::new(params.histogram_memory),
             update_interval: params.update_interval,
             next_quantile: Time::ZERO,
@@ -208,7 +208,6 @@ impl Aqm for PvPieAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::pie_core::PieSettings;
     use crate::buffer::{BufferParams, ManagedQueue};
     use crate::discipline::QueueDiscipline;
     use crate::testing::{Drops, TestPacket};
@@ -268,7 +267,7 @@ mod tests {
         queue.report(&mut |name, value| readings.push((name, value)));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");
         assert!((queue.drop_probability().unwrap() - 0.5).abs() < 0.1);
-        let parts = size_of::<PvPieAqm>() + BINS * size_of::<f64>() + size_of::<PieSettings>();
+        let parts = size_of::<PvPieAqm>() + BINS * size_of::<f64>() + size_of::<PieParams>();
         assert_eq!(queue.state_size().bytes, parts);
     }
 }

@@ -83,9 +83,19 @@ impl Base {
             }
             BaseAqm::Pie => {
                 let pie = PieParams { target: params.target, mean_packet: params.mean_packet, ..Default::default() };
-                Self::Pie(PieCore::new(pie.settings(), BitRate(1)))
+                Self::Pie(PieCore::new(pie, BitRate(1)))
             }
         }
+    }
+
+    /// Bytes of the base, what it has on the heap included.
+    fn bytes(&self) -> usize {
+        size_of_val(self)
+            + match self {
+                Self::Linear { .. } => 0,
+                Self::Red(core) => core.bytes() - size_of_val(core),
+                Self::Pie(core) => core.bytes() - size_of_val(core),
+            }
     }
 
     /// p for an arrival.
@@ -229,7 +239,7 @@ impl Aqm for Abc2016Aqm {
     }
 
     fn state_size(&self) -> StateSize {
-        StateSize { records: 0, bytes: size_of_val(self) + size_of_val(&*self.base) }
+        StateSize { records: 0, bytes: size_of_val(self) + self.base.bytes() }
     }
 
     fn report(&self, report: Report<'_>) {
@@ -327,7 +337,7 @@ mod tests {
         aqm.admit(&packet, &view, Time::from_micros(12_001), &mut rng);
         let expected = 0.1 * (10.5 / 2048.0 + 12.0 - 6.0) / 12.0;
         assert!((aqm.drop_probability().unwrap() - expected).abs() < 1e-12);
-        assert_eq!(aqm.state_size().bytes, size_of::<Abc2016Aqm>() + size_of_val(&*aqm.base));
+        assert_eq!(aqm.state_size().bytes, size_of::<Abc2016Aqm>() + size_of::<Base>() + size_of::<RedSettings>());
     }
 
     #[test]
