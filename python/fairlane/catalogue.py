@@ -42,6 +42,7 @@ class Scheme(TypedDict):
     state: str
     cost: str
     marker: str
+    idle_bytes: int
     params: list[SchemeParameter]
 
 

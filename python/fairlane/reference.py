@@ -142,6 +142,7 @@ def _scheme(name: str) -> str:
         "source": scheme["source"],
         "queue": scheme["kind"],
         "state": scheme["state"],
+        "memory of an idle port": f"{scheme['idle_bytes']} bytes, parameters included",
         "cost per packet": scheme["cost"],
         "marker": f"`{scheme['marker']}`",
     }

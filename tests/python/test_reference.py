@@ -20,6 +20,11 @@ def test_every_scheme_has_a_chapter_with_its_parameters() -> None:
         assert any(mark in chapter.read_text(encoding="utf-8") for mark in marks), chapter
 
 
+def test_the_table_of_costs_states_the_memory_of_every_idle_port() -> None:
+    rows = re.findall(r"^\| `(\w+)` (?:\|[^|\n]+){4}\| (\d+) \|", (DOCS / "costs.md").read_text("utf-8"), re.MULTILINE)
+    assert {name: int(idle) for name, idle in rows} == {scheme["name"]: scheme["idle_bytes"] for scheme in schemes()}
+
+
 def test_links_between_the_docs_lead_to_files_and_headings() -> None:
     for file in [*DOCS.rglob("*.md"), DOCS.parent / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)]+)\)", file.read_text(encoding="utf-8")):

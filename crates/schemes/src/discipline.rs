@@ -90,12 +90,13 @@ pub trait DropSink<P> {
     fn marked(&mut self, _packet: &P) {}
 }
 
-/// What a scheme remembers at one port, the waiting packets left out.
+/// What a scheme holds in memory at one port, the waiting packets and their order in a FIFO left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
     /// Records of flows, users or buckets held at present; 0 for a scheme without any.
     pub records: usize,
-    /// Bytes of the scheme: the fixed part and what the present records occupy, their keys included.
+    /// Bytes of the scheme: its variables, the port's copy of its parameters and what follows from them, and what the
+    /// present records occupy, their keys included.
     pub bytes: usize,
 }
 

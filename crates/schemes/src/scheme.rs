@@ -12,6 +12,7 @@ use crate::flow::Weights;
 use crate::marker::MarkerScheme;
 use crate::packet::Packet;
 use crate::rng::Rng;
+use crate::testing::TestPacket;
 use crate::units::{BitRate, Time};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -118,6 +119,13 @@ macro_rules! schemes {
             #[must_use]
             pub fn reorders_flows(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::REORDERS_FLOWS, )+ }
+            }
+
+            /// Bytes that the scheme holds at an idle port, with its default parameters; see [`StateSize`].
+            #[must_use]
+            pub fn idle_bytes(self) -> usize {
+                let port = QueueConfig::of(self, BufferParams::default());
+                port.build::<TestPacket>(BitRate(10_000_000), &Weights::equal()).state_size().bytes
             }
 
             fn default_params(self) -> SchemeParams {
@@ -444,6 +452,8 @@ pub struct SchemeInfo {
     pub about: About,
     /// The marker that it needs at the edge.
     pub marker: &'static str,
+    /// Bytes of state at an idle port with default parameters, see [`Scheme::idle_bytes`].
+    pub idle_bytes: usize,
     /// Parameters.
     pub params: Vec<SchemeParam>,
 }
@@ -473,6 +483,7 @@ fn describe(scheme: Scheme) -> SchemeInfo {
         name: scheme.name(),
         about: scheme.about(),
         marker: scheme.marker().name(),
+        idle_bytes: scheme.idle_bytes(),
         params: params(BufferParams::specs(), "queue", true)
             .chain(params(scheme.params(), "queue", false))
             .chain(params(scheme.marker().params(), "marker", false))
@@ -499,19 +510,6 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_that_contradict_each_other_are_refused() {
-        assert_eq!(
-            message(&json!({"scheme": "abc", "q_min": "30 packets"})),
-            r#"queue.q_min: "30 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
-        );
-        assert_eq!(
-            message(&json!({"scheme": "abc", "q_min": "14.4 ms"})),
-            "queue.q_base: \"20 packets\" is in packets, but q_min \"14.4 ms\" is in delay: \
-             give q_min, q_base and gamma in one unit"
-        );
-    }
-
-    #[test]
     fn a_key_of_another_scheme_is_unknown() {
         assert!(message(&json!({"scheme": "droptail", "gamma": "16 packets"})).starts_with("queue.gamma: unknown key"));
     }
@@ -532,7 +530,7 @@ mod tests {
 
     #[test]
     fn static_dispatch_keeps_the_port_small() {
-        let bytes = size_of::<AnyDiscipline<crate::testing::TestPacket>>();
+        let bytes = size_of::<AnyDiscipline<TestPacket>>();
         assert!(bytes <= 320, "{bytes} bytes: box what the largest scheme seldom touches");
     }
 }

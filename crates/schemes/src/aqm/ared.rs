@@ -12,7 +12,7 @@
 //!
 //! Equations of RED: see [`super::red_core`].
 //!
-//! Cost: that of RED and a comparison; state 30 bytes more.
+//! Cost: that of RED and a comparison. State: that of RED, max_p and the time of its last change.
 //!
 //! Deviations, and where ns-3 differs:
 //! 1. (1) and (2) are tested at arrivals, not sooner than `interval` after the last change, as in ns-2 and ns-3; the

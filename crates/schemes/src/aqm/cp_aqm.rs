@@ -12,7 +12,7 @@
 //! | (4) | a user whose bucket is below 0 has its packets dropped until it is not |
 //!
 //! Cost: one look-up and a few multiplications per packet; now and then a pass over all users, once per packet and user at
-//! most on average. State: 21 bytes for each user whose bucket is not full. This is a scheme with state per user in the
+//! most on average. State: 25 bytes for each user whose bucket is not full. This is a scheme with state per user in the
 //! core.
 //!
 //! Deviations and choices:

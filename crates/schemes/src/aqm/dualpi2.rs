@@ -15,7 +15,8 @@
 //! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
 //! bytes, the L queue the rest.
 //!
-//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State 150 bytes a port.
+//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State: p', the delay before,
+//! two sums of the lotteries and the credit of the scheduler.
 //!
 //! Deviations: 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
 //! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux).

@@ -13,7 +13,7 @@
 //! | (6) | without many flows, `avg >= max_th`: drop, `count = 0` | the same |
 //! | (7) | `avg = (1-w)*avg + w*q` after every packet that is stored or leaves; idle time as in RED | [`Fred::sample`] |
 //!
-//! Cost: one look-up at an arrival, one or two more when it is stored, one when it leaves; a record of 24 bytes for
+//! Cost: one look-up at an arrival, one or two more when it is stored, one when it leaves; a record of 25 bytes for
 //! each flow with packets waiting.
 //!
 //! Deviations: 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; rule (6) excludes it, for

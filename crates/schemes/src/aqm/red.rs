@@ -6,7 +6,8 @@
 //! Equations (1) to (6): see [`super::red_core`]. Drop or mark if `U <= p_a`; drop if the average is at the end of the
 //! last line or beyond. No packet is dropped early if at most one waits.
 //!
-//! Cost: a few multiplications a packet, one draw while the average is between the thresholds; state 112 bytes a port.
+//! Cost: a few multiplications a packet, one draw while the average is between the thresholds. State:
+//! average, count, probability and the beginning of an idle time.
 //!
 //! Deviations, and where ns-3 differs:
 //! 1. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).

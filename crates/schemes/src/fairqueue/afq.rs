@@ -15,7 +15,7 @@
 //! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
 //!
 //! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
-//! State: the sketch, 64 kB by default, or 29 bytes a flow that waits or was served in this round.
+//! State: the sketch, 64 kB by default, or 25 bytes a flow that waits, and 29 once it does not, until the round ends.
 //!
 //! Deviations: 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue. 2. Bids are
 //! real numbers and divided by the weight of the flow; the paper has no weights. 3. At an idle port the round is over:

@@ -15,8 +15,8 @@
 //! the bytes S that they are sent, if the smallest weight is 1.
 //!
 //! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise a round without a packet is found and all its
-//! successors are made up in one step over the active queues. One hash of the key per packet. State per port 264
-//! bytes; per waiting flow or user a record of 101 bytes, none for one that does not wait.
+//! successors are made up in one step over the active queues. One hash of the key per packet. State: 101 bytes
+//! for each flow or user that waits, none for one that does not.
 //!
 //! Deviations: 1. A queue for every flow or user, where the paper hashes flows into a fixed number of queues; ns-2 has
 //! 10 buckets. The scheme is then exact, and weights have a meaning; for hashing see [`crate::fairqueue::sfq`].

@@ -15,7 +15,7 @@
 //! Bound (Parekh and Gallager, theorem 1): a packet departs `L_max / C` after its departure from GPS at the latest.
 //!
 //! Cost: O(log n) per packet for n flows: a heap of heads, and for (1) a heap of the flows of GPS. One hash of the key.
-//! State per port 360 bytes; 133 bytes for each flow or user with work in GPS or a packet in the queue, none for others.
+//! State: 133 bytes for each flow or user with work in GPS or a packet in the queue, none for others.
 //!
 //! Deviations: 1. Time is real, so V advances in one step per arrival through all departures of flows from GPS in
 //! between. 2. What GPS has already served of a packet that is dropped later stays served. 3. V uses the rate that the

@@ -1,0 +1,83 @@
+//! What module heads and chapters say about the memory of a scheme is what the code holds.
+
+use fairlane_schemes::abc::{AbcAqm, MeterState};
+use fairlane_schemes::aqm::codel::Codel;
+use fairlane_schemes::config::Table;
+use fairlane_schemes::discipline::{QueueDiscipline, StateSize};
+use fairlane_schemes::flow::Weights;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{QueueConfig, Scheme};
+use fairlane_schemes::testing::{Drops, TestPacket};
+use fairlane_schemes::units::{BitRate, Time};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+/// The state of a port where one packet of each of `flows` users waits.
+fn state(queue: &Json, flows: u32) -> StateSize {
+    let config = QueueConfig::read(&mut Table::new("queue", queue).unwrap()).unwrap();
+    let mut port = config.build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
+    let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+    for flow in 0..flows {
+        let packet = TestPacket { flow, user: flow, wire_bytes: 100, label: -1.0, ..Default::default() };
+        port.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
+    }
+    assert!(drops.0.is_empty(), "{queue}: {:?}", drops.0.first());
+    port.state_size()
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The head of a module, in one line.
+fn head(module: &str) -> String {
+    let text = text(&format!("src/{module}.rs"));
+    text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn records_have_the_bytes_that_the_head_states() {
+    let threshold = |packets: u32| format!("{packets} packets");
+    let cases = [
+        ("fairqueue/wfq", json!({"scheme": "wfq"}), 133),
+        ("fairqueue/drr", json!({"scheme": "drr"}), 101),
+        ("fairqueue/fdpa", json!({"scheme": "fdpa"}), 65),
+        ("fairqueue/stfq", json!({"scheme": "stfq"}), 17),
+        ("fairqueue/afq", json!({"scheme": "afq", "bids": "exact"}), 25),
+        ("fairqueue/sfq", json!({"scheme": "sfq"}), 76),
+        ("label/afpft", json!({"scheme": "afpft"}), 25),
+        // Every user pays the whole price from the second packet on.
+        ("aqm/cp_aqm", json!({"scheme": "cp_aqm", "q_low": threshold(0), "q_high": threshold(1)}), 25),
+        ("aqm/fred", json!({"scheme": "fred", "min_th": threshold(90), "max_th": threshold(180)}), 25),
+    ];
+    for (module, mut queue, bytes) in cases {
+        queue["limit"] = json!("200 packets");
+        let (few, many) = (state(&queue, 20), state(&queue, 80));
+        assert!(many.records > few.records, "{module}");
+        assert_eq!(many.bytes - few.bytes, bytes * (many.records - few.records), "{module}");
+        assert!(head(module).contains(&format!("{bytes} bytes")), "{module}: its head does not say {bytes} bytes");
+    }
+}
+
+#[test]
+fn queues_with_a_codel_of_their_own_and_meters_have_the_bytes_that_are_stated() {
+    let bytes_of = |buckets: u32| state(&json!({"scheme": "fq_codel", "buckets": buckets}), 0).bytes;
+    assert_eq!(bytes_of(1024) - bytes_of(24), 116 * 1000);
+    assert!(head("fairqueue/fq_codel").contains("116 bytes"));
+    assert_eq!(size_of::<Codel>(), 40);
+    assert!(head("aqm/codel").contains("40 bytes"));
+    assert_eq!((size_of::<MeterState>(), size_of::<AbcAqm>()), (32, 120));
+    assert!(
+        text("../../docs/schemes/abc.md")
+            .contains("`MeterState` 32 bytes, with the reference rate; `AbcAqm` 120 bytes")
+    );
+}
+
+#[test]
+fn the_catalogue_counts_an_idle_port() {
+    // Drop-tail has nothing but the queue. BLUE: probability 8, time of its change 16, parameters 48 bytes.
+    assert_eq!((Scheme::DropTail.idle_bytes(), Scheme::Blue.idle_bytes()), (0, 72));
+    for &scheme in Scheme::ALL {
+        assert_eq!(scheme.idle_bytes(), state(&json!({"scheme": scheme.name()}), 0).bytes, "{}", scheme.name());
+    }
+}
