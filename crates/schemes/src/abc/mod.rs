@@ -10,7 +10,7 @@
 //! | [`AbcAqm`] | port | (10): drop if `Q >= max(Q_min, Q_base - gamma*(A - A_avg))` |
 //!
 //! Cost per packet: edge one exponential, one logarithm; port one exponential for an accepted packet, none for a
-//! dropped one. State: port 3 numbers, user 2 numbers, flow none.
+//! dropped one. State: port 3 numbers, user 3 numbers, flow none.
 //!
 //! Deviations and choices where the paper leaves room:
 //! 1. `Q >= T_drop` drops ("not smaller than", III-C2); the P4 paper drops on `>` only.
@@ -46,7 +46,7 @@ impl SchemeSpec for AbcScheme {
                   when the queue is longer than a threshold that falls with the packet's activity.",
         source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
                  Prioritization, IEEE Access 2018",
-        state: "port: 3 numbers; user, at the edge: 2 numbers; flow: none",
+        state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",
         cost: "edge: 1 exponential, 1 logarithm; port: 1 exponential for an accepted packet",
     };
     const MARKER: MarkerScheme = MarkerScheme::Abc;

@@ -85,7 +85,7 @@ impl SchemeSpec for DualPi2Scheme {
         summary: "Marks scalable traffic in a short queue and drops or marks classic traffic in a longer one, coupled \
                   so that flows of both kinds get equal rates.",
         source: "De Schepper, Briscoe, White: Dual-Queue Coupled AQM, RFC 9332, 2023",
-        state: "port: probability, two delays, credit; flow: none",
+        state: "port: probability, delay before, sums of two lotteries, credit; flow: none",
         cost: "a few additions; a controller step every 15 ms",
     };
     const ORDERS_PACKETS: bool = true;

@@ -18,7 +18,7 @@
 //! accepts.
 //!
 //! Cost per packet: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a draw if the
-//! flow exceeds its rate. State: edge 3 numbers a flow; port 11 numbers, and 13 for each tenant that sent lately: the
+//! flow exceeds its rate. State: edge 3 numbers a flow; port 11 numbers, and 10 for each tenant that sent lately: the
 //! core keeps no flow, but it does keep tenants.
 //!
 //! Deviations and choices:
@@ -114,7 +114,7 @@ impl SchemeSpec for HcsfqScheme {
         summary: "The edge labels packets with their flow's rate; a port estimates a fair rate for users, and within \
                   the share of each user one for its flows, and drops what exceeds it.",
         source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021",
-        state: "port: 11 numbers, and 13 for each active user; flow, at the edge: 3 numbers",
+        state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",
         cost: "edge: 1 exponential; port: 2 exponentials, 3 divisions, a look-up of the user",
     };
     const MARKER: MarkerScheme = MarkerScheme::Hcsfq;

@@ -13,8 +13,8 @@
 //! The label is the colour, a whole number. A flow of rate r has the part of its packets in a layer that the layer is
 //! of [0, r]: all flows keep the same lower layers, which is max-min fair up to one layer.
 //!
-//! Cost per packet: edge one exponential, one logarithm, one draw; port one exponential. State: port 12 numbers; flow (or
-//! user), at the edge, 4 numbers; in the core none per flow.
+//! Cost per packet: edge one exponential, one logarithm, one draw; port one exponential. State: port 6 numbers; flow (or
+//! user), at the edge, 3 numbers; in the core none per flow.
 //!
 //! Deviations and choices: 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation
 //! are our choices and parameters. 2. The threshold starts above all colours. Colour 0 always passes. 3. Intervals are
@@ -77,7 +77,7 @@ impl SchemeSpec for RfqScheme {
         summary: "The edge colours packets by layers of their flow's rate; a port drops all colours above a threshold \
                   that follows the queue and the utilisation.",
         source: "Cao, Wang, Zegura: Rainbow Fair Queueing, INFOCOM 2000 (details are ours)",
-        state: "port: 12 numbers; flow or user, at the edge: 4 numbers; in the core: none per flow",
+        state: "port: 6 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: 1 exponential",
     };
     const MARKER: MarkerScheme = MarkerScheme::Rfq;

@@ -16,7 +16,7 @@
 //! The label is the activity. (2) solves `dA/dt = -2^A/I`, so that the fixed point of (2) and (3) is (1).
 //!
 //! Cost per packet: edge one power, one logarithm; port one logarithm, two powers, one draw if p is between 0 and 1.
-//! State: user, at the edge, 6 numbers; port 4 numbers and those of the base; flow none.
+//! State: user, at the edge, 5 numbers; port 2 numbers and those of the base; flow none.
 //!
 //! Deviations and choices:
 //! 1. abc2018 says values "of at most zero"; the slides' condition R_r <= C/u fits a floor, not a ceiling, at 0.
@@ -50,7 +50,7 @@ impl SchemeSpec for Abc2016Scheme {
         summary: "The edge labels packets with their user's activity; a port bends the drop probability of another AQM \
                   by how much the activity is above the average.",
         source: "Menth, Zeitler: Activity-Based Congestion Management, slides at NOMS 2016 (details are ours)",
-        state: "port: 4 numbers and those of the base AQM; user, at the edge: 6 numbers; flow: none",
+        state: "port: 2 numbers and those of the base AQM; user, at the edge: 5 numbers; flow: none",
         cost: "edge: 1 power, 1 logarithm; port: 1 logarithm, 2 powers, 1 draw",
     };
     const MARKER: MarkerScheme = MarkerScheme::Abc2016;

@@ -17,7 +17,7 @@
 //! everything passes. Amendments of 2003: (7), and below a queue threshold the link counts as uncongested.
 //!
 //! Cost per packet: edge one exponential; port one exponential, two divisions, one draw if the flow exceeds alpha.
-//! State: port 18 numbers; flow (or user), at the edge, 4 numbers; in the core none per flow.
+//! State: port 13 numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
 //!
 //! Deviations and choices:
 //! 1. The original texts of the amendments were not at hand: see `variant`, `cut_budget` and `overflow_bound`.
@@ -58,7 +58,7 @@ impl SchemeSpec for CsfqScheme {
         summary: "The edge labels packets with their flow's rate; a port estimates the fair rate and drops the part \
                   of each flow that exceeds it.",
         source: "Stoica, Shenker, Zhang: Core-Stateless Fair Queueing, SIGCOMM 1998 and IEEE/ACM ToN 2003",
-        state: "port: 18 numbers; flow or user, at the edge: 4 numbers; in the core: none per flow",
+        state: "port: 13 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         cost: "edge: 1 exponential; port: 1 exponential, 2 divisions",
     };
     const MARKER: MarkerScheme = MarkerScheme::Csfq;

@@ -13,8 +13,8 @@
 //! The label is V. Since V falls, the same marginal value for all means the same rate for all per unit of weight.
 //!
 //! Cost per packet: edge one exponential, one logarithm, one draw, or one step for each bucket and a logarithm; port
-//! O(log n) comparisons for n packets in the queue. State: user (or flow), at the edge, 6 numbers, or one more for each
-//! bucket; port 36 bytes for each packet in the queue; in the core none per flow.
+//! O(log n) comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each
+//! bucket and a time; port 36 bytes for each packet in the queue; in the core none per flow.
 //!
 //! Deviations and choices:
 //! 1. V is ours: any falling function shares alike. `-log2(y)` is the inverse of the fair activity of ABC.
@@ -58,7 +58,7 @@ impl SchemeSpec for PpvScheme {
         summary: "The edge labels packets with the marginal value of their place in the user's rate; a full queue drops \
                   the packet of least value.",
         source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
-        state: "user or flow, at the edge: 6 numbers, or one for each bucket; in the core: none per flow",
+        state: "user or flow, at the edge: 3 numbers, or one for each bucket; in the core: none per flow",
         cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: O(log n) comparisons for n packets in the queue",
     };
     const MARKER: MarkerScheme = MarkerScheme::Ppv;
