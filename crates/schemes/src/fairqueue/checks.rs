@@ -3,6 +3,7 @@
 use crate::buffer::BufferParams;
 use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use crate::flow::Weights;
+use crate::packet::Ecn;
 use crate::rng::Rng;
 use crate::scheme::{Port, QueueConfig, SchemeParams, SchemeSpec};
 use crate::testing::TestPacket;
@@ -115,4 +116,23 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     for (rate, ideal) in rates.iter().zip(ideal) {
         assert!((rate - ideal).abs() <= tolerance * ideal, "{rates:?}");
     }
+}
+
+/// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the AQM
+/// of their queue, and how many packets were marked.
+pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
+    let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(1000), &Weights::equal());
+    let mut drops = DropLog::default();
+    for step in 0..833 {
+        let now = Time::from_micros(1200 * step);
+        if step % 16 == 0 {
+            queue.enqueue(TestPacket { ecn, ..packet(2, 1500) }, now, &mut rng, &mut drops);
+        }
+        while queue.backlog().packets < 50 {
+            queue.enqueue(TestPacket { ecn, ..packet(1, 1500) }, now, &mut rng, &mut drops);
+        }
+        queue.dequeue(now, &mut rng, &mut drops);
+    }
+    assert!(drops.0.iter().all(|drop| drop.1 == DropReason::Aqm));
+    (drops.0.iter().map(|drop| drop.0.flow).collect(), drops.1.len())
 }

@@ -268,7 +268,9 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::fairqueue::checks::{
+        DropLog, assert_rates, build, drain, limits, noise, packet, shares, standing_queue, survives,
+    };
     use crate::flow::Weights;
     use crate::rng::Rng;
     use crate::scheme::{QueueConfig, SchemeParams};
@@ -328,35 +330,17 @@ mod tests {
         assert_eq!((drops.0.len(), drops.0[0].0.wire_bytes, drops.0[0].1), (1, 1500, DropReason::PushedOut));
     }
 
-    /// One flow whose queue is kept at 50 packets for 1 s beside one that sends a packet in 20 ms; drops and marks.
-    fn standing_queue(params: &FqCodelParams, ecn: Ecn) -> (Vec<u32>, usize) {
-        let (mut queue, mut rng) = port(params, 1000);
-        let mut drops = DropLog::default();
-        for step in 0..833 {
-            let now = Time::from_micros(1200 * step);
-            if step % 16 == 0 {
-                queue.enqueue(TestPacket { ecn, ..packet(2, 1500) }, now, &mut rng, &mut drops);
-            }
-            while queue.backlog().packets < 50 {
-                queue.enqueue(TestPacket { ecn, ..packet(1, 1500) }, now, &mut rng, &mut drops);
-            }
-            queue.dequeue(now, &mut rng, &mut drops);
-        }
-        assert!(drops.0.iter().all(|drop| drop.1 == DropReason::Aqm));
-        (drops.0.iter().map(|drop| drop.0.flow).collect(), drops.1.len())
-    }
-
     #[test]
     fn codel_cuts_the_long_queue_and_leaves_the_short_one() {
         let params = FqCodelParams::default();
-        let (drops, marks) = standing_queue(&params, Ecn::NotEct);
+        let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::NotEct);
         // The delay passes 5 ms at 6 ms and is noted 100 ms later, at 106.8 or 108 ms; drop n + 1 comes 100 ms * (1/sqrt(1)
         // + ... + 1/sqrt(n)) after that: n = 26 is the last before 998.4 ms.
         assert_eq!((drops.len(), marks), (27, 0));
         assert!(drops.iter().all(|&flow| flow == 1));
-        let (drops, marks) = standing_queue(&params, Ecn::Ect0);
+        let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::Ect0);
         assert_eq!((drops.len(), marks), (0, 27));
-        assert_eq!(standing_queue(&FqCodelParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
+        assert_eq!(standing_queue::<FqCodelScheme>(&FqCodelParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
     }
 
     #[test]

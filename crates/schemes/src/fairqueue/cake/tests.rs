@@ -1,5 +1,5 @@
 use super::*;
-use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, survives};
+use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, standing_queue, survives};
 use crate::flow::{Weights, bucket};
 use crate::rng::Rng;
 use crate::scheme::SchemeParams;
@@ -181,35 +181,17 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     assert_eq!(largest, 2.0 / 256.0);
 }
 
-/// One flow whose queue is kept at 50 packets for 1 s beside one that sends a packet in 20 ms; drops and marks.
-fn standing_queue(params: &CakeParams, ecn: Ecn) -> (Vec<u32>, usize) {
-    let (mut queue, mut rng) = port(params, 1000);
-    let mut drops = DropLog::default();
-    for step in 0..833 {
-        let now = Time::from_micros(1200 * step);
-        if step % 16 == 0 {
-            queue.enqueue(TestPacket { ecn, ..packet(2, 1500) }, now, &mut rng, &mut drops);
-        }
-        while queue.backlog().packets < 50 {
-            queue.enqueue(TestPacket { ecn, ..packet(1, 1500) }, now, &mut rng, &mut drops);
-        }
-        queue.dequeue(now, &mut rng, &mut drops);
-    }
-    assert!(drops.0.iter().all(|drop| drop.1 == DropReason::Aqm));
-    (drops.0.iter().map(|drop| drop.0.flow).collect(), drops.1.len())
-}
-
 #[test]
 fn cobalt_cuts_the_long_queue_and_leaves_the_short_one() {
     let params = of(Isolation::Dual);
-    let (drops, marks) = standing_queue(&params, Ecn::NotEct);
+    let (drops, marks) = standing_queue::<CakeScheme>(&params, Ecn::NotEct);
     // Too long from about 6 ms on: signals at 106 ms + 100 ms * sum of 1/sqrt(i) for i from 2. The sum up to n is
     // about 2 sqrt(n) - 2.46, which is 8.94 for n = 32: 32 signals up to 1 s.
     assert!((28..=36).contains(&drops.len()) && marks == 0, "{}", drops.len());
     assert!(drops.iter().all(|&flow| flow == 1));
-    let (drops, marks) = standing_queue(&params, Ecn::Ect0);
+    let (drops, marks) = standing_queue::<CakeScheme>(&params, Ecn::Ect0);
     assert!(drops.is_empty() && (28..=36).contains(&marks), "{marks}");
-    assert_eq!(standing_queue(&CakeParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
+    assert_eq!(standing_queue::<CakeScheme>(&CakeParams { ecn: false, ..params }, Ecn::Ect0).1, 0);
 }
 
 #[test]
