@@ -44,7 +44,8 @@
 //! 7. *Timeout*: recover = highest sent + 1; ssthresh as in rule 3 unless in the loss state already; cwnd = MSS;
 //!    NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds recover. With SACK see rule 17.
 //! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)); doubled at each timeout, up to max_rto; computed
-//!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5).
+//!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5);
+//!    with `keep_backoff`, computed anew at a sample only.
 //! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data. Rounded to whole
 //!    `rtt_tick`, one at least, if that is not zero.
 //! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer. The
@@ -145,8 +146,8 @@
 //! 21. Slow-start restart after idle does not arise: a bulk sender never idles, and each transfer has its own connection.
 //! 22. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
-//! 23. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
-//!     acknowledged.
+//! 23. A timeout stays backed off until the first sample (`keep_backoff`), by rule 9 that of a segment sent once; ns-2
+//!     waits for the one segment that it times. Beyond a backoff of 8 ns-2 also forgets SRTT, here it is kept.
 //!
 //! # Deviations of the profile `linux` from Linux
 //!

@@ -367,10 +367,12 @@ impl Sender {
         self.window_due = true;
     }
 
-    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample.
+    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample, unless `keep_backoff`.
     #[inline]
     fn restart_timer(&mut self, params: &TcpParams, now: Time) {
-        self.rto.refresh(params);
+        if !params.keep_backoff {
+            self.rto.refresh(params);
+        }
         self.timer = now.saturating_add(self.rto.current());
     }
 
