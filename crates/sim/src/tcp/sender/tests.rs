@@ -252,6 +252,25 @@ fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
 }
 
 #[test]
+fn each_timeout_halves_the_window_of_the_time_if_so_told() {
+    let params = TcpParams { each_timeout_reduces: true, ..ack_each() };
+    let mut sender = established(&params, 16);
+    for (ssthresh, acks) in [(8, 4), (2, 0)] {
+        let due = sender.timer();
+        sender.on_timer(&params, due);
+        drain(&mut sender, &params, due);
+        assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(ssthresh), segments(1)));
+        // Slow start in the loss state: a segment more for each ACK.
+        for number in 1..acks {
+            ack(&mut sender, &params, number, due + ms(100));
+            drain(&mut sender, &params, due + ms(100));
+        }
+    }
+    // Four segments at the second timeout, half of which is the least there is; one at the third.
+    assert_eq!(sender.ssthresh(), segments(2));
+}
+
+#[test]
 fn every_timeout_returns_to_one_segment_and_keeps_ssthresh() {
     let params = ack_each();
     let mut sender = established(&params, 16);
