@@ -11,52 +11,26 @@ using namespace ns3;
 namespace fairlane
 {
 
-EdgeTag::EdgeTag(uint32_t user, double activity) : m_user(user), m_activity(activity) {}
-
-TypeId EdgeTag::GetTypeId()
-{
-    static TypeId id = TypeId("fairlane::EdgeTag").SetParent<Tag>().AddConstructor<EdgeTag>();
-    return id;
-}
-
-TypeId EdgeTag::GetInstanceTypeId() const { return GetTypeId(); }
-
-uint32_t EdgeTag::GetSerializedSize() const { return sizeof(uint32_t) + sizeof(double); }
-
-void EdgeTag::Serialize(TagBuffer buffer) const
-{
-    buffer.WriteU32(m_user);
-    buffer.WriteDouble(m_activity);
-}
-
-void EdgeTag::Deserialize(TagBuffer buffer)
-{
-    m_user = buffer.ReadU32();
-    m_activity = buffer.ReadDouble();
-}
-
-void EdgeTag::Print(std::ostream& out) const { out << "user " << m_user << " activity " << m_activity; }
-
 ActivityMeter::ActivityMeter(double memorySeconds, double referenceRate)
     : m_memory(memorySeconds), m_referenceRate(referenceRate)
 {
 }
 
-double ActivityMeter::Update(uint32_t bytes)
+double ActivityMeter::Update(double accountedBytes)
 {
     const double now = Simulator::Now().GetSeconds();
-    m_sum = std::exp(-(now - m_last) / m_memory) * m_sum + 8.0 * bytes; // eq. (1)
+    m_sum = std::exp(-(now - m_last) / m_memory) * m_sum + 8.0 * accountedBytes; // eq. (1)
     m_last = now;
     // eq. (2). It is zero at t0 itself; a packet then shows the rate of a first packet in the long run.
     const double measured = now > 0 ? m_memory * -std::expm1(-now / m_memory) : m_memory;
     return std::log2(m_sum / measured / m_referenceRate); // eq. (3), (5)
 }
 
-AbcQueue::AbcQueue(const AbcParams& params) : m_params(params) {}
+AbcQueue::AbcQueue(const AbcParams& params, double offsetSeconds) : ClassQueue(offsetSeconds), m_params(params) {}
 
 TypeId AbcQueue::GetTypeId()
 {
-    static TypeId id = TypeId("fairlane::AbcQueue").SetParent<Queue<Packet>>();
+    static TypeId id = TypeId("fairlane::AbcQueue").SetParent<ClassQueue>();
     return id;
 }
 
@@ -84,11 +58,5 @@ bool AbcQueue::Enqueue(Ptr<Packet> packet)
     m_last = now;                           // eq. (9)
     return true;
 }
-
-Ptr<Packet> AbcQueue::Dequeue() { return DoDequeue(GetContainer().begin()); }
-
-Ptr<Packet> AbcQueue::Remove() { return DoRemove(GetContainer().begin()); }
-
-Ptr<const Packet> AbcQueue::Peek() const { return DoPeek(GetContainer().begin()); }
 
 } // namespace fairlane

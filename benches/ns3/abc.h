@@ -4,35 +4,10 @@
 #ifndef FAIRLANE_NS3_ABC_H
 #define FAIRLANE_NS3_ABC_H
 
-#include "ns3/nstime.h"
-#include "ns3/packet.h"
-#include "ns3/queue.h"
-#include "ns3/tag.h"
+#include "classes.h"
 
 namespace fairlane
 {
-
-/// What the edge writes into a packet: whose it is (for the probe), and how active that user is (for ABC).
-class EdgeTag : public ns3::Tag
-{
-  public:
-    EdgeTag() = default;
-    EdgeTag(uint32_t user, double activity);
-
-    uint32_t User() const { return m_user; }
-    double Activity() const { return m_activity; }
-
-    static ns3::TypeId GetTypeId();
-    ns3::TypeId GetInstanceTypeId() const override;
-    uint32_t GetSerializedSize() const override;
-    void Serialize(ns3::TagBuffer buffer) const override;
-    void Deserialize(ns3::TagBuffer buffer) override;
-    void Print(std::ostream& out) const override;
-
-  private:
-    uint32_t m_user{0};
-    double m_activity{0};
-};
 
 /// Activity meter of one user, eq. (1)-(5). The measurement starts with the simulation: t0 = 0.
 class ActivityMeter
@@ -40,8 +15,9 @@ class ActivityMeter
   public:
     ActivityMeter(double memorySeconds, double referenceRate);
 
-    /// Counts a packet of `bytes` that arrives now, and returns the user's activity.
-    double Update(uint32_t bytes);
+    /// Counts a packet that arrives now, its bytes times the accounting factor of its class, and returns the user's
+    /// activity.
+    double Update(double accountedBytes);
 
   private:
     double m_memory;
@@ -58,18 +34,14 @@ struct AbcParams
     double averagerMemory{0.3};
 };
 
-/// A device queue that applies eq. (6)-(10). Its length, as that of any device's queue, leaves out the packet in
-/// transmission.
-class AbcQueue : public ns3::Queue<ns3::Packet>
+/// Applies eq. (6)-(10); its length is that of both classes.
+class AbcQueue : public ClassQueue
 {
   public:
-    explicit AbcQueue(const AbcParams& params);
+    AbcQueue(const AbcParams& params, double offsetSeconds);
 
     static ns3::TypeId GetTypeId();
     bool Enqueue(ns3::Ptr<ns3::Packet> packet) override;
-    ns3::Ptr<ns3::Packet> Dequeue() override;
-    ns3::Ptr<ns3::Packet> Remove() override;
-    ns3::Ptr<const ns3::Packet> Peek() const override;
 
     /// Drops by eq. (10); those at the limit are the queue's other drops.
     uint64_t AqmDrops() const { return m_aqmDrops; }

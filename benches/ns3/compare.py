@@ -24,11 +24,11 @@ import click
 import ns3
 from scenarios import Case, Table, cases, default_case
 
-from fairlane._fairlane import Batch, student_t, version
+from fairlane._fairlane import Batch, version
 from fairlane.files import write_aside
 from fairlane.intervals import Interval, interval
+from fairlane.papers.ns3 import joint_half_width
 
-CONFIDENCE = 0.95
 TOLERANCE = 0.05
 SPEED_RUNS = 7
 DOCS_MARKS = ("<!-- results -->", "<!-- end of results -->")
@@ -156,17 +156,6 @@ def _measure(
     difference = abs(statistics.fmean(a) - statistics.fmean(b))
     near = difference <= TOLERANCE * abs(statistics.fmean(b))
     return Measure(name, counts, interval(a), interval(b), near or difference <= joint_half_width(a, b))
-
-
-def joint_half_width(a: Sequence[float], b: Sequence[float]) -> float:
-    """Half width of the interval of the difference of two means, variances unknown and unequal (Welch)."""
-    if len(a) < 2 or len(b) < 2:
-        return 0.0
-    u, v = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
-    if u + v == 0:
-        return 0.0
-    degrees = (u + v) ** 2 / (u**2 / (len(a) - 1) + v**2 / (len(b) - 1))
-    return student_t(CONFIDENCE, max(1, math.floor(degrees))) * math.sqrt(u + v)
 
 
 def table(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequence[Case]) -> str:

@@ -21,6 +21,7 @@
 // 5. Meters see a packet when the edge has received it whole, that is when it is offered to the bottleneck.
 
 #include "abc.h"
+#include "classes.h"
 #include "disc.h"
 #include "poisson.h"
 #include "probe.h"
@@ -63,6 +64,7 @@ struct Group
     uint32_t flows{0};      ///< TCP flows of each user
     double poisson{0};      ///< bit/s of each user, 0 for none
     double referenceRate{10000};
+    bool expedited{false};  ///< traffic class EF, otherwise BE
     double startFrom{0};
     double startUntil{15};
 };
@@ -74,6 +76,9 @@ struct Options
     std::string limit{"24p"};
     AbcParams abc;
     double meterMemory{3};
+    double accountingBe{1};
+    double accountingEf{3};
+    double beOffset{0};
     std::string accessRate{"100Mbps"};
     std::string accessDelay{"0.1ms"};
     std::string accessLimit{"50p"};
@@ -111,6 +116,9 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("gamma", "gamma in packets", options.abc.gamma);
     line.AddValue("averagerMemory", "M_AA in seconds", options.abc.averagerMemory);
     line.AddValue("meterMemory", "M_AM in seconds", options.meterMemory);
+    line.AddValue("accountingBe", "a_BE", options.accountingBe);
+    line.AddValue("accountingEf", "a_EF", options.accountingEf);
+    line.AddValue("beOffset", "offset of BE in seconds for droptail and abc; 0 is FIFO, inf is strict priority", options.beOffset);
     line.AddValue("accessRate", "rate of an access link", options.accessRate);
     line.AddValue("accessDelay", "delay of an access link", options.accessDelay);
     line.AddValue("accessLimit", "limit of an access link's queue", options.accessLimit);
@@ -118,7 +126,7 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("delay", "delay of the bottleneck", options.delay);
     line.AddValue("groups",
                   "groups, separated by ';', of key=value, separated by ',': users, flows (TCP, per user), poisson "
-                  "(bit/s, per user), reference (bit/s), from, until (window of the starts in seconds)",
+                  "(bit/s, per user), reference (bit/s), ef (1 for traffic class EF), from, until (window of the starts in seconds)",
                   options.groups);
     line.AddValue("warmup", "seconds before the measurement", options.warmup);
     line.AddValue("measure", "seconds of the measurement", options.measure);
@@ -164,6 +172,8 @@ std::vector<Group> ReadGroups(const std::string& text)
                 group.poisson = value;
             else if (key == "reference")
                 group.referenceRate = value;
+            else if (key == "ef")
+                group.expedited = value != 0;
             else if (key == "from")
                 group.startFrom = value;
             else if (key == "until")
@@ -288,7 +298,7 @@ class Dumbbell
     void AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch);
     Ipv4InterfaceContainer Connect(Ptr<PointToPointNetDevice> a, Ptr<PointToPointNetDevice> b,
                                    const std::string& delay);
-    void Mark(uint32_t user, Ptr<const Packet> packet);
+    void Mark(uint32_t user, bool expedited, Ptr<const Packet> packet);
 
     const Options& m_options;
     std::vector<Group> m_groups;
@@ -339,7 +349,7 @@ void Dumbbell::AddBottleneck()
     Ptr<Queue<Packet>> queue;
     if (m_options.policy == "abc")
     {
-        queue = CreateObject<AbcQueue>(m_options.abc);
+        queue = CreateObject<AbcQueue>(m_options.abc, m_options.beOffset);
         queue->SetMaxSize(QueueSize(m_options.limit));
     }
     else if (m_options.policy == "disc")
@@ -348,7 +358,8 @@ void Dumbbell::AddBottleneck()
     }
     else
     {
-        queue = DropTail(m_options.limit);
+        queue = CreateObject<ClassQueue>(m_options.beOffset);
+        queue->SetMaxSize(QueueSize(m_options.limit));
     }
     auto port = AddDevice(m_edge, m_options.rate, queue);
     auto back = AddDevice(m_server, m_options.rate, DropTail("1000000p")); // ACKs are never lost
@@ -381,7 +392,7 @@ void Dumbbell::AddUser(const Group& group, TcpWatch& watch)
     m_accessQueues.push_back(uplink->GetQueue());
 
     m_meters.emplace_back(m_options.meterMemory, group.referenceRate);
-    downlink->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Dumbbell::Mark, this).Bind(user));
+    downlink->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Dumbbell::Mark, this).Bind(user, group.expedited));
     AddSources(node, group, watch);
 }
 
@@ -426,10 +437,11 @@ Ipv4InterfaceContainer Dumbbell::Connect(Ptr<PointToPointNetDevice> a, Ptr<Point
     return interfaces;
 }
 
-void Dumbbell::Mark(uint32_t user, Ptr<const Packet> packet)
+void Dumbbell::Mark(uint32_t user, bool expedited, Ptr<const Packet> packet)
 {
-    const double activity = m_options.policy == "abc" ? m_meters[user].Update(packet->GetSize()) : 0.0;
-    packet->AddPacketTag(EdgeTag(user, activity));
+    const double factor = expedited ? m_options.accountingEf : m_options.accountingBe;
+    const double activity = m_options.policy == "abc" ? m_meters[user].Update(factor * packet->GetSize()) : 0.0;
+    packet->AddPacketTag(EdgeTag(user, expedited, activity));
 }
 
 uint64_t Dumbbell::AccessDrops() const
@@ -447,6 +459,13 @@ double CpuSeconds()
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+std::string Number(double value)
+{
+    std::ostringstream text;
+    text << std::setprecision(12) << value;
+    return text.str();
 }
 
 void Print(Dumbbell& network, const Options& options, double wallSeconds, double cpuSeconds)
@@ -475,6 +494,9 @@ void Print(Dumbbell& network, const Options& options, double wallSeconds, double
     const auto drops = probe.AqmDrops() + probe.LimitDrops();
     out << "],\"utilisation\":" << 8.0 * static_cast<double>(probe.Bytes()) / capacity
         << ",\"queue_mean_packets\":" << probe.MeanQueue() << ",\"arrivals\":" << probe.Arrivals()
+        << ",\"wait_seconds\":{" << (probe.Served(false) ? "\"BE\":" + Number(probe.MeanWait(false)) : "")
+        << (probe.Served(false) && probe.Served(true) ? "," : "")
+        << (probe.Served(true) ? "\"EF\":" + Number(probe.MeanWait(true)) : "") << "}"
         << ",\"drops\":{\"aqm\":" << probe.AqmDrops() << ",\"overlimit\":" << probe.LimitDrops() << "}"
         << ",\"drop_share\":" << static_cast<double>(drops) / arrivals
         << ",\"access_drops\":" << network.AccessDrops() << ",\"bottleneck_packets\":" << probe.TotalPackets()

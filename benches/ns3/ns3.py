@@ -14,6 +14,8 @@ from fairlane._fairlane import canonical
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = 3
+STRICT_S = 1e9
+"""An offset that no packet waits for."""
 
 # Keys of Fairlane's tcp table that ns-3 is told; any other must be at its default, which is what ns-3 does.
 _TCP_KEYS = {
@@ -64,8 +66,8 @@ def arguments(scenario: Table) -> list[str]:
         raise UntranslatableError("topology: only the one-sided dumbbell with a constant rate")
     if queue["scheme"] not in {"droptail", "abc", *DISCS}:
         raise UntranslatableError(f"queue.scheme: {queue['scheme']} is not in dumbbell.cc")
-    if queue["scheduler"] != "fifo":
-        raise UntranslatableError(f"queue.scheduler: {queue['scheduler']} is not in dumbbell.cc")
+    if queue["scheme"] in DISCS and queue["scheduler"] != "fifo":
+        raise UntranslatableError(f"queue.scheduler: {queue['scheduler']} is not for queue discs in dumbbell.cc")
     values: Table = {
         "policy": "disc" if queue["scheme"] in DISCS else queue["scheme"],
         "limit": f"{quantity(queue['limit'], PACKETS):.0f}p",
@@ -85,11 +87,29 @@ def arguments(scenario: Table) -> list[str]:
             "gamma": quantity(queue["gamma"], PACKETS),
             "averagerMemory": quantity(queue["averager_memory"], TIME),
             "meterMemory": quantity(scenario["marker"]["memory"], TIME),
+            "accountingBe": scenario["marker"]["accounting_be"],
+            "accountingEf": scenario["marker"]["accounting_ef"],
         }
     if queue["scheme"] in DISCS:
         values["disc"] = DISCS[queue["scheme"]].factory(queue, values["rate"])
+    else:
+        values["beOffset"] = _be_offset(queue, quantity(topology["bottleneck_rate"], RATE))
     values["groups"] = ";".join(_group(group) for group in scenario["groups"])
     return [f"--{key}={value}" for key, value in (values | _tcp(scenario)).items()]
+
+
+def _be_offset(queue: Table, rate: float) -> float:
+    """How many seconds later than EF a BE packet counts as come: for MEDF in units of the time of a full queue."""
+    match queue["scheduler"]:
+        case "fifo":
+            return 0.0
+        case "strict":
+            return STRICT_S
+        case "medf":
+            bits = 8.0 * quantity(queue["limit"], PACKETS) * quantity(queue["mtu"], BYTES)
+            return float(queue["be_offset"]) * bits / rate
+        case other:
+            raise UntranslatableError(f"queue.scheduler: {other} is not in dumbbell.cc")
 
 
 def _tcp(scenario: Table) -> Table:
@@ -125,11 +145,12 @@ def _tcp_defaults(profile: str) -> Table:
 
 
 def _group(group: Table) -> str:
-    if group["traffic_class"] != "BE" or group["ingresses"] != 1:
-        raise UntranslatableError(f"groups: {group['name']} must be BE with one ingress")
+    if group["ingresses"] != 1 or group["weight"] != 1.0 or group["route"]:
+        raise UntranslatableError(f"groups: {group['name']} must have one ingress, weight 1 and no route")
     values: Table = {
         "users": group["users"],
         "reference": quantity(group["reference_rate"], RATE),
+        "ef": int(group["traffic_class"] == "EF"),
         "from": quantity(group["start_from"], TIME),
         "until": quantity(group["start_until"], TIME),
     }

@@ -24,6 +24,7 @@ void PortProbe::Attach(Ptr<PointToPointNetDevice> device)
     bool found = m_queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&PortProbe::QueueChanged, this));
     found &= m_queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&PortProbe::Arrived, this));
     found &= m_queue->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&PortProbe::Arrived, this));
+    found &= m_queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&PortProbe::CountWait, this));
     found &= m_queue->TraceConnectWithoutContext("Drop", MakeCallback(&PortProbe::Dropped, this));
     found &= device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&PortProbe::Sent, this));
     NS_ABORT_MSG_UNLESS(found, "this ns-3 lacks a trace source of queues or devices");
@@ -32,6 +33,8 @@ void PortProbe::Attach(Ptr<PointToPointNetDevice> device)
 void PortProbe::Start()
 {
     std::fill(m_userBytes.begin(), m_userBytes.end(), 0);
+    std::fill_n(m_waitSeconds, 2, 0.0);
+    std::fill_n(m_served, 2, uint64_t{0});
     m_packetSeconds = 0;
     m_arrivals = m_drops = 0;
     m_aqmDropsBefore = m_abc ? m_abc->AqmDrops() : 0;
@@ -57,6 +60,14 @@ void PortProbe::QueueChanged(uint32_t before, uint32_t)
 }
 
 void PortProbe::Arrived(Ptr<const Packet>) { ++m_arrivals; }
+
+void PortProbe::CountWait(Ptr<const Packet> packet)
+{
+    EdgeTag tag;
+    packet->PeekPacketTag(tag);
+    m_waitSeconds[tag.Expedited()] += Simulator::Now().GetSeconds() - tag.OfferedAt();
+    ++m_served[tag.Expedited()];
+}
 
 void PortProbe::Dropped(Ptr<const Packet>) { ++m_drops; }
 

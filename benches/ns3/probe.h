@@ -26,6 +26,9 @@ class PortProbe
     uint64_t Bytes() const;
     /// Mean number of waiting packets over time; the one in transmission does not wait.
     double MeanQueue() const;
+    /// Mean time in the queue of the packets of a class in seconds, and how many there were.
+    double MeanWait(bool expedited) const { return m_waitSeconds[expedited] / static_cast<double>(m_served[expedited]); }
+    uint64_t Served(bool expedited) const { return m_served[expedited]; }
     double Seconds() const { return m_seconds; }
     uint64_t Arrivals() const { return m_arrivals; }
     uint64_t AqmDrops() const { return m_aqmDrops; }
@@ -37,6 +40,7 @@ class PortProbe
     void Start();
     void QueueChanged(uint32_t before, uint32_t after);
     void Arrived(ns3::Ptr<const ns3::Packet> packet);
+    void CountWait(ns3::Ptr<const ns3::Packet> packet);
     void Dropped(ns3::Ptr<const ns3::Packet> packet);
     void Sent(ns3::Ptr<const ns3::Packet> packet);
 
@@ -45,6 +49,8 @@ class PortProbe
     ns3::Ptr<ns3::Queue<ns3::Packet>> m_queue;
     ns3::Ptr<AbcQueue> m_abc;
     std::vector<uint64_t> m_userBytes;
+    double m_waitSeconds[2]{};
+    uint64_t m_served[2]{};
     double m_packetSeconds{0};
     double m_seconds{0};
     uint64_t m_arrivals{0};

@@ -87,12 +87,13 @@ class ClaimVerdict(TypedDict):
     claim: Annotated[str, "Its id."]
     statement: Annotated[str, "Its words."]
     where: Annotated[str, "Place in the paper."]
-    verdict: Annotated[Literal["reproduced", "differs", "not applicable"], "Outcome."]
+    verdict: Annotated[Literal["reproduced", "as ns-3", "differs", "not applicable"], "Outcome."]
     paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
     measured: Annotated[str, "What was measured."]
     worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
     passed: Annotated[int, "Number of checks that passed."]
     checks: Annotated[int, "Number of checks."]
+    ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."]
 
 
 class MeasuredPoint(TypedDict):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlane.sweeps import SweepResult
 
 MIN_WIDTH = 100
-VERDICT_STYLES = {"reproduced": "green", "differs": "yellow", "not applicable": "dim"}
+VERDICT_STYLES = {"reproduced": "green", "as ns-3": "cyan", "differs": "yellow", "not applicable": "dim"}
 
 
 def console() -> Console:
@@ -183,7 +183,8 @@ def print_reproduction(reproduction: Reproduction) -> None:
         out.print(_claims(reproduction, experiment))
     counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
     out.print(
-        f"{counts.total()} claims: {counts['reproduced']} reproduced, {counts['differs']} differ, "
+        f"{counts.total()} claims: {counts['reproduced']} reproduced, "
+        f"{counts['as ns-3']} agree with ns-3, which differs from the paper, {counts['differs']} differ, "
         f"{counts['not applicable']} not applicable"
     )
 
@@ -365,6 +366,7 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
     table = _table("claim", "paper", "measured", "verdict")
     for verdict in reproduction.verdicts_of(experiment):
         measured = verdict.measured + (f"\nworst at {verdict.worst}" if verdict.worst else "")
+        measured += f"\n{verdict.ns3}" if verdict.ns3 else ""
         table.add_row(
             f"{verdict.claim.removeprefix(experiment.id + '.')}: {verdict.statement}",
             f"{verdict.paper}\n{verdict.where}",

@@ -30,8 +30,8 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
         "--qMin=12.0", "--qBase=20.0", "--gamma=16.0", "--averagerMemory=0.3", "--meterMemory=3.0",
         "--warmup=100.0", "--measure=100.0", "--sack=0", "--recovery=Classic", "--tcp=NewReno", "--mss=1446",
         "--initialWindow=1", "--delayedAck=2", "--minRto=1000000000ns", "--socketBuffer=2097152",
-        "--groups=users=1,reference=10000.0,from=0.0,until=15.0,flows=10;"
-        "users=10,reference=10000.0,from=0.0,until=15.0,flows=1",
+        "--groups=users=1,reference=10000.0,ef=0,from=0.0,until=15.0,flows=10;"
+        "users=10,reference=10000.0,ef=0,from=0.0,until=15.0,flows=1",
     }  # fmt: skip
     assert expected <= set(arguments)
 
@@ -39,7 +39,7 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"queue": {"scheme": "abc", "scheduler": "strict"}}, "queue.scheduler"),
+        ({"queue": {"scheme": "red", "forced_restarts": False, "scheduler": "strict"}}, "queue.scheduler"),
         ({"queue": {"scheme": "red", "forced_restarts": True}}, "queue.forced_restarts"),
         ({"tcp": {"dupack_threshold": 4}}, "tcp.dupack_threshold"),
         ({"groups": [{"name": "g", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]}]}, "groups"),
@@ -78,3 +78,14 @@ def test_interval_of_a_difference_is_welchs():
     b = [2 * value for value in a]
     assert compare.joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
     assert compare.joint_half_width([1.0, 1.0], [2.0, 2.0]) == 0.0
+
+
+def test_classes_become_an_offset_and_a_surcharge():
+    queue = {"scheme": "abc", "scheduler": "medf", "be_offset": 2.0}
+    groups = [{"name": "g", "traffic_class": "EF", "sources": [{"kind": "tcp"}]}]
+    arguments = ns3.arguments(scenario(queue=queue, groups=groups))
+    # Two full queues of 24 packets of 1500 bytes at 10 Mbit/s: 57.6 ms (abc2018 III-D2).
+    assert {"--beOffset=0.0576", "--accountingBe=1.0", "--accountingEf=3.0"} <= set(arguments)
+    assert any("users=1,reference=10000.0,ef=1," in argument for argument in arguments)
+    strict = ns3.arguments(scenario(queue={"scheme": "droptail", "scheduler": "strict"}))
+    assert "--beOffset=1000000000.0" in strict

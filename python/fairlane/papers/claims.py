@@ -18,7 +18,7 @@ from fairlane.papers.expressions import ExpressionError, evaluate
 from fairlane.papers.grid import Cell, Point, Table
 
 Claim = Mapping[str, Any]
-VerdictName = Literal["reproduced", "differs", "not applicable"]
+VerdictName = Literal["reproduced", "as ns-3", "differs", "not applicable"]
 
 MOST = 0.8
 """Share of the points that must pass for `reduce = "most"`."""
@@ -38,6 +38,7 @@ class Verdict:
         worst: The point that is farthest out, or nearest to it; empty where there is one point only.
         passed: Number of checks that passed,
         checks: of so many.
+        ns3: What ns-3 gives at its farthest point, if it was asked (papers/ns3.py).
     """
 
     claim: str
@@ -49,6 +50,7 @@ class Verdict:
     worst: str = ""
     passed: int = 0
     checks: int = 0
+    ns3: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as a table."""
@@ -98,7 +100,7 @@ def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None
             tables = {**tables, claim["experiment"]: made or replace(tables[claim["experiment"]], rows=())}
         elif "statistic" in claim:
             raise NotApplicable(f"no test for the statistic '{claim['statistic']}'")
-        checks = _KINDS[claim["kind"]](claim, tables)
+        checks = checks_of(claim, tables)
         if not checks:
             raise NotApplicable("nothing was measured at the points of the claim")
     except (NotApplicable, ExpressionError) as reason:
@@ -114,6 +116,11 @@ def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None
         passed=passed,
         checks=len(checks),
     )
+
+
+def checks_of(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    """The comparisons of a claim that is about metrics of points."""
+    return _KINDS[claim["kind"]](claim, tables)
 
 
 def references(claim: Claim) -> list[tuple[str, dict[str, Any]]]:

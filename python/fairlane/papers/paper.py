@@ -6,12 +6,14 @@ import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.intervals import CONFIDENCE
 from fairlane.papers.claims import Claim, Statistic, Verdict, judge, references
 from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.ns3 import Ns3, beside, load
 from fairlane.papers.runs import Runs, apply
 
 if TYPE_CHECKING:
@@ -136,8 +138,14 @@ class Paper:
         return [*references(claim), *((other, {}) for other in (statistic.needs if statistic else ()))]
 
     def judge(self, claim: Claim, tables: Mapping[str, Table]) -> Verdict:
-        """Tests a claim."""
-        return judge(claim, tables, self.statistics.get(claim["id"]))
+        """Tests a claim, and beside ns-3 one that differs."""
+        verdict = judge(claim, tables, self.statistics.get(claim["id"]))
+        return beside(verdict, claim, tables, self.ns3)
+
+    @cached_property
+    def ns3(self) -> Ns3 | None:
+        """What ns-3 gives for claims that differ (ns3.toml)."""
+        return load(self.folder / "ns3.toml")
 
     @property
     def explanations(self) -> Mapping[str, str]:

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairlane.papers.claims import Claim, paper_text
 from fairlane.papers.paper import Paper
 
 Rows = list[list[str]]
 
-OUTCOMES = {"reproduced": "reproduced", "differs": "**differs**", "not applicable": "could not be judged"}
+OUTCOMES = {
+    "reproduced": "reproduced",
+    "as ns-3": "agrees with ns-3, which differs from the paper",
+    "differs": "**differs**",
+    "not applicable": "could not be judged",
+}
 """Words of the page for a verdict."""
 
-COUNT_HEAD = ["paper", "kind of claim", "claims", "reproduced", "differ", "could not be judged"]
+COUNT_HEAD = [
+    "paper",
+    "kind of claim",
+    "claims",
+    "reproduced",
+    "agree with ns-3, which differs",
+    "differ",
+    "could not be judged",
+]
 CLAIM_HEAD = ["claim", "paper", "measured", "farthest point", "verdict", "explanation"]
 RUNS_HEAD = ["experiments", "replications here", "why not the paper's number"]
 
@@ -46,7 +59,7 @@ def claims(paper: Paper) -> Rows:
                 seen.get("measured", ""),
                 seen.get("worst", ""),
                 OUTCOMES[outcome],
-                explanations.get(claim["id"], ""),
+                " ".join(filter(None, [_ns3_words(seen), explanations.get(claim["id"], "")])),
             ]
         )
     return rows
@@ -66,6 +79,10 @@ def _outcomes(paper: Paper) -> Iterator[tuple[Claim, str]]:
     for experiment in paper.experiments.values():
         for claim in experiment.claims:
             yield claim, expected.get(claim["id"], {}).get("verdict", "not applicable")
+
+
+def _ns3_words(seen: Mapping[str, str]) -> str:
+    return f"{seen['ns3']}." if seen.get("ns3") else ""
 
 
 def _hard(claim: Claim) -> bool:

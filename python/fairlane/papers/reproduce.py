@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
+"""Verdicts that are no worse than one that was held."""
+
+
 @dataclass(frozen=True, repr=False)
 class Reproduction:
     """Measured grids and verdicts of some experiments of one paper.
@@ -87,7 +91,7 @@ class Reproduction:
         """The canonical scenario of every point of an experiment; none if it is computed."""
         count = self.replications[experiment.id]
         points = self.paper.points(experiment)
-        return [_scenario(self.paper, experiment, at, self.settings, count) for at in points]
+        return [point_scenario(self.paper, experiment, at, count, self.settings) for at in points]
 
     def regressions(self) -> list[str]:
         """One line for each claim that is not reproduced as expected, or of which nothing is expected."""
@@ -96,8 +100,8 @@ class Reproduction:
         for verdict in self.verdicts:
             if verdict.claim not in expected:
                 lines.append(f"{verdict.claim}: {verdict.verdict}, no expected verdict")
-            elif expected[verdict.claim]["verdict"] == "reproduced" != verdict.verdict:
-                lines.append(f"{verdict.claim}: {verdict.verdict}, was reproduced: {verdict.measured}")
+            elif (before := expected[verdict.claim]["verdict"]) in _HOLDS and verdict.verdict not in _HOLDS[before]:
+                lines.append(f"{verdict.claim}: {verdict.verdict}, was {before}: {verdict.measured}")
         return lines
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -125,7 +129,12 @@ class Reproduction:
 
         old = self.paper.expected()
         claims = {**old.claims} | {
-            verdict.claim: {"verdict": verdict.verdict, "measured": verdict.measured, "worst": verdict.worst}
+            verdict.claim: {
+                "verdict": verdict.verdict,
+                "measured": verdict.measured,
+                "worst": verdict.worst,
+                **({"ns3": verdict.ns3} if verdict.ns3 else {}),
+            }
             for verdict in self.verdicts
         }
         seconds = {**old.cpu_seconds, **{name: round(value, 1) for name, value in self.cpu_seconds.items()}}
@@ -272,7 +281,7 @@ def _places(
         experiment = paper.experiments[name]
         for at in paper.points(experiment):
             if any(matches(at, condition, experiment.grid) for condition in conditions):
-                yield _Place(experiment, at, _scenario(paper, experiment, at, settings, counts[name]))
+                yield _Place(experiment, at, point_scenario(paper, experiment, at, counts[name], settings))
 
 
 def _needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
@@ -285,9 +294,12 @@ def _needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[M
     return needed | {experiment.id: [{}] for experiment in experiments}
 
 
-def _scenario(paper: Paper, experiment: Experiment, at: Point, settings: Mapping[str, Any], replications: int) -> str:
+def point_scenario(
+    paper: Paper, experiment: Experiment, at: Point, replications: int, settings: Mapping[str, Any] | None = None
+) -> str:
+    """The canonical scenario of a point, with scenario keys changed to `settings`."""
     scenario = paper.scenario({**experiment.parameters, **at})
-    changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **settings}
+    changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **(settings or {})}
     for name, value in changes.items():
         scenario = scenario.replace(name, value)
     canonical = scenario.canonical()

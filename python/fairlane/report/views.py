@@ -38,11 +38,12 @@ class Outcome:
 
 
 REPRODUCED = Outcome("reproduced", "reproduced", "✓")
+AS_NS3 = Outcome("as-ns3", "agrees with ns-3, which differs from the paper", "≈")
 DIFFERS = Outcome("differs", "differs", "≠")
 UNJUDGED = Outcome("unjudged", "could not be judged", "?")
 NOT_RUN = Outcome("not-run", "not run yet", "–")
-OUTCOMES = (REPRODUCED, DIFFERS, UNJUDGED, NOT_RUN)
-_BY_VERDICT = {"reproduced": REPRODUCED, "differs": DIFFERS, "not applicable": UNJUDGED}
+OUTCOMES = (REPRODUCED, AS_NS3, DIFFERS, UNJUDGED, NOT_RUN)
+_BY_VERDICT = {"reproduced": REPRODUCED, "as ns-3": AS_NS3, "differs": DIFFERS, "not applicable": UNJUDGED}
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class PaperView:
             (experiment, claim)
             for experiment in self.experiments
             for claim in experiment.claims
-            if claim.outcome in {DIFFERS, UNJUDGED}
+            if claim.outcome in {AS_NS3, DIFFERS, UNJUDGED}
         ]
 
 

@@ -35,6 +35,10 @@ params! {
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
         /// Clock granularity: the least share of the variation in the timeout.
         rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G", source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
+        /// Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged.
+        keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
+        /// Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends.
+        each_timeout_reduces: bool = false, source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
         /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
         /// Timeout of the first SYN, doubled with each further one.
@@ -203,7 +207,8 @@ mod tests {
         assert_eq!((params.initial_window, params.delayed_ack, params.dupack_threshold), (2, 1, 3));
         let times = [params.min_rto, params.max_rto, params.initial_rto, params.rtt_tick];
         assert_eq!(times, [200, 60_000, 3000, 10].map(Time::from_millis));
-        assert!(params.limited_transmit && !params.sack && !params.ecn && !params.byte_counting);
+        assert!(params.limited_transmit && !params.keep_backoff && !params.each_timeout_reduces);
+        assert!(!params.sack && !params.ecn && !params.byte_counting);
         assert_eq!(params.full_ack_window, FullAckWindow::Ssthresh);
         assert_eq!((params.congestion_control, params.recovery), (CongestionControl::Reno, Recovery::NewReno));
     }

@@ -367,10 +367,12 @@ impl Sender {
         self.window_due = true;
     }
 
-    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample.
+    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample, unless `keep_backoff`.
     #[inline]
     fn restart_timer(&mut self, params: &TcpParams, now: Time) {
-        self.rto.refresh(params);
+        if !params.keep_backoff {
+            self.rto.refresh(params);
+        }
         self.timer = now.saturating_add(self.rto.current());
     }
 
@@ -433,8 +435,9 @@ impl Sender {
 
     /// A new slow-start threshold after congestion, by loss or mark.
     fn reduce(&mut self, params: &TcpParams) {
-        // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh.
-        let cwnd = if self.phase == Phase::Recovery { self.ssthresh } else { self.cwnd };
+        // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh. ns-2 halves what cwnd is.
+        let paces = self.phase == Phase::Recovery && !params.each_timeout_reduces;
+        let cwnd = if paces { self.ssthresh } else { self.cwnd };
         let flight = Flight {
             cwnd,
             outstanding: u64::from(self.bytes(params, self.una, self.nxt)),
@@ -485,7 +488,7 @@ impl Sender {
     fn on_timeout(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         self.recover = self.high;
-        if self.phase != Phase::Loss {
+        if self.phase != Phase::Loss || params.each_timeout_reduces {
             // RFC 5681 3.1, eq. (4): held constant when the segment is lost again.
             self.reduce(params);
         }

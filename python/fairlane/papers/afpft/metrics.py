@@ -39,8 +39,24 @@ def jain_tcp(record: Record, _: Values) -> float | None:
 
 def tcp_spread(record: Record, _: Values) -> float | None:
     """Largest minus smallest throughput of a TCP flow in kb/s."""
-    flows = [rate for group in record["groups"] if group["tcp"] for rate in group["tcp"]["flow_throughput_bps"]]
-    return (max(flows) - min(flows)) / 1e3 if flows else None
+    flows = tcp_rates(record)
+    return max(flows) - min(flows) if flows else None
+
+
+def tcp_rates(record: Record) -> list[float]:
+    """Throughput of each TCP flow in kb/s."""
+    groups = (group["tcp"]["flow_throughput_bps"] for group in record["groups"] if group["tcp"])
+    return [rate / 1e3 for rates in groups for rate in rates]
+
+
+def listed_flows(record: Record) -> list[float]:
+    """Flows that AFpFT's list has at each link at the end of the run."""
+    return [link["readings"]["flows"] for link in record["links"] if "flows" in (link["readings"] or {})]
+
+
+def held_packets(record: Record) -> list[float]:
+    """Packets that wait at each link at the end of the run."""
+    return [float(link["accounting"]["queued"]) for link in record["links"]]
 
 
 def over_fair(record: Record, values: Values) -> float | None:
@@ -157,4 +173,7 @@ METRICS: dict[str, Metric] = {
 TRACES: dict[str, Callable[[Record], list[float]]] = {
     "queue_packets": queue_trace,
     "sent_packets": packets_trace,
+    "tcp_kbps": tcp_rates,
+    "listed_flows": listed_flows,
+    "held_packets": held_packets,
 }

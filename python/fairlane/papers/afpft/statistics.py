@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import pvariance
+from statistics import fmean, pvariance
 from typing import Any
 
 from fairlane.papers.afpft.metrics import averaged
@@ -63,6 +63,47 @@ def group_ratios(tables: Mapping[str, Table]) -> Table:
         for name, groups in rates.items()
     ]
     return _table(tables, "afpft.fig7", rows)
+
+
+def spread_of_means(tables: Mapping[str, Table]) -> Table:
+    """Largest minus smallest mean throughput of a TCP flow, by scheme; Fig. 3 is "averaged over 30 replications"."""
+    return _of_flow_means(tables, "tcp_spread_kbps", lambda means: max(means) - min(means))
+
+
+def jain_of_means(tables: Mapping[str, Table]) -> Table:
+    """Jain's index over the mean throughputs of the TCP flows, by scheme."""
+    return _of_flow_means(tables, "jain_tcp", jain)
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Jain's index of rates that are not all zero."""
+    return math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate**2 for rate in rates))
+
+
+def _of_flow_means(tables: Mapping[str, Table], metric: str, number: Callable[[Sequence[float]], float]) -> Table:
+    """One number of the throughputs of the flows of Fig. 3, each its mean over the replications."""
+    rows = [
+        Row(row.at, {metric: (number([fmean(rates) for rates in zip(*row.traces["tcp_kbps"], strict=True)]),)})
+        for row in tables["afpft.fig3"].rows
+        if row.traces.get("tcp_kbps")
+    ]
+    return _table(tables, "afpft.fig3", rows)
+
+
+def most_listed(tables: Mapping[str, Table]) -> Table:
+    """Most flows that a link lists at the end of any run, beside the fewest packets that one holds, by links in a row.
+
+    The routers of Fig. 4(b) are the edge of the cross traffic, and list its flows too: more than core routers would.
+    """
+    rows = [
+        Row(
+            {**row.at, "buffered_packets": min(min(held) for held in row.traces["held_packets"])},
+            {"listed_flows": (max(max(listed) for listed in row.traces["listed_flows"]),)},
+        )
+        for row in tables["afpft.state"].rows
+        if all(row.traces.get("listed_flows", ()))
+    ]
+    return _table(tables, "afpft.state", rows)
 
 
 def short_variances(tables: Mapping[str, Table]) -> Table:
@@ -129,8 +170,11 @@ COMPUTED = {"afpft.numbers": numbers}
 STATISTICS: dict[str, Statistic] = {
     "afpft.numbers.shares": Statistic(_numbers_of("maxmin")),
     "afpft.numbers.rtt_shares": Statistic(_numbers_of("droptail")),
+    **{f"afpft.fig3.{claim}": Statistic(spread_of_means) for claim in ("spread_fred", "spread_afpft")},
+    **{f"afpft.fig3.{claim}": Statistic(jain_of_means) for claim in ("jain", "jain_order")},
     "afpft.fig7.afpft_best": Statistic(group_ratios),
     "afpft.fig7.tight_better": Statistic(group_ratios),
     "afpft.fig8.default_sensitive": Statistic(short_variances),
     "afpft.fig8.cycles": Statistic(relative_swings),
+    "afpft.state.bounded": Statistic(most_listed),
 }

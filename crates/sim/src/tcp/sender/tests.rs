@@ -233,6 +233,44 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
 }
 
 #[test]
+fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
+    let params = TcpParams { keep_backoff: true, ..ack_each() };
+    // Three segments of 100 ms round trips, the first of them lost twice.
+    let lose_two = |packet, times| match packet {
+        Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 2 => None,
+        _ => Some(Time::ZERO),
+    };
+    let mut wire = Wire::new(params, Some(segments(2)), lose_two);
+    // Sent at 100, 1100 and 3100 ms. At 3200 ms segment 0 is acknowledged, without a sample: still 4 s.
+    wire.run_until(ms(3250));
+    assert_eq!(wire.sent_at(0), [100, 1100, 3100].map(ms));
+    assert_eq!((wire.sender.rto(), wire.sender.timer()), (Time::from_secs(4), ms(7200)));
+    // Segment 1, sent once, gives one.
+    wire.run_until(ms(3350));
+    assert_eq!(wire.sender.rto(), Time::from_secs(1));
+    assert!(wire.sender.is_done());
+}
+
+#[test]
+fn each_timeout_halves_the_window_of_the_time_if_so_told() {
+    let params = TcpParams { each_timeout_reduces: true, ..ack_each() };
+    let mut sender = established(&params, 16);
+    for (ssthresh, acks) in [(8, 4), (2, 0)] {
+        let due = sender.timer();
+        sender.on_timer(&params, due);
+        drain(&mut sender, &params, due);
+        assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(ssthresh), segments(1)));
+        // Slow start in the loss state: a segment more for each ACK.
+        for number in 1..acks {
+            ack(&mut sender, &params, number, due + ms(100));
+            drain(&mut sender, &params, due + ms(100));
+        }
+    }
+    // Four segments at the second timeout, half of which is the least there is; one at the third.
+    assert_eq!(sender.ssthresh(), segments(2));
+}
+
+#[test]
 fn every_timeout_returns_to_one_segment_and_keeps_ssthresh() {
     let params = ack_each();
     let mut sender = established(&params, 16);

@@ -1,0 +1,118 @@
+"""Asks ns-3 for the numbers of claims of abc2018 that differ in Fairlane, at the points where they do.
+
+    python benches/ns3/claims.py [CLAIM ...]
+
+It writes python/fairlane/papers/abc2018/ns3.toml, in which the rows of claims that are not asked for stay. `fairlane
+reproduce` compares with them (python/fairlane/papers/ns3.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import ns3
+import tomli_w
+from scenarios import Table
+
+from fairlane import papers
+from fairlane.files import write_aside
+from fairlane.papers.grid import Point, matches
+from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.reproduce import point_scenario
+
+HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A point of a claim."""
+
+    claim: str
+    metric: str
+    experiment: Experiment
+    at: Point
+    canonical: str
+
+
+def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Iterator[Wanted]:
+    """The points of one entry of claims.toml."""
+    claims = {claim["id"]: claim for experiment in paper.experiments.values() for claim in experiment.claims}
+    metric = claims[selection["id"]]["metric"]
+    for name, condition in selection["points"].items():
+        experiment = paper.experiments[name]
+        found = [at for at in paper.points(experiment) if matches(at, condition, experiment.grid)]
+        if not found:
+            raise click.ClickException(f"claims.toml: {selection['id']}: {name} has no point {condition}")
+        for at in found:
+            yield Wanted(selection["id"], metric, experiment, at, point_scenario(paper, experiment, at, replications))
+
+
+def record(result: Table) -> Table:
+    """What `dumbbell` prints, in the form of a record of Fairlane as far as the metrics of abc2018 read it."""
+    link = {
+        "name": "bottleneck",
+        "utilisation": result["utilisation"],
+        "queue": {"mean_packets": result["queue_mean_packets"]},
+        "delay": [{"traffic_class": name, "mean_s": mean} for name, mean in result["wait_seconds"].items()],
+    }
+    return {"groups": result["groups"], "links": [link]}
+
+
+@click.command(help=__doc__.partition("\n")[0])
+@click.argument("names", nargs=-1, metavar="[CLAIM]...")
+@click.option("--replications", type=click.IntRange(2), help="Runs of each point.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count(), help="Processes at a time.")
+def main(names: tuple[str, ...], replications: int | None, jobs: int) -> None:
+    """See the module."""
+    try:
+        program = ns3.build()
+    except ns3.NotInstalledError as missing:
+        click.echo(f"skipped: {missing}")
+        return
+    table = tomllib.loads((ns3.HERE / "claims.toml").read_text(encoding="utf-8"))
+    count = replications or table["replications"]
+    ((paper, _),) = papers.select(["abc2018"])
+    file = Path(paper.folder) / "ns3.toml"
+    with ThreadPoolExecutor(jobs) as pool:
+        for selection in table["claim"]:
+            if names and selection["id"] not in names:
+                continue
+            points = list(wanted(paper, selection, count))
+            runs = [
+                [pool.submit(ns3.run, program, json.loads(point.canonical), {}, number) for number in range(count)]
+                for point in points
+            ]
+            rows = [_row(paper, point, [run.result() for run in of]) for point, of in zip(points, runs, strict=True)]
+            _save(file, [entry["id"] for entry in table["claim"]], selection["id"], rows)
+            click.echo(f"{selection['id']}: {len(points)} points")
+
+
+def _row(paper: Paper, point: Wanted, results: list[Table]) -> Table:
+    values = {**point.experiment.parameters, **point.at}
+    samples = [paper.metrics[point.metric](record(result), values) for result in results]
+    return {
+        "claim": point.claim,
+        "experiment": point.experiment.id,
+        "at": dict(point.at),
+        "metric": point.metric,
+        "samples": samples,
+    }
+
+
+def _save(file: Path, order: list[str], claim: str, rows: list[Table]) -> None:
+    old = tomllib.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
+    kept = [row for row in old if row["claim"] != claim] + rows
+    document = {"version": ns3.version(), "rows": sorted(kept, key=lambda row: order.index(row["claim"]))}
+    write_aside(file, (HEAD + tomli_w.dumps(document)).encode())
+
+
+if __name__ == "__main__":
+    main()

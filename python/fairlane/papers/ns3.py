@@ -1,0 +1,97 @@
+"""Claims that ns-3 does not meet either: what it gives at their points, and whether Fairlane gives the same.
+
+A claim that differs counts as agreeing with ns-3 if ns-3 misses it too, at one of the points at which it is missed
+here, and if all numbers that ns-3 gave for it agree with ours: the means differ by no more than the half width of the
+95 % interval of their difference (Welch), or by no more than 5 % of that of ns-3, as in docs/agreement-ns3.md. The
+numbers of ns-3 are in the paper's ns3.toml, from benches/ns3/claims.py.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fairlane._fairlane import student_t
+from fairlane.intervals import interval
+from fairlane.papers.claims import Check, Claim, Verdict, checks_of
+from fairlane.papers.grid import Point, Row, Table
+
+CONFIDENCE = 0.95
+TOLERANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Ns3:
+    """What ns-3 gives.
+
+    Attributes:
+        version: Of ns-3.
+        rows: By claim id, then by experiment id.
+    """
+
+    version: str
+    rows: Mapping[str, Mapping[str, Sequence[Row]]]
+
+
+def load(file: Path) -> Ns3 | None:
+    """Reads an ns3.toml; none if there is no such file."""
+    if not file.exists():
+        return None
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    rows: dict[str, dict[str, list[Row]]] = {}
+    for row in document["rows"]:
+        of_claim = rows.setdefault(row["claim"], {})
+        of_claim.setdefault(row["experiment"], []).append(Row(row["at"], {row["metric"]: tuple(row["samples"])}))
+    return Ns3(document["version"], rows)
+
+
+def beside(verdict: Verdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> Verdict:
+    """The verdict, with what ns-3 gives; "as ns-3" in place of "differs" if the claim agrees with it."""
+    if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
+        return verdict
+    theirs = {name: replace(tables[name], rows=rows) for name, rows in ns3.rows[claim["id"]].items()}
+    theirs = {**{name: replace(table, rows=()) for name, table in tables.items()}, **theirs}
+    ours, others = checks_of(claim, tables), checks_of(claim, theirs)
+    if not others:
+        return verdict
+    shared = any(_misses(others, check.at) for check in ours if check.excess > 0)
+    agrees = all(_same(tables[name], row) for name, rows in ns3.rows[claim["id"]].items() for row in rows)
+    worst = max(others, key=lambda check: check.excess)
+    text = f"ns-3 {ns3.version}: {worst.text}"
+    return replace(verdict, verdict="as ns-3" if shared and agrees else "differs", ns3=text)
+
+
+def _misses(checks: Sequence[Check], at: Point) -> bool:
+    return any(check.at == at and check.excess > 0 for check in checks)
+
+
+def _same(table: Table, theirs: Row) -> bool:
+    """Whether our number at the point of a row agrees with that of ns-3."""
+    found = [row for row in table.rows if row.at == theirs.at]
+    ((metric, samples),) = theirs.samples.items()
+    return bool(found) and agree(found[0].metric(metric), [sample for sample in samples if sample is not None])
+
+
+def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    """Whether two means agree by the criterion above."""
+    if not ours or not theirs:
+        return False
+    a, b = interval(ours).mean, interval(theirs).mean
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a == b
+    return abs(a - b) <= max(TOLERANCE * abs(b), joint_half_width(ours, theirs))
+
+
+def joint_half_width(a: Sequence[float], b: Sequence[float]) -> float:
+    """Half width of the interval of the difference of two means, variances unknown and unequal (Welch)."""
+    if len(a) < 2 or len(b) < 2:
+        return 0.0
+    u, v = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    if u + v == 0:
+        return 0.0
+    degrees = (u + v) ** 2 / (u**2 / (len(a) - 1) + v**2 / (len(b) - 1))
+    return student_t(CONFIDENCE, max(1, math.floor(degrees))) * math.sqrt(u + v)
