@@ -1,0 +1,5 @@
+//! Fairlane on live Linux: meters at the edge, queue management at the ports, on real packets.
+//!
+//! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
+
+pub mod config;
