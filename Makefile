@@ -8,7 +8,7 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes figures vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers figures vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -71,6 +71,9 @@ bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (abo
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
 	cargo run --quiet --package fairlane-schemes --example vectors -- vectors
+
+bpf-headers: ## Write the tables of the integer arithmetic for the kernel programs anew
+	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/fixed_tables.h
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so
