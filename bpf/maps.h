@@ -11,7 +11,7 @@
 #include "node.h"
 
 /* Set by tests before loading: the clock and the queue are inputs. Otherwise the verifier removes these branches. */
-const volatile __u32 replay = 0;
+const volatile __u32 replay SEC(".rodata.mode") = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

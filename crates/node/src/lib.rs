@@ -3,3 +3,5 @@
 //! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
 
 pub mod config;
+#[cfg(feature = "ebpf")]
+pub mod kernel;
