@@ -130,23 +130,43 @@ fn check_users_limit(config: &NodeConfig, folder: &Path) -> Result<(), KernelErr
     Err(KernelError::NeedsDetach { key: "users_table.limit", from: from.to_string(), to: to.to_string() })
 }
 
+/// Writes a configuration into the maps of programs that no packet reaches: for tests and benchmarks. `interfaces` are
+/// the indices of its ports, `start_ns` is t0 of its meters, above 0.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn configure(
+    programs: &Programs,
+    config: &NodeConfig,
+    interfaces: &[u32],
+    start_ns: u64,
+) -> Result<(), KernelError> {
+    fill_node(programs, config, start_ns)?;
+    fill_users(programs, config)?;
+    fill_ports(programs, config, interfaces, |_, _| Ok(false))?;
+    Ok(())
+}
+
 /// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
 fn fill(
     programs: &Programs,
     config: &NodeConfig,
     interfaces: &[u32],
 ) -> Result<BTreeMap<u32, PortRecord>, KernelError> {
-    fill_node(programs, config)?;
-    fill_users(programs, config)?;
-    fill_ports(programs, config, interfaces)
-}
-
-fn fill_node(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
-    let before = NodeRecord::from_bytes(&programs.read("config", &ZERO)?.unwrap_or_default());
-    let is_new = before.start_ns == 0;
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
-    let start_ns = if is_new { now_ns } else { before.start_ns };
+    fill_node(programs, config, now_ns)?;
+    fill_users(programs, config)?;
+    fill_ports(programs, config, interfaces, |name, index| {
+        clsact::create(index).map_err(KernelError::system(format!("{name}: making clsact")))
+    })
+}
+
+/// `start_ns` counts only if the meters have not started.
+fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<(), KernelError> {
+    let before = NodeRecord::from_bytes(&programs.read("config", &ZERO)?.unwrap_or_default());
+    let is_new = before.start_ns == 0;
+    let start_ns = if is_new { start_ns } else { before.start_ns };
     let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("meter", &error))?;
     if !is_new && before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
@@ -190,6 +210,7 @@ fn fill_ports(
     programs: &Programs,
     config: &NodeConfig,
     interfaces: &[u32],
+    make_clsact: impl Fn(&str, u32) -> Result<bool, KernelError>,
 ) -> Result<BTreeMap<u32, PortRecord>, KernelError> {
     let mut before = BTreeMap::new();
     for key in programs.keys("ports") {
@@ -211,7 +232,7 @@ fn fill_ports(
         let known = before.get(index);
         // There are 64 slots, and the configuration has no more ports.
         let slot = known.map_or_else(|| (0..64).find(|slot| !taken(slot)).unwrap_or(63), |record| record.slot);
-        let made = clsact::create(*index).map_err(KernelError::system(format!("{}: making clsact", port.interface)))?;
+        let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact);
         let record = PortRecord::new(port, slot, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
         if !known.is_some_and(|known| record.keeps_state_of(known)) {

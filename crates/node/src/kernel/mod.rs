@@ -9,7 +9,7 @@ mod layout;
 mod programs;
 mod snapshot;
 
-pub use attach::{attach, detach};
+pub use attach::{attach, configure, detach};
 pub use layout::{IngressStats, NodeRecord, PortRecord, PortState, ReplayInput, RuleRecord, UserKey, UserState};
 pub use programs::{Mode, Outcome, Programs, empty_ns};
 pub use snapshot::{PortView, Snapshot, UserView};

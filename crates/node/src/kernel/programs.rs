@@ -1,7 +1,7 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
-use super::{KernelError, ReplayInput};
-use crate::kernel::layout::{PortState, UserState};
+use super::KernelError;
+use super::layout::{IngressStats, PortState, ReplayInput, UserKey, UserState};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -92,6 +92,30 @@ impl Programs {
 
     fn program(&self, name: &str) -> libbpf_rs::ProgramMut<'_> {
         self.object.progs_mut().find(|program| program.name() == name).expect("the object has all programs")
+    }
+
+    /// The state of the port in slot `slot`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn port_state(&self, slot: u32) -> Result<PortState, KernelError> {
+        Ok(PortState::from_bytes(&self.read("port_states", &slot.to_ne_bytes())?.unwrap_or_default()))
+    }
+
+    /// The state of a user, if it has any.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
+        Ok(self.read("users", &key.to_bytes())?.map(|bytes| UserState::from_bytes(&bytes)))
+    }
+
+    /// The counters of ingress.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn ingress_stats(&self) -> Result<IngressStats, KernelError> {
+        Ok(IngressStats::sum(&self.read_percpu("stats", &ZERO)?))
     }
 
     /// Bytes of a value of a map.
