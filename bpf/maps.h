@@ -52,15 +52,15 @@ struct {
 } users SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MOST_PORTS);
-	__type(key, __u32); /* ifindex */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORT_PLACES);
+	__type(key, __u32);
 	__type(value, struct port_config);
 } ports SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MOST_PORTS);
+	__uint(max_entries, PORT_PLACES);
 	__type(key, __u32);
 	__type(value, struct port_state);
 } port_states SEC(".maps");

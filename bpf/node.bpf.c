@@ -154,11 +154,11 @@ static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *st
 SEC("tc")
 int fairlane_ingress(struct __sk_buff *skb)
 {
-	__u32 ifindex = skb->ifindex;
-	struct port_config *port = bpf_map_lookup_elem(&ports, &ifindex);
+	__u32 place = skb->ifindex % PORT_PLACES;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct ingress_stats *stats = stats_of_cpu();
 
-	if (!port || !stats)
+	if (!port || port->ifindex != skb->ifindex || !stats)
 		return TC_ACT_UNSPEC;
 	if (port->ingress == INGRESS_TRUSTED)
 		return untag(skb, stats);
@@ -260,15 +260,14 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 SEC("tc")
 int fairlane_egress(struct __sk_buff *skb)
 {
-	__u32 ifindex = skb->ifindex, mark = skb->mark, slot, class;
-	struct port_config *port = bpf_map_lookup_elem(&ports, &ifindex);
+	__u32 place = skb->ifindex % PORT_PLACES, mark = skb->mark, class;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state;
 
-	if (!port)
+	if (!port || port->ifindex != skb->ifindex)
 		return TC_ACT_UNSPEC;
 	if (port->aqm) {
-		slot = port->slot;
-		state = bpf_map_lookup_elem(&port_states, &slot);
+		state = bpf_map_lookup_elem(&port_states, &place);
 		if (state && admit(skb, port, state) == TC_ACT_SHOT) {
 			count_drop(skb);
 			return TC_ACT_SHOT;

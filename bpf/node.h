@@ -34,7 +34,8 @@ enum { INGRESS_NONE, INGRESS_METER, INGRESS_TRUSTED };
 #define TAG_DEI 0x1000
 
 #define DSCP_EF 46
-#define MOST_PORTS 64
+/* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */
+#define PORT_PLACES 1024
 
 struct node_config {
 	__u64 start_ns; /* t0 of all meters */
@@ -79,7 +80,7 @@ struct user {
 };
 
 struct port_config {
-	__u32 slot; /* of its state */
+	__u32 ifindex; /* 0: none */
 	__u32 ingress;
 	__u32 aqm; /* 0: none, 1: abc */
 	__u32 tag; /* label in an 802.1ad tag on this link */

@@ -110,7 +110,7 @@ fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -
     let (label, average, threshold, drops) = library.decide(arrival);
     let class = if arrival.class == TrafficClass::Expedited { 1 << 16 } else { 0 };
     assert_eq!(metered.mark, 0xfa00_0000 | class | u32::from(label.biased()), "label at {now_ns}");
-    let state = programs.port_state(0).unwrap();
+    let state = programs.port_state(LOOPBACK).unwrap();
     assert_eq!((state.average, state.threshold), (average, threshold), "at {now_ns}");
     assert_eq!(verdict, if drops { DROP } else { PASS }, "at {now_ns}");
     drops

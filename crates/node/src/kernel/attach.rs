@@ -5,14 +5,14 @@
 //! replaced in one step, so that packets pass all the time and meters go on.
 
 use super::layout::{NodeRecord, PortRecord, PortState, RuleRecord, UserKey, UserState, prefix_key};
-use super::programs::{Mode, PINNED, Programs, ZERO};
+use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
 use super::{KernelError, clsact};
 use crate::config::NodeConfig;
 use fairlane_schemes::fixed::OutOfRange;
-use libbpf_rs::{MapCore, MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
+use libbpf_rs::{MapCore, MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
@@ -66,10 +66,8 @@ pub fn detach(folder: &Path) -> Result<usize, KernelError> {
     let mut ports = 0;
     if folder.join("ports").exists() {
         let map = open_pinned(folder, "ports")?;
-        for key in map.keys() {
-            let value = map.lookup(&key, MapFlags::ANY).map_err(KernelError::refused("reading map ports"))?;
-            let record = PortRecord::from_bytes(&value.unwrap_or_default());
-            unhook(map.as_fd(), index_of_key(&key), &record);
+        for record in read_ports(&map)? {
+            unhook(map.as_fd(), &record);
             ports += 1;
         }
     }
@@ -106,7 +104,18 @@ fn interface_indices(config: &NodeConfig) -> Result<Vec<u32>, KernelError> {
     let of = |port: &crate::config::Port| {
         index(&port.interface).ok_or_else(|| KernelError::NoInterface(port.interface.clone()))
     };
-    config.ports.iter().map(of).collect()
+    let indices = config.ports.iter().map(of).collect::<Result<Vec<u32>, _>>()?;
+    for (i, index) in indices.iter().enumerate() {
+        let same = indices[..i].iter().position(|other| PortRecord::place(*other) == PortRecord::place(*index));
+        if let Some(other) = same {
+            return Err(KernelError::SamePlace(
+                config.ports[other].interface.clone(),
+                config.ports[i].interface.clone(),
+                PortRecord::PLACES,
+            ));
+        }
+    }
+    Ok(indices)
 }
 
 /// The folder that holds the pins, or the one that it would be made in, is on a BPF file system.
@@ -148,11 +157,7 @@ pub fn configure(
 }
 
 /// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
-fn fill(
-    programs: &Programs,
-    config: &NodeConfig,
-    interfaces: &[u32],
-) -> Result<BTreeMap<u32, PortRecord>, KernelError> {
+fn fill(programs: &Programs, config: &NodeConfig, interfaces: &[u32]) -> Result<Vec<PortRecord>, KernelError> {
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     fill_node(programs, config, now_ns)?;
@@ -211,35 +216,24 @@ fn fill_ports(
     config: &NodeConfig,
     interfaces: &[u32],
     make_clsact: impl Fn(&str, u32) -> Result<bool, KernelError>,
-) -> Result<BTreeMap<u32, PortRecord>, KernelError> {
-    let mut before = BTreeMap::new();
-    for key in programs.keys("ports") {
-        let value = programs.read("ports", &key)?.unwrap_or_default();
-        before.insert(index_of_key(&key), PortRecord::from_bytes(&value));
+) -> Result<Vec<PortRecord>, KernelError> {
+    let before = programs.ports()?;
+    for record in before.iter().filter(|record| !interfaces.contains(&record.index)) {
+        programs.with_fd("fairlane_egress", |fd| unhook(fd, record));
+        programs.write("ports", &PortRecord::place(record.index), &[0; PortRecord::SIZE])?;
     }
-    for (index, record) in &before {
-        if !interfaces.contains(index) {
-            programs.with_fd("fairlane_egress", |fd| unhook(fd, *index, record));
-            programs.remove("ports", &index.to_ne_bytes());
-        }
-    }
-    let mut records = BTreeMap::new();
+    let mut records = Vec::new();
     for (port, index) in config.ports.iter().zip(interfaces) {
-        let taken = |slot: &u32| {
-            let old = before.iter().any(|(other, record)| interfaces.contains(other) && record.slot == *slot);
-            old || records.values().any(|record: &PortRecord| record.slot == *slot)
-        };
-        let known = before.get(index);
-        // There are 64 slots, and the configuration has no more ports.
-        let slot = known.map_or_else(|| (0..64).find(|slot| !taken(slot)).unwrap_or(63), |record| record.slot);
+        let known = before.iter().find(|record| record.index == *index);
         let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact);
-        let record = PortRecord::new(port, slot, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
+        let record = PortRecord::new(port, *index, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
+        let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
-            programs.write("port_states", &slot.to_ne_bytes(), &[0; PortState::SIZE])?;
+            programs.write("port_states", &place, &[0; PortState::SIZE])?;
         }
-        programs.write("ports", &index.to_ne_bytes(), &record.to_bytes())?;
-        records.insert(*index, record);
+        programs.write("ports", &place, &record.to_bytes())?;
+        records.push(record);
     }
     Ok(records)
 }
@@ -249,12 +243,8 @@ fn unfit(key: &str, error: &OutOfRange) -> KernelError {
     KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
 }
 
-fn index_of_key(key: &[u8]) -> u32 {
-    key.try_into().map_or(0, u32::from_ne_bytes)
-}
-
 /// Starts the search for silent users, then lets packets in.
-fn hook_all(programs: &Programs, records: &BTreeMap<u32, PortRecord>) -> Result<(), KernelError> {
+fn hook_all(programs: &Programs, records: &[PortRecord]) -> Result<(), KernelError> {
     let started = programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1)?.verdict;
     if started != 0 {
         return Err(KernelError::System {
@@ -262,20 +252,18 @@ fn hook_all(programs: &Programs, records: &BTreeMap<u32, PortRecord>) -> Result<
             source: std::io::Error::other(format!("step {started} was refused")),
         });
     }
-    for (index, record) in records {
-        hook_port(programs, *index, record)?;
-    }
-    Ok(())
+    records.iter().try_for_each(|record| hook_port(programs, record))
 }
 
-fn hook_port(programs: &Programs, index: u32, record: &PortRecord) -> Result<(), KernelError> {
+fn hook_port(programs: &Programs, record: &PortRecord) -> Result<(), KernelError> {
     let points =
         [("fairlane_ingress", TC_INGRESS, record.ingress != 0), ("fairlane_egress", TC_EGRESS, record.has_egress())];
     for (program, point, wanted) in points {
         programs.with_fd(program, |fd| {
-            let mut hook = filter(fd, index, point);
+            let mut hook = filter(fd, record.index, point);
             if wanted {
-                hook.attach().map_err(KernelError::refused(format!("attaching {program} to interface {index}")))?;
+                hook.attach()
+                    .map_err(KernelError::refused(format!("attaching {program} to interface {}", record.index)))?;
             } else {
                 // It may not be there, which is what is wanted.
                 let _ = hook.detach();
@@ -293,13 +281,13 @@ fn filter(fd: BorrowedFd<'_>, index: u32, point: TcAttachPoint) -> TcHook {
 }
 
 /// Takes our filters from a port, and clsact if the tool made it.
-fn unhook(fd: BorrowedFd<'_>, index: u32, record: &PortRecord) {
+fn unhook(fd: BorrowedFd<'_>, record: &PortRecord) {
     for point in [TC_INGRESS, TC_EGRESS] {
         // Absent, or gone with its interface: what is wanted.
-        let _ = filter(fd, index, point).detach();
+        let _ = filter(fd, record.index, point).detach();
     }
     if record.made_clsact {
-        clsact::destroy(index);
+        clsact::destroy(record.index);
     }
     super::programs::take_log();
 }

@@ -220,8 +220,8 @@ impl UserState {
 /// `struct port_config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRecord {
-    /// Place of the port's state.
-    pub slot: u32,
+    /// Index of the interface; 0 in a place without a port.
+    pub index: u32,
     /// Whether the tool made the clsact qdisc.
     pub made_clsact: bool,
     /// What happens to packets that come in: 0 nothing, 1 metered, 2 trusted.
@@ -248,7 +248,7 @@ impl PortRecord {
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(port: &Port, slot: u32, made_clsact: bool) -> Result<Self, OutOfRange> {
+    pub fn new(port: &Port, index: u32, made_clsact: bool) -> Result<Self, OutOfRange> {
         let rate = port.params.rate.unwrap_or(BitRate(1));
         let is_virtual = port.params.backlog == Backlog::Virtual;
         let unit = match port.abc.q_min {
@@ -265,7 +265,7 @@ impl PortRecord {
         });
         let decay = Decay::new(port.abc.averager_memory)?;
         Ok(Self {
-            slot,
+            index,
             made_clsact,
             ingress: match port.params.ingress {
                 Ingress::None => 0,
@@ -281,6 +281,17 @@ impl PortRecord {
             shift: decay.shift(),
             ns_per_byte_q20: (8e9 * 1_048_576.0 / rate.as_f64()).round() as u64,
         })
+    }
+
+    /// Places of ports in the maps.
+    pub const PLACES: u32 = 1024;
+    /// Bytes of the record.
+    pub const SIZE: usize = 88;
+
+    /// The key of the place of the interface with `index`.
+    #[must_use]
+    pub fn place(index: u32) -> [u8; 4] {
+        (index % Self::PLACES).to_ne_bytes()
     }
 
     /// Whether anything happens to packets that go out.
@@ -308,7 +319,7 @@ impl PortRecord {
     /// As in the map.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let head = Writer::default().u32(self.slot).u32(self.ingress).u32(self.aqm).u32(u32::from(self.tag));
+        let head = Writer::default().u32(self.index).u32(self.ingress).u32(self.aqm).u32(u32::from(self.tag));
         let head = head.u32(self.unit).u32(u32::from(self.made_clsact)).u32(self.classes[0]).u32(self.classes[1]);
         let head = self.thresholds.iter().fold(head, |writer, threshold| writer.i64(*threshold));
         head.u64(self.step).u32(self.shift).u32(0).u64(self.ns_per_byte_q20).0
@@ -319,7 +330,7 @@ impl PortRecord {
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let at = Reader(bytes);
         Self {
-            slot: at.u32(0),
+            index: at.u32(0),
             ingress: at.u32(4),
             aqm: at.u32(8),
             tag: at.u32(12) != 0,

@@ -33,6 +33,9 @@ pub enum KernelError {
     /// A port of the configuration is no interface here.
     #[error("ports: there is no network interface \"{0}\" in this network namespace")]
     NoInterface(String),
+    /// The indices of two interfaces fall on one place of the map of ports.
+    #[error("ports: the indices of \"{0}\" and \"{1}\" differ by a multiple of {2}; make one of them anew")]
+    SamePlace(String, String, u32),
     /// The folder for pins cannot be used.
     #[error("node.pin_path: {path}: {problem}")]
     PinPath {

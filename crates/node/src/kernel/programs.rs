@@ -1,7 +1,7 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
 use super::KernelError;
-use super::layout::{IngressStats, PortState, ReplayInput, UserKey, UserState};
+use super::layout::{IngressStats, PortRecord, PortState, ReplayInput, UserKey, UserState};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -82,6 +82,7 @@ impl Programs {
         let object = open.load().map_err(KernelError::refused(doing))?;
         let programs = Self { object };
         debug_assert_eq!(programs.value_size("users"), UserState::SIZE);
+        debug_assert_eq!(programs.value_size("ports"), PortRecord::SIZE);
         debug_assert_eq!(programs.value_size("port_states"), PortState::SIZE);
         Ok(programs)
     }
@@ -94,12 +95,20 @@ impl Programs {
         self.object.progs_mut().find(|program| program.name() == name).expect("the object has all programs")
     }
 
-    /// The state of the port in slot `slot`.
+    /// The records of all ports.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn port_state(&self, slot: u32) -> Result<PortState, KernelError> {
-        Ok(PortState::from_bytes(&self.read("port_states", &slot.to_ne_bytes())?.unwrap_or_default()))
+    pub(super) fn ports(&self) -> Result<Vec<PortRecord>, KernelError> {
+        read_ports(&self.map("ports"))
+    }
+
+    /// The state of the port of the interface with `index`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn port_state(&self, index: u32) -> Result<PortState, KernelError> {
+        Ok(PortState::from_bytes(&self.read("port_states", &PortRecord::place(index))?.unwrap_or_default()))
     }
 
     /// The state of a user, if it has any.
@@ -192,6 +201,18 @@ impl Programs {
 
 /// The key of a map of one entry.
 pub(super) const ZERO: [u8; 4] = [0; 4];
+
+/// The records of a map of ports.
+pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelError> {
+    let mut records = Vec::new();
+    for place in 0..PortRecord::PLACES {
+        let value =
+            map.lookup(&place.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::refused("reading map ports"))?;
+        records.push(PortRecord::from_bytes(&value.unwrap_or_default()));
+    }
+    records.retain(|record| record.index != 0);
+    Ok(records)
+}
 
 /// Runs `program` on a frame.
 fn run(

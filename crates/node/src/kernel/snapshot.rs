@@ -3,7 +3,7 @@
 use super::KernelError;
 use super::attach::{netns, open_pinned};
 use super::layout::{IngressStats, NodeRecord, PortRecord, PortState, UserKey, UserState};
-use super::programs::ZERO;
+use super::programs::{ZERO, read_ports};
 use libbpf_rs::{MapCore, MapFlags};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::fmt;
@@ -63,11 +63,9 @@ impl Snapshot {
             if netns()? == node.netns { socket(AddressFamily::INET, SocketType::DGRAM, None).ok() } else { None };
         let map = open_pinned(folder, "ports")?;
         let mut ports = Vec::new();
-        for key in map.keys() {
-            let index = key.as_slice().try_into().map_or(0, u32::from_ne_bytes);
-            let record =
-                PortRecord::from_bytes(&map.lookup(&key, MapFlags::ANY).map_err(refused())?.unwrap_or_default());
-            let state = PortState::from_bytes(&value("port_states", &record.slot.to_ne_bytes())?);
+        for record in read_ports(&map)? {
+            let index = record.index;
+            let state = PortState::from_bytes(&value("port_states", &PortRecord::place(index))?);
             let name = names.as_ref().and_then(|socket| netdevice::index_to_name(socket, index).ok());
             ports.push(PortView { index, interface: name.unwrap_or_else(|| format!("#{index}")), record, state });
         }
