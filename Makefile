@@ -5,6 +5,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
+EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
@@ -26,12 +28,13 @@ figures: setup ## Draw the figures of papers that the README shows, into docs/fi
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 
 test: lint ## Run all tests, Rust and Python, lint included
-	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
+	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
+	PROPTEST_RNG_SEED=1 cargo test --workspace $(EBPF) --quiet
 	$(BIN)/pytest --quiet
 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
@@ -65,6 +68,9 @@ bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 0
 
 bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
 	$(BIN)/python -u benches/schemes.py
+
+bench-node: ## Measure ns per packet of the kernel programs (needs root and clang)
+	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

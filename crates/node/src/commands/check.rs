@@ -13,16 +13,29 @@ pub struct Check {
 }
 
 impl Check {
-    /// Reads the configuration, if one is given, and reports.
+    /// Reads the configuration, if one is given, and reports. What the machine lacks is no error.
     pub fn run(self) -> Outcome {
         if let Some(path) = &self.config {
             let config = NodeConfig::load(path)?;
-            println!("configuration: {} ports, {} users", config.ports.len(), config.users.len());
+            println!("{:<24} ok: {} ports, {} users", "configuration", config.ports.len(), config.users.len());
         }
-        println!(
-            "kernel programs: {}",
-            if cfg!(feature = "ebpf") { "built in" } else { "not built in (feature ebpf)" }
-        );
+        kernel();
         Ok(())
+    }
+}
+
+#[cfg(not(feature = "ebpf"))]
+fn kernel() {
+    println!("{:<24} missing: built without the feature ebpf", "kernel data plane");
+}
+
+/// Tries what the kernel data plane needs, one thing after another.
+#[cfg(feature = "ebpf")]
+fn kernel() {
+    for (what, problem) in fairlane_node::kernel::check() {
+        match problem {
+            None => println!("{what:<24} ok"),
+            Some(problem) => println!("{what:<24} missing: {problem}"),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `status`: what is attached, and what it has done.
 
-use super::Outcome;
+use super::{Outcome, attached};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
@@ -21,9 +21,7 @@ impl Status {
     /// Prints the state; a node that is not attached is an error.
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
-        let pin_path = Path::new(&config.node.pin_path);
-        let snapshot = Snapshot::read(pin_path)?
-            .ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()))?;
+        let snapshot = attached(Path::new(&config.node.pin_path))?;
         if self.json {
             println!("{}", to_json(&snapshot));
         } else {
@@ -66,21 +64,9 @@ fn to_json(snapshot: &Snapshot) -> Json {
             })
         })
         .collect();
-    let ingress = &snapshot.ingress;
-    json!({
-        "start_ns": snapshot.node.start_ns,
-        "ports": ports,
-        "users": users,
-        "ingress": {
-            "metered": ingress.metered,
-            "trusted": ingress.trusted,
-            "stripped": ingress.stripped,
-            "refused": ingress.refused,
-            "not_ip": ingress.not_ip,
-            "no_room": ingress.no_room,
-            "expired": ingress.expired,
-        },
-    })
+    let ingress: serde_json::Map<String, Json> =
+        snapshot.ingress.named().into_iter().map(|(name, _, value)| (name.into(), value.into())).collect();
+    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "users": users, "ingress": ingress})
 }
 
 fn print_tables(snapshot: &Snapshot) {
@@ -113,15 +99,6 @@ fn print_tables(snapshot: &Snapshot) {
             state.drops
         );
     }
-    let ingress = &snapshot.ingress;
-    println!(
-        "\ningress: {} metered, {} trusted, {} labels stripped, {} refused, {} not IP, {} found no room, {} users expired",
-        ingress.metered,
-        ingress.trusted,
-        ingress.stripped,
-        ingress.refused,
-        ingress.not_ip,
-        ingress.no_room,
-        ingress.expired
-    );
+    let counters = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}"));
+    println!("\ningress: {}", counters.join(", "));
 }

@@ -2,7 +2,7 @@
 
 use fairlane_schemes::abc::AbcParams;
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::queue_length::DelayEstimate;
+use fairlane_schemes::queue_length::{DelayEstimate, check_threshold};
 use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use fairlane_schemes::{choices, params};
 
@@ -130,15 +130,25 @@ impl Port {
                 return Err(ConfigError::new(table.key(name), problem));
             }
         }
-        if let (Some(QueueLimit::Packets(_)), QueueMeasure::Bytes | QueueMeasure::Delay)
-        | (Some(QueueLimit::Bytes(_)), QueueMeasure::Packets) = (limit, measure)
-        {
-            let problem = format!("is not in {measure}, the unit of q_min \"{}\"", self.abc.q_min);
-            return Err(ConfigError::new(table.key("limit"), problem));
+        let wanted = if measure == QueueMeasure::Packets { "packets" } else { "bytes" };
+        if let Some(limit) = limit {
+            if matches!(limit, QueueLimit::Packets(_)) != (measure == QueueMeasure::Packets) {
+                let problem = format!("\"{limit}\" is not in {wanted}, which q_min \"{}\" asks for", self.abc.q_min);
+                return Err(ConfigError::new(table.key("limit"), problem));
+            }
+            check_threshold("q_min", self.abc.q_min, limit, table)?;
         }
         if egress == Egress::Abc && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
             let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
             return Err(ConfigError::new(table.key("rate"), format!("missing, {why} cannot do without")));
+        }
+        if backlog == Backlog::Virtual && measure == QueueMeasure::Packets {
+            let problem = "\"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time";
+            return Err(ConfigError::new(table.key("backlog"), problem));
+        }
+        if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
+            let problem = "\"none\" brings no labels to trust, it must be 802.1ad";
+            return Err(ConfigError::new(table.key("carrier"), problem));
         }
         if self.abc.delay_estimate != DelayEstimate::LinkRate {
             let problem = "is not possible here, the only one is \"link_rate\"";

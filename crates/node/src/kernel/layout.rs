@@ -306,13 +306,24 @@ impl PortRecord {
         (self.step, self.shift, self.unit) == (other.step, other.shift, other.unit)
     }
 
-    /// Packets or bytes: what a queue of `units` is in the record's unit, for people.
+    /// A queue of `units` of the record, for people.
     #[must_use]
     pub fn queue_in_words(&self, units: i64) -> String {
+        let queue = self.queue_in_units(units);
         match self.unit {
-            UNIT_PACKETS => format!("{} packets", units as f64 / PACKET as f64),
-            UNIT_BYTES => format!("{units} B"),
-            _ => format!("{} us", units / 1000),
+            UNIT_PACKETS => format!("{queue:.1} packets"),
+            UNIT_BYTES => format!("{queue} B"),
+            _ => format!("{:.3} ms", queue * 1e3),
+        }
+    }
+
+    /// A queue of `units` of the record: packets, bytes, or seconds of a virtual queue.
+    #[must_use]
+    pub fn queue_in_units(&self, units: i64) -> f64 {
+        match self.unit {
+            UNIT_PACKETS => units as f64 / PACKET as f64,
+            UNIT_BYTES => units as f64,
+            _ => units as f64 * 1e-9,
         }
     }
 
@@ -419,6 +430,20 @@ pub struct IngressStats {
 }
 
 impl IngressStats {
+    /// Each counter with its name and what it counts.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, &'static str, u64); 7] {
+        [
+            ("metered", "Packets metered.", self.metered),
+            ("trusted", "Packets whose label came over a trusted link.", self.trusted),
+            ("stripped", "Packets from untrusted ports that had a label.", self.stripped),
+            ("refused", "Packets dropped because of too many tags.", self.refused),
+            ("not_ip", "Packets without an IP address, counted for the default user.", self.not_ip),
+            ("no_room", "Packets of users that found the table full.", self.no_room),
+            ("expired", "Users forgotten.", self.expired),
+        ]
+    }
+
     /// The sum of the records of all processors.
     #[must_use]
     pub fn sum(records: &[Vec<u8>]) -> Self {

@@ -4,12 +4,14 @@
 //! end, be killed, or be replaced by a new version; the next `attach` finds everything again.
 
 mod attach;
+mod check;
 mod clsact;
 mod layout;
 mod programs;
 mod snapshot;
 
 pub use attach::{attach, configure, detach};
+pub use check::check;
 pub use layout::{IngressStats, NodeRecord, PortRecord, PortState, ReplayInput, RuleRecord, UserKey, UserState};
 pub use programs::{Mode, Outcome, Programs, empty_ns};
 pub use snapshot::{PortView, Snapshot, UserView};
