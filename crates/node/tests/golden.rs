@@ -242,3 +242,41 @@ fn decisions_seldom_differ_from_the_reference() {
         assert!(part < *most, "{name}: {different}");
     }
 }
+
+#[test]
+fn a_virtual_queue_drains_at_its_rate() {
+    skip_unless_possible!();
+    // 10 Mbit/s are 800 ns a byte; thresholds as Table 1 of abc2018 in packets of 1.2 ms.
+    let config = node(&json!({
+        "backlog": "virtual", "rate": "10 Mbit/s", "limit": "36000 B",
+        "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
+    }));
+    let programs = common::replayed(&config);
+    let thresholds = FixedThreshold::new(14_400_000, 24_000_000, 19_200_000).unwrap();
+    let params = FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate).unwrap();
+    let decay = Decay::new(config.ports[0].abc.averager_memory).unwrap();
+    let (mut meters, mut averager) = ([FixedMeter::new(START_NS); 2], FixedAverager::default());
+    let mut rng = Rng::stream(1, 0, "virtual", 0);
+    let (mut now_ns, mut free_at, mut drops) = (START_NS, 0u64, 0);
+    for _ in 0..5000 {
+        now_ns += rng.exponential(0.8e6) as u64;
+        let user = usize::from(rng.bits().is_multiple_of(3));
+        let frame = common::ipv4([10, 0, 0, user as u8], 0, 1500);
+        programs.set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999 }).unwrap();
+        let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap().mark;
+        let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap().verdict;
+        let label = meters[user].mark(&params, 1500, Accounting::ONE, now_ns);
+        let queue_ns = free_at.saturating_sub(now_ns) as i64;
+        let drop = thresholds.drops(queue_ns, label, averager.average()) || queue_ns >= 28_800_000;
+        assert_eq!(programs.port_state(LOOPBACK).unwrap().queue, queue_ns);
+        assert_eq!(verdict, if drop { DROP } else { PASS });
+        if drop {
+            drops += 1;
+        } else {
+            averager.accept(&decay, label, now_ns);
+            free_at = free_at.max(now_ns) + 1514 * 800;
+        }
+    }
+    // 1.2112 ms of work every 0.8 ms: one third of it is too much.
+    assert!((1300..2000).contains(&drops), "{drops}");
+}

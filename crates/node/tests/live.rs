@@ -45,7 +45,7 @@ fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
     status["users"].as_array().unwrap().iter().find(|user| user["user"] == name)
 }
 
-/// 40 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
+/// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
 ///
 /// 1400 bytes of payload are 1442 bytes of Ethernet: the burst of 1600 bytes lets one through, and at 80 bit/s the 1284
 /// bytes that the second one lacks take two minutes.
@@ -55,7 +55,7 @@ fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
     lab.run("n", "tc qdisc add dev out0 parent 1: pfifo limit 24");
     let config = lab.config("n", &format!("[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n{thresholds}"));
     lab.node_ok("n", "attach", &config);
-    for sent in 0..40 {
+    for sent in 0..28 {
         let before = lab.qdisc("n", "out0")[key].as_i64().unwrap();
         lab.send("n", "10.2.0.2", 1400, 1, 0);
         let status = lab.status("n", &config);
@@ -63,9 +63,9 @@ fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
         assert_eq!(seen, before * units_per, "packet {sent}");
         assert_eq!(port(&status, "out0")["accepted"], sent + 1);
     }
-    // The first passed, 24 wait, 15 found no room.
+    // The first passed, 24 wait, 3 found no room.
     let qdisc = lab.qdisc("n", "out0");
-    assert_eq!((&qdisc["qlen"], &qdisc["drops"]), (&Json::from(24), &Json::from(15)));
+    assert_eq!((&qdisc["qlen"], &qdisc["drops"]), (&Json::from(24), &Json::from(3)));
     lab.node_ok("n", "detach", &config);
 }
 
@@ -306,5 +306,60 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
     // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames are no IP.
     assert_eq!(status["ingress"]["not_ip"], 60, "{status}");
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn counters_are_shown_by_status_top_and_export() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = lab.config(
+        "n",
+        "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+         [[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
+    );
+    let refused = lab.node("n", "status", &config);
+    assert!(String::from_utf8(refused.stderr).unwrap().starts_with("error: nothing is attached: no pins in "));
+    lab.node_ok("n", "attach", &config);
+    lab.send("c", "10.2.0.2", 972, 30, 0);
+    assert!(lab.node_ok("n", "status", &config).contains("10.1.0.0/24"));
+    let mut top = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
+    let top = top.arg("top").arg(&config).args(["--turns", "1", "--interval", "0.1"]).output().unwrap();
+    assert!(String::from_utf8(top.stdout).unwrap().contains("10.1.0.0/24"));
+    let mut export = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
+    let mut export = export.arg("export").arg(&config).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut announced = String::new();
+    let mut lines = std::io::BufReader::new(export.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
+    assert_eq!(announced, "serving http://127.0.0.1:9550/metrics\n");
+    // A peer that says nothing, one that asks for something else, one that asks for the counters.
+    let text = lab.python(
+        "n",
+        "import socket,urllib.request,urllib.error\nsilent=socket.create_connection(('127.0.0.1',9550))\nsilent.close()\n\
+         try: urllib.request.urlopen('http://127.0.0.1:9550/')\nexcept urllib.error.HTTPError as e: assert e.code==404\n\
+         print(urllib.request.urlopen('http://127.0.0.1:9550/metrics').read().decode())",
+    );
+    // `timeout` passes the signal on.
+    Command::new("kill").arg(export.id().to_string()).status().unwrap();
+    export.wait().unwrap();
+    // 972 bytes of payload are 1000 of IP.
+    for line in [
+        "fairlane_user_packets_total{user=\"10.1.0.0/24\"} 30",
+        "fairlane_user_bytes_total{user=\"10.1.0.0/24\"} 30000",
+        "fairlane_port_accepted_packets_total{port=\"out0\"} 30",
+        "fairlane_ingress_metered_total 30",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let open = lab
+        .command("n", env!("CARGO_BIN_EXE_fairlane-node"))
+        .args(["export", "--listen", "0.0.0.0:9550"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(open.stderr).unwrap(),
+        "error: --listen: 0.0.0.0:9550 is not a loopback address such as 127.0.0.1:9550\n"
+    );
     lab.node_ok("n", "detach", &config);
 }

@@ -1,4 +1,5 @@
 //! Network namespaces of a test, taken away whatever happens, and the commands within them.
+#![allow(dead_code)]
 
 use serde_json::Value as Json;
 use std::fs;
@@ -38,6 +39,11 @@ impl Lab {
         format!("{}{name}", self.prefix)
     }
 
+    /// The file that stands for a namespace.
+    pub fn netns_path(&self, name: &str) -> String {
+        format!("/run/netns/{}", self.namespace(name))
+    }
+
     fn bpf_folder(&self) -> PathBuf {
         self.folder.join("bpf")
     }
@@ -73,12 +79,17 @@ impl Lab {
         entries.filter(|path| !path.to_string_lossy().ends_with(".debug")).collect()
     }
 
+    /// A command in a namespace, stopped after a while, in seconds.
+    pub fn command_within(&self, name: &str, seconds: u64, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.netns_path(name)));
+        command.args(["timeout", &seconds.to_string(), program]);
+        command
+    }
+
     /// A command in a namespace, stopped after 20 s.
     pub fn command(&self, name: &str, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/run/netns/{}", self.namespace(name)));
-        command.args(["timeout", "20", program]);
-        command
+        self.command_within(name, 20, program)
     }
 
     /// Runs words separated by spaces in a namespace; they must succeed. Returns what they print.
