@@ -363,3 +363,40 @@ fn counters_are_shown_by_status_top_and_export() {
     );
     lab.node_ok("n", "detach", &config);
 }
+
+/// Runs the tool as root with only some capabilities.
+fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &std::path::Path) -> bool {
+    let names: Vec<String> =
+        capabilities.iter().map(|name| format!("+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();
+    let set = ["-all".to_string()].into_iter().chain(names).collect::<Vec<_>>().join(",");
+    let mut command = lab.command("n", "setpriv");
+    command.arg(format!("--bounding-set={set}")).arg(env!("CARGO_BIN_EXE_fairlane-node")).arg(verb).arg(config);
+    command.output().unwrap().status.success()
+}
+
+#[test]
+fn the_units_ask_for_the_capabilities_that_are_needed_and_no_others() {
+    skip_unless_live!();
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("skipped: there is no setpriv");
+        return;
+    }
+    let of = |unit: &'static str| -> Vec<&'static str> {
+        let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+        line.split_whitespace().collect()
+    };
+    let attach = of(include_str!("../share/fairlane-node.service"));
+    let export = of(include_str!("../share/fairlane-node-export.service"));
+    let lab = one_node();
+    let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n");
+    let before = lab.traces("n");
+    for without in &attach {
+        let rest: Vec<&str> = attach.iter().copied().filter(|capability| capability != without).collect();
+        assert!(!with_capabilities(&lab, &rest, "attach", &config), "{without} is not needed");
+        assert_eq!(lab.traces("n"), before, "without {without}");
+    }
+    assert!(with_capabilities(&lab, &attach, "attach", &config));
+    assert!(with_capabilities(&lab, &export, "status", &config));
+    assert!(with_capabilities(&lab, &attach, "detach", &config));
+    assert_eq!(lab.traces("n"), before);
+}
