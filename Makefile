@@ -69,8 +69,10 @@ bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 0
 bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
 	$(BIN)/python -u benches/schemes.py
 
-bench-node: ## Measure ns per packet of the kernel programs (needs root and clang)
+bench-node: ## Measure the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3)
 	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
+	cargo build --release --quiet --package fairlane-node --features ebpf
+	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

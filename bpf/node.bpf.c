@@ -107,9 +107,16 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	stats->metered++;
 }
 
+/* Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it. */
 static __always_inline int has_tag(const struct __sk_buff *skb)
 {
-	return skb->vlan_present && skb->vlan_proto == bpf_htons(TAG_ETHERTYPE);
+	__u32 ethertype = skb->protocol;
+
+	/* Two loads: the verifier does not know a computed place in the context. */
+	asm volatile("" : "+r"(ethertype));
+	if (skb->vlan_present)
+		ethertype = skb->vlan_proto;
+	return ethertype == bpf_htons(TAG_ETHERTYPE);
 }
 
 /* Labels that hosts wrote are taken off; the outermost tag is never theirs behind here. */
@@ -138,7 +145,7 @@ static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *st
 	__u32 tci = skb->vlan_tci;
 	__u16 biased = (tci >> 13 << 12 | (tci & 0xfff)) << 1;
 
-	if (!has_tag(skb)) {
+	if (!skb->vlan_present || !has_tag(skb)) {
 		skb->mark = 0;
 		return TC_ACT_UNSPEC;
 	}
@@ -273,8 +280,12 @@ int fairlane_egress(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		}
 	}
-	if ((mark & MARK_VALID_MASK) != MARK_VALID)
-		return TC_ACT_UNSPEC;
+	if ((mark & MARK_VALID_MASK) != MARK_VALID) {
+		/* What has no label must not bring one of its own to a neighbour that believes it. */
+		struct ingress_stats *stats = stats_of_cpu();
+
+		return port->tag && stats ? strip(skb, stats) : TC_ACT_UNSPEC;
+	}
 	class = mark & MARK_EF ? CLASS_EF : CLASS_BE;
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];

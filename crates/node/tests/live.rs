@@ -286,6 +286,12 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
                 for _ in range(5): s.send(bytes.fromhex('02000a01000102000a010002')+struct.pack('!HH',0x88a8,1)*3+bytes(60))";
     lab.python("c", deep);
     assert_eq!(lab.status("a", &edge)["ingress"]["refused"], 5);
+    // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
+    let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
+               for _ in range(5): s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
+    lab.python("a", own);
+    assert_eq!(lab.status("a", &edge)["ingress"]["stripped"], 45 + 5);
+    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 77);
     lab.node_ok("a", "detach", &edge);
     lab.node_ok("b", "detach", &core);
 }
@@ -318,6 +324,9 @@ fn counters_are_shown_by_status_top_and_export() {
         "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
          [[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
     );
+    let warned = String::from_utf8(lab.node("n", "attach", &config).stderr).unwrap();
+    assert!(warned.starts_with("warning: out0: the root qdisc noqueue keeps no backlog"), "{warned}");
+    lab.node_ok("n", "detach", &config);
     let refused = lab.node("n", "status", &config);
     assert!(String::from_utf8(refused.stderr).unwrap().starts_with("error: nothing is attached: no pins in "));
     lab.node_ok("n", "attach", &config);
