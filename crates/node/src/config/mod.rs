@@ -189,7 +189,7 @@ mod tests {
             (
                 "/ports/1/limit",
                 json!("30 kB"),
-                "ports[1].limit: \"30 kB\" is not in packets, which q_min \"12 packets\" asks for",
+                "ports[1].limit: \"30000 B\" is not in packets, which q_min \"12 packets\" asks for",
             ),
             (
                 "/ports/1/backlog",
