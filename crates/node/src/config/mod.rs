@@ -1,6 +1,6 @@
 //! The one TOML file of a node: every key with its range, one-line errors that name key, value and what is allowed.
 //!
-//! `examples/node.toml` lists every key. Sections: `[node]`, `[meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
+//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
 //! `[[ports]]`.
 
 mod port;
@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     fn example() -> Json {
-        toml::from_str(include_str!("../../../../examples/node.toml")).unwrap()
+        toml::from_str(include_str!("../../../../examples/node/every-key.toml")).unwrap()
     }
 
     fn message(json: &Json) -> String {
