@@ -13,15 +13,8 @@ use std::process::Command;
 macro_rules! skip_unless_live {
     () => {
         skip_unless_possible!();
-        for (program, argument) in [("ip", "-V"), ("tc", "-V"), ("nsenter", "-V"), ("python3", "-V")] {
-            if Command::new(program).arg(argument).output().is_err() {
-                println!("skipped: there is no {program}");
-                return;
-            }
-        }
-        let probe = Command::new("unshare").args(["--net", "ip", "link", "add", "v0", "type", "veth"]).output();
-        if !probe.is_ok_and(|output| output.status.success()) {
-            println!("skipped: no network namespaces or no veth");
+        if let Some(reason) = live::missing() {
+            println!("skipped: {reason}");
             return;
         }
     };

@@ -35,8 +35,8 @@ fn comes_to(users: u32, expected: (usize, usize)) -> bool {
 #[test]
 fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     skip_unless_possible!();
-    if Command::new("ip").arg("-V").output().is_err() {
-        println!("skipped: there is no ip");
+    if let Some(reason) = live::missing() {
+        println!("skipped: {reason}");
         return;
     }
     let seconds: u64 = env::var("FAIRLANE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);

@@ -10,6 +10,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Numbers the laboratories of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// What must work in a namespace, tried in one that vanishes at once.
+const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
+                     tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 limit 3000";
+
+/// Why there can be no laboratory here, if so.
+pub fn missing() -> Option<String> {
+    for program in ["ip", "tc", "nsenter", "unshare", "sysctl", "python3", "timeout"] {
+        if Command::new(program).arg("-V").output().is_err() {
+            return Some(format!("there is no {program}"));
+        }
+    }
+    let probe = Command::new("unshare").args(["--net", "sh", "-c", PROBE]).output();
+    match probe {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            Some(format!("no namespaces, veth or qdiscs: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// Namespaces with a name each, and a BPF file system of their own.
 pub struct Lab {
     prefix: String,

@@ -26,7 +26,10 @@ pub fn missing() -> Option<&'static str> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Some("the kernel has no BTF");
     }
-    None
+    let options =
+        libbpf_sys::bpf_map_create_opts { sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _, ..Default::default() };
+    let map = libbpf_rs::MapHandle::create(libbpf_rs::MapType::Array, Some("probe"), 4, 4, 1, &options);
+    map.is_err().then_some("no BPF maps can be made")
 }
 
 /// Leaves the test with the reason printed if the kernel programs cannot be loaded here.
