@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
  * What the kernel programs and the tool share: layout of the maps, of the mark, of the tag. The tool has the same
- * structures in crates/node/src/kernel/layout.rs; a test compares their sizes and offsets through BTF.
+ * structures in crates/node/src/kernel/layout.rs; every read and write compares their sizes, the replays their fields.
  */
 #ifndef FAIRLANE_NODE_H
 #define FAIRLANE_NODE_H
