@@ -5,10 +5,12 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
+EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-ns3 bench-parallel bench-scale bench-schemes coverage figures vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -26,7 +28,8 @@ figures: setup ## Draw the figures of papers that the README shows, into docs/fi
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 
 test: lint ## Run all tests, Rust and Python, lint included
-	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
+	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
+	PROPTEST_RNG_SEED=1 cargo test --workspace $(EBPF) --quiet
 	$(BIN)/pytest --quiet
 
 coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
@@ -34,7 +37,7 @@ coverage: ## Show which part of each scheme its own tests run; below 90 % fails 
 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
@@ -69,11 +72,19 @@ bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 0
 bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
 	$(BIN)/python -u benches/schemes.py
 
+bench-node: ## Measure the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3)
+	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
+	cargo build --release --quiet --package fairlane-node --features ebpf
+	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
+
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
 	cargo run --quiet --package fairlane-schemes --example vectors -- vectors
+
+bpf-headers: ## Write the tables of the integer arithmetic for the kernel programs anew
+	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/fixed_tables.h
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

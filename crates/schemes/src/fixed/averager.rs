@@ -38,10 +38,10 @@ use super::exp2::{EXPONENT_BITS, scale_down};
 use super::log2::log2_q31;
 
 /// Fraction bits of N.
-const COUNT_BITS: u32 = 24;
+pub(super) const COUNT_BITS: u32 = 24;
 
 /// Fraction bits of S beyond those of the label.
-const SUM_EXTRA_BITS: u32 = 8;
+pub(super) const SUM_EXTRA_BITS: u32 = 8;
 
 /// The averager of one port: 24 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,10 +18,10 @@ use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::units::Time;
 
 /// Fine ticks in a tick, as a power of two.
-const FINE_BITS: u32 = 5;
+pub(super) const FINE_BITS: u32 = 5;
 
 /// From this many fine ticks on, at least 64 memories, nothing is left of any 64-bit value.
-const FORGOTTEN: u64 = 1 << 26;
+pub(super) const FORGOTTEN: u64 = 1 << 26;
 
 /// The decay of one memory: what a host keeps as configuration, 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,18 @@ impl Decay {
         let one = (1u128 << (EXPONENT_BITS + shift)) as f64;
         let step = (core::f64::consts::LOG2_E * one / memory_ns as f64).round() as u64;
         Ok(Self { step, shift })
+    }
+
+    /// log2(e) * fine tick / memory in Q56, for hosts that do the arithmetic themselves.
+    #[must_use]
+    pub fn step_q56(&self) -> u64 {
+        self.step
+    }
+
+    /// Binary logarithm of the fine tick in nanoseconds, likewise.
+    #[must_use]
+    pub fn shift(&self) -> u32 {
+        self.shift
     }
 
     /// The number of the tick that a time belongs to.

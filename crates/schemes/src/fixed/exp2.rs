@@ -9,7 +9,7 @@ use super::tables::EXP2;
 pub const EXPONENT_BITS: u32 = 56;
 
 /// `ln 2` in Q32.
-const LN2_Q32: u64 = 2_977_044_472;
+pub(super) const LN2_Q32: u64 = 2_977_044_472;
 
 /// `2^-y` for the fraction of y (Q56), in Q32: from 2^32 down to just above 2^31.
 ///

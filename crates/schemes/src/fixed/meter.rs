@@ -42,10 +42,10 @@ use super::{Activity, OutOfRange};
 use crate::units::{BitRate, Time};
 
 /// Fraction bits of S. At 12, a 40-byte packet has 163,840 units, and 2^52 bytes fit: 10 Tbit/s over one hour.
-const SUM_BITS: u32 = 12;
+pub(super) const SUM_BITS: u32 = 12;
 
 /// Below this many fine ticks, 2^-6 to 2^-5 memories, T is taken as a parabola.
-const YOUNG_FINE_TICKS: u64 = 1 << 14;
+pub(super) const YOUNG_FINE_TICKS: u64 = 1 << 14;
 
 /// Accounting factor a_PHB of a traffic class, in Q20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,12 @@ impl Accounting {
             return Err(OutOfRange { name: "accounting factor", min: "0.001".into(), max: "1000".into() });
         }
         Ok(Self((factor * f64::from(Self::ONE.0)).round() as u32))
+    }
+
+    /// The factor in Q20, for hosts that do the arithmetic themselves.
+    #[must_use]
+    pub fn q20(self) -> u32 {
+        self.0
     }
 
     /// `a * L` in the unit of S. Less than 2^62 before the shift.
@@ -112,6 +118,24 @@ impl FixedMeterParams {
             log2_memory: q31(libm::log2((memory.0 / 1000) as f64)),
             offset: q31(libm::log2(8e9 / reference_rate.as_f64()) - f64::from(SUM_BITS)),
         })
+    }
+
+    /// The decay of M_AM, for hosts that do the arithmetic themselves.
+    #[must_use]
+    pub fn decay(&self) -> Decay {
+        self.decay
+    }
+
+    /// log2 of M_AM in nanoseconds, Q31, likewise.
+    #[must_use]
+    pub fn log2_memory_q31(&self) -> i64 {
+        self.log2_memory
+    }
+
+    /// What turns log2(S) - log2(T) into an activity, Q31, likewise: the only one that depends on R_r.
+    #[must_use]
+    pub fn offset_q31(&self) -> i64 {
+        self.offset
     }
 
     /// `log2(T)` in Q31, T of eq. (2) in nanoseconds.

@@ -41,6 +41,7 @@
 
 mod activity;
 mod averager;
+pub mod c_header;
 mod decay;
 mod exp2;
 mod log2;

@@ -30,22 +30,6 @@ PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
 BURST_MEAN = "1 s"
 """Mean of both the ON and the OFF times; not given."""
 
-CHOKE_DRAWS_BEYOND = 1
-"""Packets that a self-adjusting CHOKe draws above max_th. 4.1 divides the region "between the minimum threshold and the
-maximum threshold" and has 2i draws "where i = 1..k is the region where the current average queue size is falling into".
-Above, where there is no i, section 2 remains: it "randomly selects a packet from the queue"."""
-
-SFB_OF_NS = {
-    "freeze": "10 ms",
-    "decrement_at": "drain",
-    "unresponsive_at": 0.98,
-    "rehash": "11 s",
-    "rehash_most": "23 s",
-    "warm_up": "0 s",
-}
-"""SFB "using the NS code" (4): what is known of it through a port that lists its parameters. There, `freeze` is drawn
-from 10 to 50 ms; here it is the least, as in the scheme's defaults."""
-
 WEB_NODES = 5
 """Sessions come from the nodes N0 to N4."""
 WEB_S = 250
@@ -143,7 +127,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
         case "choke":
             # For several unresponsive flows it adjusts itself (4.1).
             several = unresponsive(values) > 1
-            return {"scheme": "choke", **red, "self_adjusting": several, "draws_beyond": CHOKE_DRAWS_BEYOND}
+            return {"scheme": "choke", **red, "self_adjusting": several}
         case "black" | "afc":
             return {"scheme": scheme, **red, "cache": values["cache"]}
         case "care":
@@ -161,6 +145,5 @@ def _queue(values: Mapping[str, Any]) -> Table:
                 "scheme": "sfb",
                 "levels": values["sfb"]["levels"],
                 "bins": values["sfb"]["bins"],
-                **SFB_OF_NS,
                 "penalty_rate": f"{budget_kbps:.6g} kbit/s",
             }

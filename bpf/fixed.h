@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The integer arithmetic of fairlane_schemes::fixed in C, operation by operation: what it computes, its error bounds
+ * and why 64 bits suffice stand there. A test compares both, result by result.
+ *
+ * The includer declares __u16, __s16, __u32, __u64, __s64.
+ */
+#ifndef FAIRLANE_FIXED_H
+#define FAIRLANE_FIXED_H
+
+#include "fixed_tables.h"
+
+#define FAIR_INLINE static inline __attribute__((always_inline))
+
+/* Decay of one memory. */
+struct fair_decay {
+	__u64 step; /* log2(e) * fine tick / memory, Q56 */
+	__u32 shift; /* log2 of the fine tick in ns */
+	__u32 reserved;
+};
+
+/* Meter of one user. */
+struct fair_meter {
+	__u64 sum; /* S in bytes, Q12 */
+	__u64 last_tick; /* since the start of the measurement */
+};
+
+/* Averager of one port. */
+struct fair_averager {
+	__u64 sum; /* S, biased activities, Q18 */
+	__u64 count; /* N, Q24 */
+	__u64 last_tick;
+};
+
+/* Leading zeros by six comparisons: BPF has no instruction for them. */
+FAIR_INLINE __u32 fair_leading_zeros(__u64 x)
+{
+	__u32 zeros = 0;
+
+	if (!(x >> 32)) { zeros += 32; x <<= 32; }
+	if (!(x >> 48)) { zeros += 16; x <<= 16; }
+	if (!(x >> 56)) { zeros += 8; x <<= 8; }
+	if (!(x >> 60)) { zeros += 4; x <<= 4; }
+	if (!(x >> 62)) { zeros += 2; x <<= 2; }
+	if (!(x >> 63)) zeros += 1;
+	return zeros;
+}
+
+/* log2(x) in Q31. */
+FAIR_INLINE __s64 fair_log2_q31(__u64 x)
+{
+	__u64 mantissa, rest, low, rise;
+	__u32 zeros, cell;
+
+	if (!x)
+		return FAIR_LOG2_OF_ZERO_Q31;
+	zeros = fair_leading_zeros(x);
+	mantissa = x << zeros;
+	cell = (mantissa >> 55) & 0xff;
+	rest = (mantissa >> 23) & 0xffffffff;
+	low = fair_log2_table[cell];
+	rise = fair_log2_table[cell + 1] - low;
+	return ((__s64)(63 - zeros) << 31) + (__s64)(low + ((rise * rest) >> 32));
+}
+
+/* 2^-y for the fraction of y (Q56), in Q32. */
+FAIR_INLINE __u64 fair_exp2_neg_q32(__u64 y)
+{
+	__u64 entry = fair_exp2_table[(y >> 48) & 0xff];
+	__u64 z = (((y >> 16) & 0xffffffff) * FAIR_LN2_Q32) >> 32;
+	__u64 loss = z - ((z * z) >> 41);
+
+	return entry - ((entry * loss + (1ULL << 39)) >> 40);
+}
+
+/* value * factor / 2^32, rounded; factor <= 2^32. */
+FAIR_INLINE __u64 fair_mul_q32(__u64 value, __u64 factor)
+{
+	return (value >> 32) * factor + (((value & 0xffffffff) * factor + (1ULL << 31)) >> 32);
+}
+
+/* value * 2^-y, y in Q56, rounded. */
+FAIR_INLINE __u64 fair_scale_down(__u64 value, __u64 y)
+{
+	__u64 whole = y >> FAIR_EXPONENT_BITS, scaled;
+
+	if (whole >= 64)
+		return 0;
+	scaled = fair_mul_q32(value, fair_exp2_neg_q32(y));
+	return whole == 0 ? scaled : (scaled >> whole) + ((scaled >> (whole - 1)) & 1);
+}
+
+FAIR_INLINE __u64 fair_tick(const struct fair_decay *decay, __u64 ns)
+{
+	return ns >> ((decay->shift + FAIR_FINE_BITS) & 63);
+}
+
+/* The exponent of 1/2 that a number of ticks is, Q56; 64 (nothing left) at most. */
+FAIR_INLINE __u64 fair_ticks_exponent(const struct fair_decay *decay, __u64 ticks)
+{
+	if (ticks >= FAIR_FORGOTTEN >> FAIR_FINE_BITS)
+		return ~0ULL;
+	return (ticks << FAIR_FINE_BITS) * decay->step;
+}
+
+/* value * exp(-ticks * tick / memory). */
+FAIR_INLINE __u64 fair_decay_apply(const struct fair_decay *decay, __u64 value, __u64 ticks)
+{
+	return fair_scale_down(value, fair_ticks_exponent(decay, ticks));
+}
+
+/* The nearest label to a logarithm in Q31, saturating. */
+FAIR_INLINE __s16 fair_activity_of_q31(__s64 logarithm)
+{
+	__s64 rounded = (logarithm + (1 << 20)) >> 21;
+
+	if (rounded < -32768)
+		return -32768;
+	if (rounded > 32767)
+		return 32767;
+	return (__s16)rounded;
+}
+
+/* Activity + 32 as an unsigned number. */
+FAIR_INLINE __u16 fair_biased(__s16 activity)
+{
+	return (__u16)activity ^ 0x8000;
+}
+
+FAIR_INLINE __s16 fair_unbiased(__u16 biased)
+{
+	return (__s16)(biased ^ 0x8000);
+}
+
+/* log2(T) in Q31, T of eq. (2) in ns. */
+FAIR_INLINE __s64 fair_log2_measured_time(const struct fair_decay *decay, __s64 log2_memory, __u64 age_ns)
+{
+	__u64 fine_ticks = age_ns >> (decay->shift & 63), exponent;
+
+	if (!age_ns || fine_ticks >= FAIR_FORGOTTEN)
+		return log2_memory;
+	exponent = fine_ticks * decay->step;
+	if (fine_ticks < FAIR_YOUNG_FINE_TICKS)
+		return fair_log2_q31(age_ns) - (__s64)(exponent >> 26);
+	return log2_memory + fair_log2_q31((1ULL << 32) - fair_scale_down(1ULL << 32, exponent)) - (32LL << 31);
+}
+
+/* Counts a packet into S: eq. (1), (4). Returns S. */
+FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_decay *decay, __u32 bytes,
+				   __u32 factor_q20, __u64 age_ns)
+{
+	__u64 tick = fair_tick(decay, age_ns);
+	__u64 ticks = tick > meter->last_tick ? tick - meter->last_tick : 0;
+	__u64 left = fair_decay_apply(decay, meter->sum, ticks);
+	__u64 weighed = ((__u64)bytes * factor_q20 + (1 << 7)) >> (20 - FAIR_METER_SUM_BITS);
+	__u64 sum = left + weighed;
+
+	if (sum < left)
+		sum = ~0ULL;
+	meter->sum = sum;
+	if (tick > meter->last_tick)
+		meter->last_tick = tick;
+	return sum;
+}
+
+/* The activity that S stands for: eq. (2), (3), (5). */
+FAIR_INLINE __s16 fair_meter_activity(__u64 sum, const struct fair_decay *decay, __s64 log2_memory, __s64 offset,
+				      __u64 age_ns)
+{
+	return fair_activity_of_q31(fair_log2_q31(sum) - fair_log2_measured_time(decay, log2_memory, age_ns) + offset);
+}
+
+/* Counts an accepted packet: eq. (6) to (9). */
+FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __s16 activity,
+				      __u64 now_ns)
+{
+	__u64 tick = fair_tick(decay, now_ns);
+	__u64 ticks = tick > averager->last_tick ? tick - averager->last_tick : 0;
+	__u64 exponent = fair_ticks_exponent(decay, ticks);
+
+	averager->sum = fair_scale_down(averager->sum, exponent) + ((__u64)fair_biased(activity) << FAIR_SUM_EXTRA_BITS);
+	averager->count = fair_scale_down(averager->count, exponent) + (1ULL << FAIR_COUNT_BITS);
+	if (tick > averager->last_tick)
+		averager->last_tick = tick;
+	if (averager->count >= 1ULL << 63) {
+		averager->sum >>= 1;
+		averager->count >>= 1;
+	}
+}
+
+/* A_avg; 0 before the first accepted packet. */
+FAIR_INLINE __s16 fair_averager_average(const struct fair_averager *averager)
+{
+	__u64 count = averager->count, biased;
+
+	if (!count)
+		return 0;
+	if (count < 1ULL << 40) {
+		biased = ((averager->sum << 16) + (count >> 1)) / count;
+	} else {
+		count >>= 16;
+		biased = (averager->sum + (count >> 1)) / count;
+	}
+	return fair_unbiased(biased > 0xffff ? 0xffff : (__u16)biased);
+}
+
+/* T_drop of eq. (10), rounded up to a whole unit of the queue. */
+FAIR_INLINE __s64 fair_drop_threshold(__s64 q_min, __s64 q_base, __s64 gamma, __s16 activity, __s16 average)
+{
+	__s64 excess = (__s64)activity - (__s64)average;
+	__s64 threshold = q_base - ((gamma * excess) >> FAIR_ACTIVITY_BITS);
+
+	return threshold > q_min ? threshold : q_min;
+}
+
+#endif

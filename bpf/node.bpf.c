@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+/*
+ * ABC in the kernel: the meter at clsact ingress, the activity AQM at clsact egress. Source: abc2018 III; arithmetic of
+ * fairlane_schemes::fixed.
+ *
+ * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged as one of
+ * average activity, and does not move the average.
+ */
+#include "maps.h"
+#include "source.h"
+
+#define CLOCK_MONOTONIC 1
+#define EXISTS_ALREADY (-16) /* EBUSY of bpf_timer_init */
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The few fields of the kernel's structures that are read; the loader finds their places. */
+struct qdisc_skb_head {
+	__u32 qlen;
+} __attribute__((preserve_access_index));
+
+struct gnet_stats_queue {
+	__u32 backlog;
+} __attribute__((preserve_access_index));
+
+struct Qdisc {
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+} __attribute__((preserve_access_index));
+
+struct net_device {
+	struct Qdisc *qdisc;
+} __attribute__((preserve_access_index));
+
+struct sk_buff {
+	struct net_device *dev;
+} __attribute__((preserve_access_index));
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+
+/* ---- ingress ---- */
+
+static __always_inline struct ingress_stats *stats_of_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&stats, &zero);
+}
+
+/* The meter of a user that has none yet; that of the default user if there is no room. */
+static __noinline struct user *new_user(struct user_key *key, struct ingress_stats *stats)
+{
+	struct user fresh = {};
+	__u32 zero = 0;
+	struct user *user;
+	struct rule *rule;
+
+	bpf_map_update_elem(&users, key, &fresh, BPF_NOEXIST);
+	user = bpf_map_lookup_elem(&users, key);
+	if (user)
+		return user;
+	stats->no_room++;
+	rule = bpf_map_lookup_elem(&default_rule, &zero);
+	return rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
+}
+
+/* Counts the packet for its user and writes the label into the mark. */
+static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	struct source source;
+	struct user_key key;
+	struct node_config *node;
+	struct user *user;
+	struct rule *rule;
+	__u64 now, age, sum;
+	__u32 zero = 0, class;
+	__s16 activity;
+
+	skb->mark = 0;
+	source_of(skb, &source);
+	node = bpf_map_lookup_elem(&config, &zero);
+	rule = rule_of(&source);
+	if (!node || !rule)
+		return;
+	if (!source.is_ip)
+		stats->not_ip++;
+	user_key_of(rule, &source, &key);
+	user = bpf_map_lookup_elem(&users, &key);
+	if (!user) {
+		user = new_user(&key, stats);
+		if (!user)
+			return;
+	}
+	class = rule->class_rule == RULE_EF || (rule->class_rule == RULE_DSCP && source.dscp == DSCP_EF) ? CLASS_EF :
+													    CLASS_BE;
+	now = clock_ns();
+	age = now > node->start_ns ? now - node->start_ns : 0;
+	bpf_spin_lock(&user->lock);
+	sum = fair_meter_count(&user->meter, &node->decay, source.ip_bytes, node->factor_q20[class], age);
+	user->packets++;
+	user->bytes += source.ip_bytes;
+	user->last_ns = now;
+	bpf_spin_unlock(&user->lock);
+	activity = fair_meter_activity(sum, &node->decay, node->log2_memory, rule->offset, age);
+	user->activity = activity;
+	skb->mark = MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity);
+	stats->metered++;
+}
+
+/* Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it. */
+static __always_inline int has_tag(const struct __sk_buff *skb)
+{
+	__u32 ethertype = skb->protocol;
+
+	/* Two loads: the verifier does not know a computed place in the context. */
+	asm volatile("" : "+r"(ethertype));
+	if (skb->vlan_present)
+		ethertype = skb->vlan_proto;
+	return ethertype == bpf_htons(TAG_ETHERTYPE);
+}
+
+/* Labels that hosts wrote are taken off; the outermost tag is never theirs behind here. */
+static __always_inline int strip(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	int i;
+
+	if (!has_tag(skb))
+		return TC_ACT_UNSPEC;
+	stats->stripped++;
+	for (i = 0; i < MOST_TAGS; i++) {
+		if (!has_tag(skb))
+			return TC_ACT_UNSPEC;
+		if (bpf_skb_vlan_pop(skb))
+			break;
+	}
+	if (!has_tag(skb))
+		return TC_ACT_UNSPEC;
+	stats->refused++;
+	return TC_ACT_SHOT;
+}
+
+/* Moves the label from the tag into the mark. */
+static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	__u32 tci = skb->vlan_tci;
+	__u16 biased = (tci >> 13 << 12 | (tci & 0xfff)) << 1;
+
+	if (!skb->vlan_present || !has_tag(skb)) {
+		skb->mark = 0;
+		return TC_ACT_UNSPEC;
+	}
+	if (bpf_skb_vlan_pop(skb)) {
+		stats->refused++;
+		return TC_ACT_SHOT;
+	}
+	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | biased;
+	stats->trusted++;
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int fairlane_ingress(struct __sk_buff *skb)
+{
+	__u32 place = skb->ifindex % PORT_PLACES;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	struct ingress_stats *stats = stats_of_cpu();
+
+	if (!port || port->ifindex != skb->ifindex || !stats)
+		return TC_ACT_UNSPEC;
+	if (port->ingress == INGRESS_TRUSTED)
+		return untag(skb, stats);
+	if (port->ingress == INGRESS_METER) {
+		if (strip(skb, stats) == TC_ACT_SHOT)
+			return TC_ACT_SHOT;
+		meter(skb, stats);
+	}
+	return TC_ACT_UNSPEC;
+}
+
+/* ---- egress ---- */
+
+/* Writes a drop to the account of the user, if this node meters it. */
+static __noinline int count_drop(struct __sk_buff *skb)
+{
+	struct source source;
+	struct user_key key;
+	struct user *user;
+	struct rule *rule;
+
+	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &source);
+	rule = rule_of(&source);
+	if (!rule)
+		return 0;
+	user_key_of(rule, &source, &key);
+	user = bpf_map_lookup_elem(&users, &key);
+	if (!user) {
+		/* The table was full when the packet came: it counted for the default user. */
+		__u32 zero = 0;
+
+		rule = bpf_map_lookup_elem(&default_rule, &zero);
+		user = rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
+	}
+	if (user)
+		__sync_fetch_and_add(&user->drops, 1);
+	return 0;
+}
+
+/* What waits in the root qdisc, in the unit of the port. It is read outside of the lock of the qdisc. */
+static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
+{
+	struct sk_buff *kernel_skb;
+	__u32 packets, bytes;
+
+	if (replay) {
+		__u32 zero = 0;
+		struct replay_input *input = bpf_map_lookup_elem(&replay_input, &zero);
+
+		packets = input ? input->packets : 0;
+		bytes = input ? input->bytes : 0;
+	} else {
+		kernel_skb = bpf_cast_to_kern_ctx(skb);
+		packets = kernel_skb->dev->qdisc->q.qlen;
+		bytes = kernel_skb->dev->qdisc->qstats.backlog;
+	}
+	return unit == UNIT_PACKETS ? (__s64)packets * FAIR_PACKET : bytes;
+}
+
+/* Decides on the packet: eq. (10), then the limit; an accepted one moves the average. */
+static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
+{
+	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
+	__s16 activity = fair_unbiased(mark & 0xffff), average;
+	__u64 now = clock_ns();
+	__s64 queue = 0, threshold;
+	int verdict = TC_ACT_UNSPEC;
+
+	if (port->unit != UNIT_VIRTUAL)
+		queue = qdisc_queue(skb, port->unit);
+	bpf_spin_lock(&state->lock);
+	if (port->unit == UNIT_VIRTUAL && state->free_at_ns > now)
+		queue = state->free_at_ns - now;
+	average = fair_averager_average(&state->averager);
+	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, is_labelled ? activity : average, average);
+	state->average = average;
+	state->queue = queue;
+	state->threshold = threshold;
+	if (queue >= threshold) {
+		state->dropped++;
+		verdict = TC_ACT_SHOT;
+	} else if (port->limit && queue >= port->limit) {
+		state->overlimit++;
+		verdict = TC_ACT_SHOT;
+	} else {
+		state->accepted++;
+		state->accepted_bytes += bytes;
+		if (is_labelled)
+			fair_averager_accept(&state->averager, &port->decay, activity, now);
+		else
+			state->unlabelled++;
+		if (port->unit == UNIT_VIRTUAL)
+			state->free_at_ns = now + queue + ((bytes * port->ns_per_byte_q20) >> 20);
+	}
+	bpf_spin_unlock(&state->lock);
+	return verdict;
+}
+
+SEC("tc")
+int fairlane_egress(struct __sk_buff *skb)
+{
+	__u32 place = skb->ifindex % PORT_PLACES, mark = skb->mark, class;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	struct port_state *state;
+
+	if (!port || port->ifindex != skb->ifindex)
+		return TC_ACT_UNSPEC;
+	if (port->aqm) {
+		state = bpf_map_lookup_elem(&port_states, &place);
+		if (state && admit(skb, port, state) == TC_ACT_SHOT) {
+			count_drop(skb);
+			return TC_ACT_SHOT;
+		}
+	}
+	if ((mark & MARK_VALID_MASK) != MARK_VALID) {
+		/* What has no label must not bring one of its own to a neighbour that believes it. */
+		struct ingress_stats *stats = stats_of_cpu();
+
+		return port->tag && stats ? strip(skb, stats) : TC_ACT_UNSPEC;
+	}
+	class = mark & MARK_EF ? CLASS_EF : CLASS_BE;
+	if (port->qdisc_class[class])
+		skb->priority = port->qdisc_class[class];
+	if (port->tag) {
+		__u32 biased = (mark & 0xffff) >> 1;
+
+		if (bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE),
+				      biased >> 12 << 13 | (class == CLASS_EF ? TAG_DEI : 0) | (biased & 0xfff)))
+			return TC_ACT_SHOT;
+	}
+	return TC_ACT_UNSPEC;
+}
+
+/* ---- ageing ---- */
+
+struct sweeper {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sweeper);
+} sweepers SEC(".maps");
+
+struct bpf_map;
+
+struct sweep {
+	__u64 now_ns;
+	__u64 timeout_ns;
+	__u64 expired;
+};
+
+static long expire(struct bpf_map *map, struct user_key *key, struct user *user, struct sweep *sweep)
+{
+	/* A packet may have come since the sweep began. */
+	if (!key->is_default && sweep->now_ns > user->last_ns && sweep->now_ns - user->last_ns > sweep->timeout_ns) {
+		bpf_map_delete_elem(map, key);
+		sweep->expired++;
+	}
+	return 0;
+}
+
+static int sweep_users(void *map, __u32 *index, struct sweeper *sweeper)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+	struct sweep sweep = { .now_ns = bpf_ktime_get_ns() };
+	struct node_config *node;
+	__u32 zero = 0;
+
+	node = bpf_map_lookup_elem(&config, &zero);
+	if (!node)
+		return 0;
+	sweep.timeout_ns = node->user_timeout_ns;
+	bpf_for_each_map_elem(&users, expire, &sweep, 0);
+	if (stats)
+		stats->expired += sweep.expired;
+	bpf_timer_start(&sweeper->timer, node->sweep_ns, 0);
+	return 0;
+}
+
+/* Run once by the tool; again by a new version of it, whose code then takes over. */
+SEC("tc")
+int fairlane_start(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct sweeper *sweeper = bpf_map_lookup_elem(&sweepers, &zero);
+	long error;
+
+	if (!sweeper)
+		return 1;
+	error = bpf_timer_init(&sweeper->timer, &sweepers, CLOCK_MONOTONIC);
+	if (error && error != EXISTS_ALREADY)
+		return 2;
+	if (bpf_timer_set_callback(&sweeper->timer, sweep_users))
+		return 3;
+	return bpf_timer_start(&sweeper->timer, 1000000, 0) ? 4 : 0;
+}

@@ -1,0 +1,49 @@
+//! Compiles the kernel programs with clang, for the feature `ebpf` only.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The programs, in `bpf/` of the repository.
+const PROGRAMS: [&str; 2] = ["node", "empty"];
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-env-changed=CLANG");
+    if env::var_os("CARGO_FEATURE_EBPF").is_none() {
+        return;
+    }
+    // Set by cargo for every build script.
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    for program in PROGRAMS {
+        compile(&folder.join(program).with_extension("bpf.c"), &out.join(program).with_extension("bpf.o"));
+    }
+}
+
+fn compile(source: &Path, object: &Path) {
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let mut command = Command::new(&clang);
+    command.args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"]);
+    // Headers of libbpf come with the crate that builds it; asm/types.h of Debian lies in a folder of the architecture.
+    if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
+        command.arg("-I").arg(include);
+    }
+    if let Some(include) = architecture_headers() {
+        command.arg("-I").arg(include);
+    }
+    match command.arg("-c").arg(source).arg("-o").arg(object).status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("{clang} {}: {status}", source.display()),
+        Err(error) => panic!("{clang}: {error}; the feature ebpf needs clang"),
+    }
+}
+
+fn architecture_headers() -> Option<PathBuf> {
+    let entries = fs::read_dir("/usr/include").ok()?;
+    let architecture = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.join("asm/types.h").exists() && path.to_string_lossy().contains(&architecture))
+}

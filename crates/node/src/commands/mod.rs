@@ -1,0 +1,67 @@
+//! The subcommands.
+
+#[cfg(feature = "ebpf")]
+mod attach;
+mod check;
+#[cfg(feature = "ebpf")]
+mod detach;
+#[cfg(feature = "ebpf")]
+mod export;
+#[cfg(feature = "ebpf")]
+mod status;
+#[cfg(feature = "ebpf")]
+mod top;
+
+use clap::Subcommand;
+use std::error::Error;
+
+/// What a subcommand returns: a mistake is one line for the user.
+pub type Outcome = Result<(), Box<dyn Error>>;
+
+/// The state of what is attached, or one line that says that nothing is.
+#[cfg(feature = "ebpf")]
+fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
+    let snapshot = fairlane_node::kernel::Snapshot::read(pin_path)?;
+    snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
+}
+
+/// All subcommands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Say what this machine can do, and check a configuration
+    Check(check::Check),
+    /// Attach to the ports of a configuration; again, load its changes without losing a packet
+    #[cfg(feature = "ebpf")]
+    Attach(attach::Attach),
+    /// Leave the machine as it was before attach
+    #[cfg(feature = "ebpf")]
+    Detach(detach::Detach),
+    /// Show what is attached and what it has done
+    #[cfg(feature = "ebpf")]
+    Status(status::Status),
+    /// Watch users and ports, again and again
+    #[cfg(feature = "ebpf")]
+    Top(top::Top),
+    /// Offer all counters to Prometheus, on the loopback interface
+    #[cfg(feature = "ebpf")]
+    Export(export::Export),
+}
+
+impl Command {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        match self {
+            Self::Check(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Attach(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Detach(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Status(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Top(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Export(command) => command.run(),
+        }
+    }
+}

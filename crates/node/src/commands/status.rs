@@ -1,0 +1,104 @@
+//! `status`: what is attached, and what it has done.
+
+use super::{Outcome, attached};
+use clap::Args;
+use fairlane_node::config::NodeConfig;
+use fairlane_node::kernel::Snapshot;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `status`.
+#[derive(Args)]
+pub struct Status {
+    /// The configuration, of which only `node.pin_path` is used
+    config: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    /// Prints the state; a node that is not attached is an error.
+    pub fn run(self) -> Outcome {
+        let config = NodeConfig::load(&self.config)?;
+        let snapshot = attached(Path::new(&config.node.pin_path))?;
+        if self.json {
+            println!("{}", to_json(&snapshot));
+        } else {
+            print_tables(&snapshot);
+        }
+        Ok(())
+    }
+}
+
+fn to_json(snapshot: &Snapshot) -> Json {
+    let ports: Vec<Json> = snapshot
+        .ports
+        .iter()
+        .map(|port| {
+            json!({
+                "interface": port.interface,
+                "average_activity": port.state.average.to_f64(),
+                "queue_units": port.state.queue,
+                "drop_threshold_units": port.state.threshold,
+                "queue": port.record.queue_in_words(port.state.queue),
+                "accepted": port.state.accepted,
+                "accepted_bytes": port.state.accepted_bytes,
+                "dropped": port.state.dropped,
+                "overlimit": port.state.overlimit,
+                "unlabelled": port.state.unlabelled,
+            })
+        })
+        .collect();
+    let users: Vec<Json> = snapshot
+        .users
+        .iter()
+        .map(|user| {
+            json!({
+                "user": user.key.to_string(),
+                "activity": user.state.activity.to_f64(),
+                "last_ns": user.state.last_ns,
+                "packets": user.state.packets,
+                "bytes": user.state.bytes,
+                "drops": user.state.drops,
+            })
+        })
+        .collect();
+    let ingress: serde_json::Map<String, Json> =
+        snapshot.ingress.named().into_iter().map(|(name, _, value)| (name.into(), value.into())).collect();
+    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "users": users, "ingress": ingress})
+}
+
+fn print_tables(snapshot: &Snapshot) {
+    println!(
+        "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}",
+        "port", "average", "queue", "threshold", "accepted", "dropped", "overlimit"
+    );
+    for port in &snapshot.ports {
+        let (state, words) = (&port.state, |units| port.record.queue_in_words(units));
+        println!(
+            "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}",
+            port.interface,
+            state.average.to_f64(),
+            words(state.queue),
+            words(state.threshold),
+            state.accepted,
+            state.dropped,
+            state.overlimit
+        );
+    }
+    println!("\n{:<44} {:>9} {:>12} {:>15} {:>10}", "user", "activity", "packets", "bytes", "drops");
+    for user in &snapshot.users {
+        let state = &user.state;
+        println!(
+            "{:<44} {:>9.3} {:>12} {:>15} {:>10}",
+            user.key.to_string(),
+            state.activity.to_f64(),
+            state.packets,
+            state.bytes,
+            state.drops
+        );
+    }
+    let counters = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}"));
+    println!("\ningress: {}", counters.join(", "));
+}

@@ -1,0 +1,250 @@
+//! The one TOML file of a node: every key with its range, one-line errors that name key, value and what is allowed.
+//!
+//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
+//! `[[ports]]`.
+
+mod port;
+mod prefix;
+mod user;
+
+pub use port::{Backlog, Carrier, Egress, Ingress, Port, PortParams};
+pub use prefix::Prefix;
+pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams};
+
+use fairlane_schemes::abc::{MeterKind, MeterParams};
+use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::params;
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+
+params! {
+    /// What concerns the node as a whole.
+    pub struct NodeParams {
+        /// Folder on a BPF file system where maps and programs stay while the tool is not running.
+        pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
+    }
+}
+
+/// The configuration of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeConfig {
+    /// `[node]`.
+    pub node: NodeParams,
+    /// `[meter]`: the same for all meters of a domain.
+    pub meter: MeterParams,
+    /// `[users_table]`: how many users, and for how long.
+    pub users_table: UserTableParams,
+    /// `[default_user]`: who sends from an address of no user.
+    pub default_user: UserParams,
+    /// `[[users]]`, their prefixes all different.
+    pub users: Vec<User>,
+    /// `[[ports]]`, at least one, their interfaces all different.
+    pub ports: Vec<Port>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not TOML.
+    #[error("{path}: line {line}: {problem}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A key has a wrong value.
+    #[error("{path}: {source}")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Key, value, what is allowed.
+        source: ConfigError,
+    },
+}
+
+impl NodeConfig {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or has a wrong key or value.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.into(), source })?;
+        let json: Json = toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let before = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+            LoadError::Syntax { path: path.into(), line, problem: error.message().replace('\n', " ") }
+        })?;
+        Self::read(&json).map_err(|source| LoadError::Key { path: path.into(), source })
+    }
+
+    /// Reads the tables of a configuration.
+    ///
+    /// # Errors
+    /// A key is unknown, missing, of the wrong kind or out of range.
+    pub fn read(json: &Json) -> Result<Self, ConfigError> {
+        let mut root = Table::new("", json)?;
+        let node: NodeParams = section(&mut root, "node")?;
+        let meter: MeterParams = section(&mut root, "meter")?;
+        let users_table: UserTableParams = section(&mut root, "users_table")?;
+        users_table.check(&meter)?;
+        if meter.meter != MeterKind::Normal {
+            return Err(ConfigError::new("meter.meter", "is not possible here, the only one is \"normal\""));
+        }
+        let default_user: UserParams = section(&mut root, "default_user")?;
+        let users = root.tables("users")?.iter_mut().map(User::read).collect::<Result<Vec<_>, _>>()?;
+        let ports = root.tables("ports")?.iter_mut().map(Port::read).collect::<Result<Vec<_>, _>>()?;
+        root.finish()?;
+        if ports.is_empty() {
+            return Err(ConfigError::new("ports", "missing, give at least one [[ports]] table"));
+        }
+        for (i, port) in ports.iter().enumerate() {
+            if ports[..i].iter().any(|other| other.interface == port.interface) {
+                return Err(ConfigError::new(
+                    format!("ports[{i}].interface"),
+                    format!("\"{}\" is in another table already", port.interface),
+                ));
+            }
+        }
+        for (i, user) in users.iter().enumerate() {
+            if users[..i].iter().any(|other| other.prefix == user.prefix) {
+                return Err(ConfigError::new(
+                    format!("users[{i}].prefix"),
+                    format!("\"{}\" belongs to another user already", user.prefix),
+                ));
+            }
+        }
+        Ok(Self { node, meter, users_table, default_user, users, ports })
+    }
+}
+
+/// The table `name`, which may be absent.
+fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
+    let Some(mut table) = root.table(name)? else { return Ok(P::default()) };
+    let params = P::read(&mut table)?;
+    table.finish()?;
+    Ok(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_schemes::abc::AbcParams;
+    use serde_json::json;
+
+    fn example() -> Json {
+        toml::from_str(include_str!("../../../../examples/node/every-key.toml")).unwrap()
+    }
+
+    fn message(json: &Json) -> String {
+        NodeConfig::read(json).unwrap_err().to_string()
+    }
+
+    /// The example with one value changed.
+    fn changed(pointer: &str, value: Json) -> Json {
+        let mut json = example();
+        *json.pointer_mut(pointer).unwrap() = value;
+        json
+    }
+
+    #[test]
+    fn the_example_has_every_key_and_its_default() {
+        let config = NodeConfig::read(&example()).unwrap();
+        assert_eq!((config.ports.len(), config.users.len()), (2, 2));
+        let json = example();
+        let has = |table: &str, specs: Vec<fairlane_schemes::config::ParamSpec>, same: bool| {
+            for spec in specs {
+                let value = json.pointer(&format!("{table}/{}", spec.name));
+                assert!(value.is_some(), "{table}/{}", spec.name);
+                assert!(!same || value == Some(&spec.default), "{table}/{}: {value:?}", spec.name);
+            }
+        };
+        has("/node", NodeParams::specs(), true);
+        has("/meter", MeterParams::specs(), true);
+        has("/users_table", UserTableParams::specs(), true);
+        has("/default_user", UserParams::specs(), true);
+        has("/users/0", UserParams::specs(), false);
+        has("/ports/1", PortParams::specs(), false);
+        has("/ports/1", AbcParams::specs(), true);
+    }
+
+    #[test]
+    fn mistakes_are_told_in_one_line_with_key_value_and_what_is_allowed() {
+        let cases = [
+            (
+                "/ports/1/q_base",
+                json!("5 ms"),
+                "ports[1].q_base: \"5 ms\" is in delay, but q_min \"12 packets\" is in packets: give q_min, q_base and gamma in one unit",
+            ),
+            (
+                "/ports/1/limit",
+                json!("30 kB"),
+                "ports[1].limit: \"30000 B\" is not in packets, which q_min \"12 packets\" asks for",
+            ),
+            (
+                "/ports/1/backlog",
+                json!("virtual"),
+                "ports[1].backlog: \"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time",
+            ),
+            (
+                "/ports/1/class_ef",
+                json!("0:10"),
+                "ports[1].class_ef: \"0:10\" is not a class of a qdisc such as \"1:10\" (hexadecimal)",
+            ),
+            ("/ports/1/interface", json!("eth0"), "ports[1].interface: \"eth0\" is in another table already"),
+            (
+                "/ports/0/ingress",
+                json!("trusted"),
+                "ports[0].carrier: \"none\" brings no labels to trust, it must be 802.1ad",
+            ),
+            (
+                "/ports/0/interface",
+                json!("a name too long"),
+                "ports[0].interface: \"a name too long\" is not a name of a network interface, 1 to 15 characters",
+            ),
+            (
+                "/users/0/prefix",
+                json!("192.0.2.1/28"),
+                "users[0].prefix: \"192.0.2.1/28\" is not a prefix without bits behind it such as \"10.0.1.0/24\"",
+            ),
+            (
+                "/users/1/prefix",
+                json!("192.0.2.0/28"),
+                "users[1].prefix: \"192.0.2.0/28\" belongs to another user already",
+            ),
+            (
+                "/users_table/timeout",
+                json!("29 s"),
+                "users_table.timeout: \"29 s\" is out of range, it must be at least 10 times meter.memory, 30 s",
+            ),
+            ("/meter/meter", json!("fair"), "meter.meter: is not possible here, the only one is \"normal\""),
+            ("/ports", json!([]), "ports: missing, give at least one [[ports]] table"),
+        ];
+        for (pointer, value, expected) in cases {
+            assert_eq!(message(&changed(pointer, value)), expected);
+        }
+        let mut unknown = example();
+        unknown["ports"][0]["carier"] = json!("none");
+        assert_eq!(message(&unknown), "ports[0].carier: unknown key (value \"none\"); did you mean carrier?");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_told_with_its_line() {
+        let path = std::env::temp_dir().join(format!("fairlane-node-{}.toml", std::process::id()));
+        std::fs::write(&path, "[node]\npin_path = \n").unwrap();
+        let message = NodeConfig::load(&path).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(message.starts_with(&format!("{}: line 2: ", path.display())) && !message.contains('\n'), "{message}");
+        assert!(NodeConfig::load(&path).unwrap_err().to_string().starts_with(&format!("{}: ", path.display())));
+    }
+}

@@ -1,0 +1,177 @@
+//! Ports: what happens to packets that come in and go out.
+
+use fairlane_schemes::abc::AbcParams;
+use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::queue_length::{DelayEstimate, check_threshold};
+use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
+use fairlane_schemes::{choices, params};
+
+choices! {
+    /// What happens to packets that come in.
+    pub enum Ingress {
+        /// Nothing.
+        None = "none",
+        /// Labels are stripped, users metered: the edge of the domain.
+        Meter = "meter",
+        /// Labels are believed: a link within the domain.
+        Trusted = "trusted",
+    }
+}
+
+choices! {
+    /// What decides on packets that go out.
+    pub enum Egress {
+        /// Nothing.
+        None = "none",
+        /// The activity AQM.
+        Abc = "abc",
+    }
+}
+
+choices! {
+    /// What carries the label on the link of the port.
+    pub enum Carrier {
+        /// Nothing: the label stays in the node, as the mark of the packet.
+        None = "none",
+        /// An 802.1ad tag.
+        Tag = "802.1ad",
+    }
+}
+
+choices! {
+    /// Which queue the AQM reads.
+    pub enum Backlog {
+        /// The root qdisc of the port.
+        Qdisc = "qdisc",
+        /// A virtual one, drained at `rate`, for bottlenecks that the kernel does not see.
+        Virtual = "virtual",
+    }
+}
+
+params! {
+    /// A port, apart from the parameters of its scheme.
+    pub struct PortParams {
+        /// What happens to packets that come in.
+        ingress: Ingress = "none", source "our choice";
+        /// What decides on packets that go out.
+        egress: Egress = "none", source "our choice";
+        /// What carries the label on the link of the port.
+        carrier: Carrier = "none", source "our choice";
+        /// Which queue the AQM reads.
+        backlog: Backlog = "qdisc", source "our choice";
+        /// Most that may wait, tested after the AQM; without it the qdisc alone drops at its own limit.
+        limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
+        /// Rate of the link; thresholds in time and the virtual queue need it.
+        rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
+        /// Class of the qdisc for best effort, such as "1:20".
+        class_be: Option<String> = null, source "our choice";
+        /// Class of the qdisc for expedited packets, such as "1:10".
+        class_ef: Option<String> = null, source "our choice";
+    }
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// Name of the network interface.
+    pub interface: String,
+    /// What it does.
+    pub params: PortParams,
+    /// Parameters of the activity AQM.
+    pub abc: AbcParams,
+}
+
+impl Port {
+    pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        let interface: String = table.required("interface")?;
+        // IFNAMSIZ of Linux: 15 bytes and a zero.
+        let is_name = (1..=15).contains(&interface.len()) && !interface.contains(['/', ' ', '\0']);
+        if !is_name {
+            let problem = format!("\"{interface}\" is not a name of a network interface, 1 to 15 characters");
+            return Err(ConfigError::new(table.key("interface"), problem));
+        }
+        let port = Self { interface, params: PortParams::read(table)?, abc: AbcParams::read(table)? };
+        port.check(table)?;
+        table.finish()?;
+        Ok(port)
+    }
+
+    /// Class of the qdisc (major and minor number) for each class, best effort first; 0 leaves the choice to the qdisc.
+    #[must_use]
+    pub fn qdisc_classes(&self) -> [u32; 2] {
+        [&self.params.class_be, &self.params.class_ef].map(|class| class.as_deref().and_then(class_id).unwrap_or(0))
+    }
+
+    /// What no single range can say.
+    fn check(&self, table: &Table<'_>) -> Result<(), ConfigError> {
+        let PortParams { egress, backlog, limit, rate, .. } = self.params;
+        for (name, class) in [("class_be", &self.params.class_be), ("class_ef", &self.params.class_ef)] {
+            if let Some(class) = class
+                && class_id(class).is_none()
+            {
+                let problem = format!("\"{class}\" is not a class of a qdisc such as \"1:10\" (hexadecimal)");
+                return Err(ConfigError::new(table.key(name), problem));
+            }
+        }
+        let measure = self.abc.q_min.measure();
+        let thresholds = [("q_min", self.abc.q_min), ("q_base", self.abc.q_base), ("gamma", self.abc.gamma)];
+        for (name, threshold) in thresholds {
+            if threshold.measure() != measure {
+                let problem = format!(
+                    "\"{threshold}\" is in {}, but q_min \"{}\" is in {measure}: give q_min, q_base and gamma in one unit",
+                    threshold.measure(),
+                    self.abc.q_min
+                );
+                return Err(ConfigError::new(table.key(name), problem));
+            }
+            let most = most(measure);
+            if threshold.magnitude() > most.magnitude() {
+                let problem = format!("\"{threshold}\" is out of range, it must be from 0 to {most}");
+                return Err(ConfigError::new(table.key(name), problem));
+            }
+        }
+        let wanted = if measure == QueueMeasure::Packets { "packets" } else { "bytes" };
+        if let Some(limit) = limit {
+            if matches!(limit, QueueLimit::Packets(_)) != (measure == QueueMeasure::Packets) {
+                let problem = format!("\"{limit}\" is not in {wanted}, which q_min \"{}\" asks for", self.abc.q_min);
+                return Err(ConfigError::new(table.key("limit"), problem));
+            }
+            check_threshold("q_min", self.abc.q_min, limit, table)?;
+        }
+        if egress == Egress::Abc && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
+            let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
+            return Err(ConfigError::new(table.key("rate"), format!("missing, {why} cannot do without")));
+        }
+        if backlog == Backlog::Virtual && measure == QueueMeasure::Packets {
+            let problem = "\"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time";
+            return Err(ConfigError::new(table.key("backlog"), problem));
+        }
+        if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
+            let problem = "\"none\" brings no labels to trust, it must be 802.1ad";
+            return Err(ConfigError::new(table.key("carrier"), problem));
+        }
+        if self.abc.delay_estimate != DelayEstimate::LinkRate {
+            let problem = "is not possible here, the only one is \"link_rate\"";
+            return Err(ConfigError::new(table.key("delay_estimate"), problem));
+        }
+        Ok(())
+    }
+}
+
+/// The largest threshold of each measure: 2^40 units of the integer arithmetic, or less.
+fn most(measure: QueueMeasure) -> Threshold {
+    match measure {
+        QueueMeasure::Packets => Threshold::Packets(16_777_216.0),
+        QueueMeasure::Bytes => Threshold::Bytes(1e12),
+        QueueMeasure::Delay => Threshold::Delay(fairlane_schemes::units::Time::from_secs(8)),
+    }
+}
+
+/// `"1:10"`, both numbers hexadecimal as in `tc`.
+fn class_id(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once(':')?;
+    let number = |digits: &str| u16::from_str_radix(digits, 16).ok().map(u32::from);
+
+    let id = number(major)? << 16 | number(minor)?;
+    (id >> 16 != 0).then_some(id)
+}

@@ -1,0 +1,293 @@
+//! Attaching to ports, reloading, detaching.
+//!
+//! `attach` brings the kernel into the state that the configuration asks for, from whatever state it is in: nothing
+//! there, an earlier configuration, or what a killed tool left behind. Maps are changed entry by entry and a filter is
+//! replaced in one step, so that packets pass all the time and meters go on.
+
+use super::layout::{NodeRecord, PortRecord, PortState, RuleRecord, UserKey, UserState, prefix_key};
+use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
+use super::{KernelError, clsact};
+use crate::config::NodeConfig;
+use fairlane_schemes::fixed::OutOfRange;
+use libbpf_rs::{MapCore, MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
+use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Priority and handle of our filters: what else is on a port keeps its own.
+const FILTER: u32 = 0xfa;
+
+/// `BPF_FS_MAGIC` of linux/magic.h.
+const BPF_FS: i64 = 0xcafe_4a11;
+
+/// A frame for programs that do not look at one.
+const BLANK_FRAME: [u8; 64] = [0; 64];
+
+/// Attaches to all ports, or reloads what is attached. Returns whether something was attached before.
+///
+/// # Errors
+/// An interface is missing, the pin path is no BPF file system, a change needs a detach, or the kernel refuses. What was
+/// not attached before is then not attached.
+pub fn attach(config: &NodeConfig) -> Result<bool, KernelError> {
+    let folder = Path::new(&config.node.pin_path);
+    let interfaces = interface_indices(config)?;
+    check_pin_path(folder)?;
+    let was_attached = folder.join("ports").exists();
+    if was_attached {
+        check_users_limit(config, folder)?;
+    }
+    let made_folder = fs::create_dir(folder).is_ok();
+    let outcome = Programs::load(Mode::Pinned(folder), config.users_table.limit).and_then(|programs| {
+        let records = fill(&programs, config, &interfaces)?;
+        hook_all(&programs, &records)
+    });
+    if let Err(error) = outcome {
+        if !was_attached {
+            // The first error is the one to tell.
+            let _ = detach(folder);
+            if made_folder {
+                let _ = fs::remove_dir(folder);
+            }
+        }
+        return Err(error);
+    }
+    Ok(was_attached)
+}
+
+/// Takes filters, the qdiscs that the tool made, and pins away. Returns the number of ports that had any.
+///
+/// # Errors
+/// The kernel refuses. Nothing attached is no error.
+pub fn detach(folder: &Path) -> Result<usize, KernelError> {
+    let mut ports = 0;
+    if folder.join("ports").exists() {
+        let map = open_pinned(folder, "ports")?;
+        for record in read_ports(&map)? {
+            unhook(map.as_fd(), &record);
+            ports += 1;
+        }
+    }
+    for name in PINNED {
+        match fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(KernelError::system(format!("removing {}", folder.join(name).display()))(error));
+            }
+            _ => {}
+        }
+    }
+    // Only if it is empty; others may keep something there.
+    let _ = fs::remove_dir(folder);
+    Ok(ports)
+}
+
+/// Opens a map that an earlier attach pinned.
+pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, KernelError> {
+    super::programs::keep_messages();
+    let path = folder.join(name);
+    MapHandle::from_pinned_path(&path).map_err(KernelError::refused(format!("opening {}", path.display())))
+}
+
+/// Inode of the network namespace of this process.
+pub(super) fn netns() -> Result<u64, KernelError> {
+    let file = "/proc/self/ns/net";
+    Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
+}
+
+fn interface_indices(config: &NodeConfig) -> Result<Vec<u32>, KernelError> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .map_err(|error| KernelError::system("opening a socket")(error.into()))?;
+    let index = |name: &String| netdevice::name_to_index(&socket, name).ok();
+    let of = |port: &crate::config::Port| {
+        index(&port.interface).ok_or_else(|| KernelError::NoInterface(port.interface.clone()))
+    };
+    let indices = config.ports.iter().map(of).collect::<Result<Vec<u32>, _>>()?;
+    for (i, index) in indices.iter().enumerate() {
+        let same = indices[..i].iter().position(|other| PortRecord::place(*other) == PortRecord::place(*index));
+        if let Some(other) = same {
+            return Err(KernelError::SamePlace(
+                config.ports[other].interface.clone(),
+                config.ports[i].interface.clone(),
+                PortRecord::PLACES,
+            ));
+        }
+    }
+    Ok(indices)
+}
+
+/// The folder that holds the pins, or the one that it would be made in, is on a BPF file system.
+fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
+    let wrong = |problem: &str| Err(KernelError::PinPath { path: folder.into(), problem: problem.into() });
+    let existing = if folder.exists() { Some(folder) } else { folder.parent().filter(|parent| parent.exists()) };
+    let Some(existing) = existing else { return wrong("there is no such folder, nor the one above it") };
+    let magic = rustix::fs::statfs(existing).map(|stat| stat.f_type);
+    match magic {
+        Ok(BPF_FS) => Ok(()),
+        Ok(_) => wrong("is not on a BPF file system; `mount -t bpf bpf /sys/fs/bpf` makes one"),
+        Err(error) => wrong(&error.to_string()),
+    }
+}
+
+fn check_users_limit(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
+    let (from, to) = (open_pinned(folder, "users")?.max_entries() - 1, config.users_table.limit);
+    if from == to {
+        return Ok(());
+    }
+    Err(KernelError::NeedsDetach { key: "users_table.limit", from: from.to_string(), to: to.to_string() })
+}
+
+/// Writes a configuration into the maps of programs that no packet reaches: for tests and benchmarks. `interfaces` are
+/// the indices of its ports, `start_ns` is t0 of its meters, above 0.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn configure(
+    programs: &Programs,
+    config: &NodeConfig,
+    interfaces: &[u32],
+    start_ns: u64,
+) -> Result<(), KernelError> {
+    fill_node(programs, config, start_ns)?;
+    fill_users(programs, config)?;
+    fill_ports(programs, config, interfaces, |_, _| Ok(false))?;
+    Ok(())
+}
+
+/// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
+fn fill(programs: &Programs, config: &NodeConfig, interfaces: &[u32]) -> Result<Vec<PortRecord>, KernelError> {
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
+    fill_node(programs, config, now_ns)?;
+    fill_users(programs, config)?;
+    fill_ports(programs, config, interfaces, |name, index| {
+        clsact::create(index).map_err(KernelError::system(format!("{name}: making clsact")))
+    })
+}
+
+/// `start_ns` counts only if the meters have not started.
+fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<(), KernelError> {
+    let before = NodeRecord::from_bytes(&programs.read("config", &ZERO)?.unwrap_or_default());
+    let is_new = before.start_ns == 0;
+    let start_ns = if is_new { start_ns } else { before.start_ns };
+    let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("meter", &error))?;
+    if !is_new && before.netns != record.netns {
+        let problem = "belongs to another network namespace; give each its own".into();
+        return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
+    }
+    if !is_new && before.log2_memory != record.log2_memory {
+        let from = memory_in_words(before.log2_memory);
+        return Err(KernelError::NeedsDetach { key: "meter.memory", from, to: config.meter.memory.to_string() });
+    }
+    programs.write("config", &ZERO, &record.to_bytes())
+}
+
+/// The memory in words, from its logarithm in Q31 of nanoseconds.
+fn memory_in_words(log2_q31: i64) -> String {
+    format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
+}
+
+fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
+    let memory = config.meter.memory;
+    let default = RuleRecord::new(UserKey::DEFAULT, &config.default_user, memory);
+    programs.write("default_rule", &ZERO, &default.map_err(|error| unfit("default_user", &error))?.to_bytes())?;
+    if programs.read("users", &UserKey::DEFAULT.to_bytes())?.is_none() {
+        programs.write("users", &UserKey::DEFAULT.to_bytes(), &[0; UserState::SIZE])?;
+    }
+    let mut wanted = HashSet::new();
+    for user in &config.users {
+        let rule = RuleRecord::new(UserKey::of(&user.prefix), &user.params, memory);
+        let key = prefix_key(&user.prefix);
+        programs.write("rules", &key, &rule.map_err(|error| unfit("users", &error))?.to_bytes())?;
+        wanted.insert(key);
+    }
+    for key in programs.keys("rules") {
+        if !wanted.contains(&key) {
+            programs.remove("rules", &key);
+        }
+    }
+    Ok(())
+}
+
+fn fill_ports(
+    programs: &Programs,
+    config: &NodeConfig,
+    interfaces: &[u32],
+    make_clsact: impl Fn(&str, u32) -> Result<bool, KernelError>,
+) -> Result<Vec<PortRecord>, KernelError> {
+    let before = programs.ports()?;
+    for record in before.iter().filter(|record| !interfaces.contains(&record.index)) {
+        programs.with_fd("fairlane_egress", |fd| unhook(fd, record));
+        programs.write("ports", &PortRecord::place(record.index), &[0; PortRecord::SIZE])?;
+    }
+    let mut records = Vec::new();
+    for (port, index) in config.ports.iter().zip(interfaces) {
+        let known = before.iter().find(|record| record.index == *index);
+        let made = make_clsact(&port.interface, *index)?;
+        let made_clsact = made || known.is_some_and(|record| record.made_clsact);
+        let record = PortRecord::new(port, *index, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
+        let place = PortRecord::place(*index);
+        if !known.is_some_and(|known| record.keeps_state_of(known)) {
+            programs.write("port_states", &place, &[0; PortState::SIZE])?;
+        }
+        programs.write("ports", &place, &record.to_bytes())?;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// The configuration was checked against ranges that the integer arithmetic holds; this is a second line.
+fn unfit(key: &str, error: &OutOfRange) -> KernelError {
+    KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
+}
+
+/// Starts the search for silent users, then lets packets in.
+fn hook_all(programs: &Programs, records: &[PortRecord]) -> Result<(), KernelError> {
+    let started = programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1)?.verdict;
+    if started != 0 {
+        return Err(KernelError::System {
+            doing: "starting the timer of the user table".into(),
+            source: std::io::Error::other(format!("step {started} was refused")),
+        });
+    }
+    records.iter().try_for_each(|record| hook_port(programs, record))
+}
+
+fn hook_port(programs: &Programs, record: &PortRecord) -> Result<(), KernelError> {
+    let points =
+        [("fairlane_ingress", TC_INGRESS, record.ingress != 0), ("fairlane_egress", TC_EGRESS, record.has_egress())];
+    for (program, point, wanted) in points {
+        programs.with_fd(program, |fd| {
+            let mut hook = filter(fd, record.index, point);
+            if wanted {
+                hook.attach()
+                    .map_err(KernelError::refused(format!("attaching {program} to interface {}", record.index)))?;
+            } else {
+                // It may not be there, which is what is wanted.
+                let _ = hook.detach();
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn filter(fd: BorrowedFd<'_>, index: u32, point: TcAttachPoint) -> TcHook {
+    let mut builder = TcHookBuilder::new(fd);
+    builder.ifindex(index.cast_signed()).replace(true).handle(FILTER).priority(FILTER);
+    builder.hook(point)
+}
+
+/// Takes our filters from a port, and clsact if the tool made it.
+fn unhook(fd: BorrowedFd<'_>, record: &PortRecord) {
+    for point in [TC_INGRESS, TC_EGRESS] {
+        // Absent, or gone with its interface: what is wanted.
+        let _ = filter(fd, record.index, point).detach();
+    }
+    if record.made_clsact {
+        clsact::destroy(record.index);
+    }
+    super::programs::take_log();
+}

@@ -1,0 +1,81 @@
+//! The kernel data plane: programs, their maps, and how they are attached to ports.
+//!
+//! State lives in the kernel: maps are pinned below `node.pin_path`, programs are held by their tc filters. The tool may
+//! end, be killed, or be replaced by a new version; the next `attach` finds everything again.
+
+mod attach;
+mod check;
+mod clsact;
+mod layout;
+mod programs;
+mod snapshot;
+
+pub use attach::{attach, configure, detach};
+pub use check::check;
+pub use layout::{IngressStats, NodeRecord, PortRecord, PortState, ReplayInput, RuleRecord, UserKey, UserState};
+pub use programs::{Mode, Outcome, Programs, empty_ns};
+pub use snapshot::{PortView, Snapshot, UserView};
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the kernel data plane could not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The kernel refused.
+    #[error("{doing}: {source}{log}")]
+    Refused {
+        /// What was attempted.
+        doing: String,
+        /// Why it was refused.
+        source: libbpf_rs::Error,
+        /// What libbpf and the verifier had to say, on lines of their own.
+        log: String,
+    },
+    /// A port of the configuration is no interface here.
+    #[error("ports: there is no network interface \"{0}\" in this network namespace")]
+    NoInterface(String),
+    /// The indices of two interfaces fall on one place of the map of ports.
+    #[error("ports: the indices of \"{0}\" and \"{1}\" differ by a multiple of {2}; make one of them anew")]
+    SamePlace(String, String, u32),
+    /// The folder for pins cannot be used.
+    #[error("node.pin_path: {path}: {problem}")]
+    PinPath {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A change that needs a detach first.
+    #[error("{key}: changed from {from} to {to}, which needs a detach first")]
+    NeedsDetach {
+        /// The key.
+        key: &'static str,
+        /// Its value in the kernel.
+        from: String,
+        /// Its value in the configuration.
+        to: String,
+    },
+    /// A system call failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was attempted.
+        doing: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl KernelError {
+    /// Wraps an error of libbpf.
+    fn refused(doing: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Refused { doing, source, log: programs::take_log() }
+    }
+
+    /// Wraps an error of the system.
+    fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::System { doing, source }
+    }
+}

@@ -1,0 +1,275 @@
+//! The programs and maps of `bpf/node.bpf.c`, loaded.
+
+use super::KernelError;
+use super::layout::{IngressStats, PortRecord, PortState, ReplayInput, UserKey, UserState};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// ELF objects want to lie on a multiple of 8 bytes.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/node.bpf.o")));
+static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
+
+/// Maps that outlive the tool.
+pub(super) const PINNED: [&str; 8] =
+    ["config", "rules", "default_rule", "users", "ports", "port_states", "stats", "sweepers"];
+
+/// What libbpf said since the last error.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log(level: PrintLevel, text: String) {
+    if matches!(level, PrintLevel::Warn)
+        && let Ok(mut log) = LOG.lock()
+    {
+        log.push('\n');
+        log.push_str(text.trim_end());
+    }
+}
+
+/// From here on libbpf does not write to the terminal.
+pub(super) fn keep_messages() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+}
+
+pub(super) fn take_log() -> String {
+    LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
+}
+
+/// How programs are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode<'a> {
+    /// For operation: maps are pinned in this folder, those that are there already are used.
+    Pinned(&'a Path),
+    /// For tests: nothing is pinned, clock and queue are inputs.
+    Replay,
+    /// For benchmarks: nothing is pinned.
+    Unpinned,
+}
+
+/// What a run of a program on a frame gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What the program returned: `TC_ACT_UNSPEC` is -1, `TC_ACT_SHOT` 2.
+    pub verdict: i32,
+    /// `skb->mark` afterwards.
+    pub mark: u32,
+    /// `skb->priority` afterwards.
+    pub priority: u32,
+    /// Mean time of a run in ns.
+    pub duration_ns: u64,
+}
+
+/// The programs, loaded into the kernel.
+#[derive(Debug)]
+pub struct Programs {
+    object: Object,
+}
+
+impl Programs {
+    /// Loads the programs, with room for `users` besides the default user.
+    ///
+    /// # Errors
+    /// The kernel lacks what they need, refuses them, or the process lacks a capability.
+    pub fn load(mode: Mode<'_>, users: u32) -> Result<Self, KernelError> {
+        keep_messages();
+        let doing = "loading the kernel programs";
+        let mut open = ObjectBuilder::default().open_memory(&NODE.0).map_err(KernelError::refused(doing))?;
+        prepare(&mut open, mode, users).map_err(KernelError::refused(doing))?;
+        let object = open.load().map_err(KernelError::refused(doing))?;
+        let programs = Self { object };
+        debug_assert_eq!(programs.value_size("users"), UserState::SIZE);
+        debug_assert_eq!(programs.value_size("ports"), PortRecord::SIZE);
+        debug_assert_eq!(programs.value_size("port_states"), PortState::SIZE);
+        Ok(programs)
+    }
+
+    fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
+        self.object.maps().find(|map| map.name() == name).expect("the object has all maps")
+    }
+
+    fn program(&self, name: &str) -> libbpf_rs::ProgramMut<'_> {
+        self.object.progs_mut().find(|program| program.name() == name).expect("the object has all programs")
+    }
+
+    /// The records of all ports.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(super) fn ports(&self) -> Result<Vec<PortRecord>, KernelError> {
+        read_ports(&self.map("ports"))
+    }
+
+    /// The state of the port of the interface with `index`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn port_state(&self, index: u32) -> Result<PortState, KernelError> {
+        Ok(PortState::from_bytes(&self.read("port_states", &PortRecord::place(index))?.unwrap_or_default()))
+    }
+
+    /// The state of a user, if it has any.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
+        Ok(self.read("users", &key.to_bytes())?.map(|bytes| UserState::from_bytes(&bytes)))
+    }
+
+    /// The counters of ingress.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn ingress_stats(&self) -> Result<IngressStats, KernelError> {
+        Ok(IngressStats::sum(&self.read_percpu("stats", &ZERO)?))
+    }
+
+    /// Bytes of a value of a map.
+    #[must_use]
+    pub fn value_size(&self, map: &str) -> usize {
+        self.map(map).value_size() as usize
+    }
+
+    /// Calls `with` with the descriptor of a program.
+    pub(super) fn with_fd<T>(&self, program: &str, with: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        with(self.program(program).as_fd())
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// The map is full, or sizes do not fit.
+    pub fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), KernelError> {
+        self.map(map).update(key, value, MapFlags::ANY).map_err(KernelError::refused(format!("writing map {map}")))
+    }
+
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn read(&self, map: &str, key: &[u8]) -> Result<Option<Vec<u8>>, KernelError> {
+        self.map(map).lookup(key, MapFlags::ANY).map_err(KernelError::refused(format!("reading map {map}")))
+    }
+
+    /// Reads the entries of all processors.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn read_percpu(&self, map: &str, key: &[u8]) -> Result<Vec<Vec<u8>>, KernelError> {
+        let read = self.map(map).lookup_percpu(key, MapFlags::ANY);
+        Ok(read.map_err(KernelError::refused(format!("reading map {map}")))?.unwrap_or_default())
+    }
+
+    /// Removes an entry, if it is there.
+    pub fn remove(&self, map: &str, key: &[u8]) {
+        // Absent is what is wanted.
+        let _ = self.map(map).delete(key);
+    }
+
+    /// The keys of a map.
+    #[must_use]
+    pub fn keys(&self, map: &str) -> Vec<Vec<u8>> {
+        self.map(map).keys().collect()
+    }
+
+    /// Sets the clock and the queue of a replay.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_replay(&self, input: &ReplayInput) -> Result<(), KernelError> {
+        self.write("replay_input", &ZERO, &input.to_bytes())
+    }
+
+    /// Runs a program `repeat` times on a frame that comes in or goes out at interface `ifindex`.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the context.
+    pub fn run(
+        &self,
+        program: &str,
+        frame: &[u8],
+        ifindex: u32,
+        mark: u32,
+        repeat: u32,
+    ) -> Result<Outcome, KernelError> {
+        run(&self.program(program), frame, ifindex, mark, repeat)
+    }
+}
+
+/// The key of a map of one entry.
+pub(super) const ZERO: [u8; 4] = [0; 4];
+
+/// The records of a map of ports.
+pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelError> {
+    let mut records = Vec::new();
+    for place in 0..PortRecord::PLACES {
+        let value =
+            map.lookup(&place.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::refused("reading map ports"))?;
+        records.push(PortRecord::from_bytes(&value.unwrap_or_default()));
+    }
+    records.retain(|record| record.index != 0);
+    Ok(records)
+}
+
+/// Runs `program` on a frame.
+fn run(
+    program: &libbpf_rs::ProgramMut<'_>,
+    frame: &[u8],
+    ifindex: u32,
+    mark: u32,
+    repeat: u32,
+) -> Result<Outcome, KernelError> {
+    // struct __sk_buff: mark at 8, priority at 32, ifindex at 40 (linux/bpf.h).
+    let mut context = [0u8; 192];
+    context[8..12].copy_from_slice(&mark.to_ne_bytes());
+    context[40..44].copy_from_slice(&ifindex.to_ne_bytes());
+    let mut after = [0u8; 192];
+    let input = ProgramInput {
+        context_in: Some(&mut context),
+        context_out: Some(&mut after),
+        data_in: Some(frame),
+        repeat,
+        ..Default::default()
+    };
+    let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;
+    let (verdict, duration_ns) = (output.return_value.cast_signed(), output.duration.as_nanos() as u64);
+    let word = |at: usize| u32::from_ne_bytes([after[at], after[at + 1], after[at + 2], after[at + 3]]);
+    Ok(Outcome { verdict, mark: word(8), priority: word(32), duration_ns })
+}
+
+/// Mean time in ns of the program that does nothing.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
+    let doing = "loading the empty program";
+    let mut builder = ObjectBuilder::default();
+    let open = builder.open_memory(&EMPTY.0).map_err(KernelError::refused(doing))?;
+    let object = open.load().map_err(KernelError::refused(doing))?;
+    let program = object.progs_mut().next().expect("the object has a program");
+    Ok(run(&program, frame, 1, 0, repeat)?.duration_ns)
+}
+
+fn prepare(open: &mut OpenObject, mode: Mode<'_>, users: u32) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == "users" {
+            map.set_max_entries(users + 1)?;
+        }
+        if name.ends_with(".rodata.mode")
+            && mode == Mode::Replay
+            && let Some(flag) = map.initial_value_mut()
+        {
+            flag.copy_from_slice(&1u32.to_ne_bytes());
+        }
+        if let Mode::Pinned(folder) = mode
+            && PINNED.contains(&name.as_str())
+        {
+            map.set_pin_path(folder.join(&name))?;
+        }
+    }
+    Ok(())
+}

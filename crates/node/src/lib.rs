@@ -1,0 +1,7 @@
+//! Fairlane on live Linux: meters at the edge, queue management at the ports, on real packets.
+//!
+//! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
+
+pub mod config;
+#[cfg(feature = "ebpf")]
+pub mod kernel;

@@ -1,0 +1,196 @@
+//! Network namespaces of a test, taken away whatever happens, and the commands within them.
+#![allow(dead_code)]
+
+use serde_json::Value as Json;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Numbers the laboratories of this process.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// What must work in a namespace, tried in one that vanishes at once.
+const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
+                     tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 limit 3000";
+
+/// Why there can be no laboratory here, if so.
+pub fn missing() -> Option<String> {
+    for program in ["ip", "tc", "nsenter", "unshare", "sysctl", "python3", "timeout"] {
+        if Command::new(program).arg("-V").output().is_err() {
+            return Some(format!("there is no {program}"));
+        }
+    }
+    let probe = Command::new("unshare").args(["--net", "sh", "-c", PROBE]).output();
+    match probe {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            Some(format!("no namespaces, veth or qdiscs: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Namespaces with a name each, and a BPF file system of their own.
+pub struct Lab {
+    prefix: String,
+    names: Vec<&'static str>,
+    folder: PathBuf,
+}
+
+impl Lab {
+    /// Makes the namespaces, without IPv6 so that the kernel sends nothing of its own.
+    pub fn new(names: &[&'static str]) -> Self {
+        let prefix = format!("fl{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(&prefix);
+        let lab = Self { prefix, names: names.to_vec(), folder };
+        fs::create_dir(lab.bpf_folder().parent().unwrap()).unwrap();
+        fs::create_dir(lab.bpf_folder()).unwrap();
+        done(Command::new("mount").args(["-t", "bpf", "bpf"]).arg(lab.bpf_folder()));
+        for name in names {
+            done(Command::new("ip").args(["netns", "add", &lab.namespace(name)]));
+            lab.run(name, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+            lab.run(name, "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0");
+            lab.run(name, "ip link set lo up");
+        }
+        lab
+    }
+
+    fn namespace(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The file that stands for a namespace.
+    pub fn netns_path(&self, name: &str) -> String {
+        format!("/run/netns/{}", self.namespace(name))
+    }
+
+    fn bpf_folder(&self) -> PathBuf {
+        self.folder.join("bpf")
+    }
+
+    /// A veth pair: `(namespace, interface, address)` at either end. Neighbours know each other, so that no ARP is sent.
+    pub fn wire(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
+        let (from, to) = (self.namespace(a.0), self.namespace(b.0));
+        let pair = ["-n", &from, "link", "add", a.1, "type", "veth", "peer", "name", b.1, "netns", &to];
+        done(Command::new("ip").args(pair));
+        for ((namespace, interface, address), (_, _, peer_address)) in [(a, b), (b, a)] {
+            let mac = mac(address);
+            self.run(namespace, &format!("ip link set {interface} address {mac} up"));
+            self.run(namespace, &format!("ip addr add {address}/24 dev {interface}"));
+            let peer_mac = self::mac(peer_address);
+            self.run(
+                namespace,
+                &format!("ip neigh add {peer_address} lladdr {peer_mac} dev {interface} nud permanent"),
+            );
+        }
+    }
+
+    /// Writes a configuration; `PINS` in it becomes a folder of `name`.
+    pub fn config(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(format!("{name}.toml"));
+        let pins = self.bpf_folder().join(name);
+        fs::write(&path, format!("[node]\npin_path = \"{}\"\n{text}", pins.display())).unwrap();
+        path
+    }
+
+    /// What is pinned.
+    pub fn pins(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.bpf_folder()).unwrap().flatten().map(|entry| entry.path());
+        entries.filter(|path| !path.to_string_lossy().ends_with(".debug")).collect()
+    }
+
+    /// A command in a namespace, stopped after a while, in seconds.
+    pub fn command_within(&self, name: &str, seconds: u64, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.netns_path(name)));
+        command.args(["timeout", &seconds.to_string(), program]);
+        command
+    }
+
+    /// A command in a namespace, stopped after 20 s.
+    pub fn command(&self, name: &str, program: &str) -> Command {
+        self.command_within(name, 20, program)
+    }
+
+    /// Runs words separated by spaces in a namespace; they must succeed. Returns what they print.
+    pub fn run(&self, name: &str, words: &str) -> String {
+        let mut words = words.split(' ');
+        let mut command = self.command(name, words.next().unwrap());
+        done(command.args(words))
+    }
+
+    /// Runs `fairlane-node VERB CONFIG`.
+    pub fn node(&self, name: &str, verb: &str, config: &std::path::Path) -> Output {
+        self.command(name, env!("CARGO_BIN_EXE_fairlane-node")).arg(verb).arg(config).output().unwrap()
+    }
+
+    /// The same, which must succeed.
+    pub fn node_ok(&self, name: &str, verb: &str, config: &std::path::Path) -> String {
+        done(self.command(name, env!("CARGO_BIN_EXE_fairlane-node")).arg(verb).arg(config))
+    }
+
+    /// `fairlane-node status --json`.
+    pub fn status(&self, name: &str, config: &std::path::Path) -> Json {
+        let mut command = self.command(name, env!("CARGO_BIN_EXE_fairlane-node"));
+        serde_json::from_str(&done(command.args(["status", "--json"]).arg(config))).unwrap()
+    }
+
+    /// Runs a Python program in a namespace.
+    pub fn python(&self, name: &str, program: &str) -> String {
+        done(self.command(name, "python3").arg("-c").arg(program))
+    }
+
+    /// `count` UDP packets of `payload` bytes.
+    pub fn send(&self, name: &str, to: &str, payload: u32, count: u32, tos: u32) {
+        self.python(
+            name,
+            &format!(
+                "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+                 s.setsockopt(socket.IPPROTO_IP,socket.IP_TOS,{tos})\n\
+                 for _ in range({count}): s.sendto(bytes({payload}),('{to}',9))"
+            ),
+        );
+    }
+
+    /// Counters of the root qdisc of an interface.
+    pub fn qdisc(&self, name: &str, interface: &str) -> Json {
+        let text = self.run(name, &format!("tc -s -j qdisc show dev {interface} root"));
+        serde_json::from_str::<Json>(&text).unwrap()[0].clone()
+    }
+
+    /// Everything that attaching could change in a namespace.
+    pub fn traces(&self, name: &str) -> String {
+        let mut text = self.run(name, "tc qdisc show") + &self.run(name, "ip -o link show");
+        let interfaces = self.run(name, "ip -o -br link show");
+        for interface in interfaces.lines().filter_map(|line| line.split(['@', ' ']).next()) {
+            for side in ["ingress", "egress"] {
+                text += &self.run(name, &format!("tc filter show dev {interface} {side}"));
+            }
+        }
+        format!("{text}{:?}", self.pins())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", &self.namespace(name)]).output();
+        }
+        let _ = Command::new("umount").arg(self.bpf_folder()).output();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A MAC address that follows from the IP address.
+fn mac(address: &str) -> String {
+    let [a, b, c, d]: [u8; 4] = address.parse::<std::net::Ipv4Addr>().unwrap().octets();
+    format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+/// Runs a command, which must succeed. Returns what it prints.
+fn done(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}

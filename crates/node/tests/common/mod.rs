@@ -1,0 +1,94 @@
+//! What the tests of the kernel programs share: whether they can run here, frames, a node with one port.
+#![allow(dead_code)]
+
+use fairlane_node::config::NodeConfig;
+use fairlane_node::kernel::{Mode, Programs, configure};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+/// t0 of all meters of the tests.
+pub const START_NS: u64 = 1_000_000_000;
+
+/// Index of the loopback interface, which every network namespace has.
+pub const LOOPBACK: u32 = 1;
+
+/// `TC_ACT_UNSPEC`: the packet goes on.
+pub const PASS: i32 = -1;
+
+/// `TC_ACT_SHOT`: the packet is dropped.
+pub const DROP: i32 = 2;
+
+/// Why the kernel programs cannot be loaded here, if so. A kernel that could but refuses them is a failure.
+pub fn missing() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("not root");
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Some("the kernel has no BTF");
+    }
+    let options =
+        libbpf_sys::bpf_map_create_opts { sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _, ..Default::default() };
+    let map = libbpf_rs::MapHandle::create(libbpf_rs::MapType::Array, Some("probe"), 4, 4, 1, &options);
+    map.is_err().then_some("no BPF maps can be made")
+}
+
+/// Leaves the test with the reason printed if the kernel programs cannot be loaded here.
+#[macro_export]
+macro_rules! skip_unless_possible {
+    () => {
+        if let Some(reason) = common::missing() {
+            println!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
+/// A node whose only port, the loopback interface, meters and manages; `changes` are merged into its tables.
+pub fn config(port: &Json, changes: &Json) -> NodeConfig {
+    let mut tables = json!({"ports": [{"interface": "lo", "ingress": "meter", "egress": "abc"}]});
+    for (key, value) in port.as_object().expect("a table") {
+        tables["ports"][0][key] = value.clone();
+    }
+    for (key, value) in changes.as_object().expect("a table") {
+        tables[key] = value.clone();
+    }
+    NodeConfig::read(&tables).expect("a right configuration")
+}
+
+/// The programs with clock and queue as inputs, set to `config`.
+pub fn replayed(config: &NodeConfig) -> Programs {
+    let programs = Programs::load(Mode::Replay, config.users_table.limit).expect("the kernel takes the programs");
+    configure(&programs, config, &[LOOPBACK], START_NS).expect("the maps take the configuration");
+    programs
+}
+
+/// An IPv4 frame of `ip_bytes` (20 at least) behind Ethernet.
+pub fn ipv4(source: [u8; 4], dscp: u8, ip_bytes: u16) -> Vec<u8> {
+    let mut frame = ethernet(0x0800);
+    frame.extend([0x45, dscp << 2]);
+    frame.extend(ip_bytes.to_be_bytes());
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend(source);
+    frame.extend([10, 255, 0, 1]);
+    frame.resize(14 + usize::from(ip_bytes), 0);
+    frame
+}
+
+/// An IPv6 frame of `ip_bytes` (40 at least) behind Ethernet.
+pub fn ipv6(source: [u8; 16], dscp: u8, ip_bytes: u16) -> Vec<u8> {
+    let mut frame = ethernet(0x86dd);
+    frame.extend([0x60 | dscp >> 2, dscp << 6, 0, 0]);
+    frame.extend((ip_bytes - 40).to_be_bytes());
+    frame.extend([17, 64]);
+    frame.extend(source);
+    frame.extend([0xfd; 16]);
+    frame.resize(14 + usize::from(ip_bytes), 0);
+    frame
+}
+
+/// The Ethernet header of a frame.
+pub fn ethernet(ethertype: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    frame.extend(ethertype.to_be_bytes());
+    frame
+}

@@ -1,0 +1,282 @@
+//! The kernel programs decide as the integer arithmetic of the library does, bit for bit, and almost always as the
+//! real-valued reference does.
+#![cfg(feature = "ebpf")]
+
+mod common;
+
+use common::{DROP, LOOPBACK, PASS, START_NS};
+use fairlane_node::config::NodeConfig;
+use fairlane_node::kernel::{Programs, ReplayInput};
+use fairlane_schemes::buffer::BufferParams;
+use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::fixed::{
+    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
+};
+use fairlane_schemes::flow::Weights;
+use fairlane_schemes::marker::{MarkerConfig, MeterSpec};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{QueueConfig, Scheme};
+use fairlane_schemes::testing::TestPacket;
+use fairlane_schemes::units::{BitRate, QueueLimit, Threshold, Time};
+use serde_json::json;
+
+const USERS: u32 = 12;
+const RATE: BitRate = BitRate(10_000_000);
+
+/// One arrival: what both sides are told.
+#[derive(Clone, Copy)]
+struct Arrival {
+    now_ns: u64,
+    user: u32,
+    ip_bytes: u16,
+    class: TrafficClass,
+    queue_packets: u32,
+    queue_bytes: u32,
+}
+
+/// The integer arithmetic of the library.
+struct Library {
+    params: FixedMeterParams,
+    factors: [Accounting; 2],
+    meters: Vec<FixedMeter>,
+    decay: Decay,
+    averager: FixedAverager,
+    thresholds: FixedThreshold,
+    limit: i64,
+    in_packets: bool,
+}
+
+impl Library {
+    fn new(config: &NodeConfig) -> Self {
+        let abc = &config.ports[0].abc;
+        let in_packets = matches!(abc.q_min, Threshold::Packets(_));
+        let unit = if in_packets { PACKET as f64 } else { 1.0 };
+        let [q_min, q_base, gamma] =
+            [abc.q_min, abc.q_base, abc.gamma].map(|threshold| (threshold.magnitude() * unit) as i64);
+        let limit = match config.ports[0].params.limit {
+            Some(QueueLimit::Packets(packets)) => i64::from(packets) * PACKET,
+            Some(QueueLimit::Bytes(bytes)) => bytes as i64,
+            None => i64::MAX,
+        };
+        Self {
+            params: FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate).unwrap(),
+            factors: [config.meter.accounting_be, config.meter.accounting_ef].map(|f| Accounting::new(f).unwrap()),
+            meters: vec![FixedMeter::new(START_NS); USERS as usize],
+            decay: Decay::new(abc.averager_memory).unwrap(),
+            averager: FixedAverager::default(),
+            thresholds: FixedThreshold::new(q_min, q_base, gamma).unwrap(),
+            limit,
+            in_packets,
+        }
+    }
+
+    /// Label, average, threshold, whether the packet is dropped.
+    fn decide(&mut self, arrival: &Arrival) -> (Activity, Activity, i64, bool) {
+        let factor = self.factors[arrival.class.index()];
+        let meter = &mut self.meters[arrival.user as usize];
+        let label = meter.mark(&self.params, u32::from(arrival.ip_bytes), factor, arrival.now_ns);
+        let average = self.averager.average();
+        let queue =
+            if self.in_packets { i64::from(arrival.queue_packets) * PACKET } else { i64::from(arrival.queue_bytes) };
+        let drops = self.thresholds.drops(queue, label, average) || queue >= self.limit;
+        if !drops {
+            self.averager.accept(&self.decay, label, arrival.now_ns);
+        }
+        (label, average, self.thresholds.drop_threshold(label, average), drops)
+    }
+}
+
+/// The frame of an arrival: even users have IPv4 addresses, odd ones IPv6.
+fn frame(arrival: &Arrival) -> Vec<u8> {
+    let dscp = if arrival.class == TrafficClass::Expedited { 46 } else { 0 };
+    let user = arrival.user as u8;
+    if user.is_multiple_of(2) {
+        common::ipv4([10, 0, 0, user], dscp, arrival.ip_bytes)
+    } else {
+        let mut source = [0; 16];
+        (source[0], source[15]) = (0xfd, user);
+        common::ipv6(source, dscp, arrival.ip_bytes)
+    }
+}
+
+/// Lets the kernel programs and the library decide on an arrival; returns whether both drop it.
+fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
+    let Arrival { now_ns, queue_packets: packets, queue_bytes: bytes, .. } = *arrival;
+    programs.set_replay(&ReplayInput { now_ns, packets, bytes }).unwrap();
+    let frame = frame(arrival);
+    let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
+    let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap().verdict;
+    let (label, average, threshold, drops) = library.decide(arrival);
+    let class = if arrival.class == TrafficClass::Expedited { 1 << 16 } else { 0 };
+    assert_eq!(metered.mark, 0xfa00_0000 | class | u32::from(label.biased()), "label at {now_ns}");
+    let state = programs.port_state(LOOPBACK).unwrap();
+    assert_eq!((state.average, state.threshold), (average, threshold), "at {now_ns}");
+    assert_eq!(verdict, if drops { DROP } else { PASS }, "at {now_ns}");
+    drops
+}
+
+fn node(port: &serde_json::Value) -> NodeConfig {
+    common::config(port, &json!({"default_user": {"meter_of": "address", "class": "dscp"}}))
+}
+
+#[test]
+fn golden_vector_is_decided_as_by_the_library_and_as_by_the_reference() {
+    skip_unless_possible!();
+    let config = node(&json!({"limit": "100 packets"}));
+    let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+    let text = include_str!("../../../vectors/abc.txt");
+    let mut lines = text.lines().filter(|line| !line.starts_with('#')).peekable();
+    let (mut queue_packets, mut arrivals) = (0u32, 0);
+    while let Some(line) = lines.next() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        match fields[0] {
+            "depart" => queue_packets -= 1,
+            "arrive" => {
+                let arrival = Arrival {
+                    now_ns: START_NS + fields[1].parse::<u64>().unwrap() / 1000,
+                    user: fields[3].parse().unwrap(),
+                    ip_bytes: fields[4].parse().unwrap(),
+                    class: if fields[5] == "EF" { TrafficClass::Expedited } else { TrafficClass::BestEffort },
+                    queue_packets,
+                    queue_bytes: 0,
+                };
+                let reference_drops = lines.peek().is_some_and(|next| next.starts_with("drop "));
+                assert_eq!(decide_twice(&programs, &mut library, &arrival), reference_drops, "{line}");
+                queue_packets += u32::from(!reference_drops);
+                arrivals += 1;
+            }
+            "drop" => {}
+            other => panic!("unknown event {other}"),
+        }
+    }
+    assert_eq!(arrivals, 600);
+}
+
+/// Whether the reference dropped the packet it was offered last.
+#[derive(Default)]
+struct Dropped(bool);
+
+impl DropSink<TestPacket> for Dropped {
+    fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {
+        self.0 = true;
+    }
+    fn marked(&mut self, _: &TestPacket) {}
+}
+
+/// A random train through the reference; kernel and library see the queues of the reference. Returns the number of
+/// decisions that differ from it, and of packets dropped by it.
+fn train(port: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
+    let config = node(port);
+    let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+    let limit = config.ports[0].params.limit.unwrap();
+    let mut queue = QueueConfig::of(Scheme::Abc, BufferParams { limit, ..Default::default() });
+    let mut json = queue.write();
+    for key in ["q_min", "q_base", "gamma"] {
+        if let Some(value) = port.get(key) {
+            json.insert(key.into(), value.clone());
+        }
+    }
+    let json = serde_json::Value::Object(json);
+    let mut table = fairlane_schemes::config::Table::new("queue", &json).unwrap();
+    queue = QueueConfig::read(&mut table).unwrap();
+    let mut discipline = queue.build::<TestPacket>(RATE, &Weights::equal());
+    let spec = MeterSpec {
+        reference_rate: config.default_user.reference_rate,
+        weight: 1.0,
+        start: Time::from_nanos(START_NS),
+    };
+    let mut markers = MarkerConfig::of(Scheme::Abc.marker()).build(&[spec; USERS as usize]);
+    let (mut rng, mut marker_rng) = (Rng::stream(seed, 0, "queue", 0), Rng::stream(seed, 0, "marker", 0));
+    let mut traffic = Rng::stream(seed, 0, "traffic", 0);
+    let (mut now_ns, mut free_at) = (START_NS, Time::ZERO);
+    let (mut different, mut dropped) = (0, 0);
+    for id in 0..u64::from(packets) {
+        // Phases of overload and of a half-empty link; every other 20 000 packets the first user sends half of all,
+        // otherwise all send alike: then activities lie around the average, where decisions are close.
+        let load = if (id / 500) % 4 == 3 { 0.5 } else { 1.6 };
+        let is_alike = (id / 20_000).is_multiple_of(2);
+        now_ns += traffic.exponential(1.2e6 / load) as u64;
+        let now = Time::from_nanos(now_ns);
+        while free_at <= now {
+            let Some(packet) = discipline.dequeue(free_at, &mut rng, &mut Dropped::default()) else { break };
+            free_at += RATE.time_of(u64::from(packet.wire_bytes));
+        }
+        free_at = free_at.max(now);
+        let mut one_in = |n: u64| traffic.bits().is_multiple_of(n);
+        let is_first = one_in(if is_alike { u64::from(USERS) } else { 2 });
+        let user = if is_first { 0 } else { 1 + (id % u64::from(USERS - 1)) as u32 };
+        let wire_bytes = if one_in(10) { 40 } else { 1500 };
+        let class = if one_in(10) { TrafficClass::Expedited } else { TrafficClass::BestEffort };
+        let mut packet = TestPacket { id, flow: user, user, wire_bytes, class, ..Default::default() };
+        let Backlog { packets: queue_packets, bytes } = discipline.backlog();
+        let arrival =
+            Arrival { now_ns, user, ip_bytes: wire_bytes as u16, class, queue_packets, queue_bytes: bytes as u32 };
+        let drops = decide_twice(&programs, &mut library, &arrival);
+        markers.mark(user as usize, &mut packet, now, &mut marker_rng);
+        let mut reference = Dropped::default();
+        discipline.enqueue(packet, now, &mut rng, &mut reference);
+        different += u32::from(drops != reference.0);
+        dropped += u32::from(reference.0);
+    }
+    (different, dropped)
+}
+
+#[test]
+fn decisions_seldom_differ_from_the_reference() {
+    skip_unless_possible!();
+    const PACKETS: u32 = 50_000;
+    // A unit of the label, 2^-10, moves a threshold by 1/64 packets: few queues, which are whole packets, lie between
+    // the two. It moves a threshold in bytes by 23 B, and queues of 40- and 1500-byte packets come closer than that.
+    let ports = [
+        ("packets", json!({"limit": "24 packets"}), 1e-3),
+        ("p4abc", json!({"limit": "24 packets", "q_min": "6 packets"}), 1e-3),
+        ("bytes", json!({"limit": "36000 B", "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B"}), 5e-3),
+    ];
+    for (seed, (name, port, most)) in ports.iter().enumerate() {
+        let (different, dropped) = train(port, seed as u64 + 1, PACKETS);
+        let part = f64::from(different) / f64::from(PACKETS);
+        println!("{name}: {different} of {PACKETS} decisions differ ({:.3} %), {dropped} drops", part * 100.0);
+        // Three quarters of the time the load is 1.6: without drops nothing would be tested.
+        assert!(dropped > PACKETS / 5, "{name}: {dropped}");
+        assert!(part < *most, "{name}: {different}");
+    }
+}
+
+#[test]
+fn a_virtual_queue_drains_at_its_rate() {
+    skip_unless_possible!();
+    // 10 Mbit/s are 800 ns a byte; thresholds as Table 1 of abc2018 in packets of 1.2 ms.
+    let config = node(&json!({
+        "backlog": "virtual", "rate": "10 Mbit/s", "limit": "36000 B",
+        "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
+    }));
+    let programs = common::replayed(&config);
+    let thresholds = FixedThreshold::new(14_400_000, 24_000_000, 19_200_000).unwrap();
+    let params = FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate).unwrap();
+    let decay = Decay::new(config.ports[0].abc.averager_memory).unwrap();
+    let (mut meters, mut averager) = ([FixedMeter::new(START_NS); 2], FixedAverager::default());
+    let mut rng = Rng::stream(1, 0, "virtual", 0);
+    let (mut now_ns, mut free_at, mut drops) = (START_NS, 0u64, 0);
+    for _ in 0..5000 {
+        now_ns += rng.exponential(0.8e6) as u64;
+        let user = usize::from(rng.bits().is_multiple_of(3));
+        let frame = common::ipv4([10, 0, 0, user as u8], 0, 1500);
+        programs.set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999 }).unwrap();
+        let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap().mark;
+        let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap().verdict;
+        let label = meters[user].mark(&params, 1500, Accounting::ONE, now_ns);
+        let queue_ns = free_at.saturating_sub(now_ns) as i64;
+        let drop = thresholds.drops(queue_ns, label, averager.average()) || queue_ns >= 28_800_000;
+        assert_eq!(programs.port_state(LOOPBACK).unwrap().queue, queue_ns);
+        assert_eq!(verdict, if drop { DROP } else { PASS });
+        if drop {
+            drops += 1;
+        } else {
+            averager.accept(&decay, label, now_ns);
+            free_at = free_at.max(now_ns) + 1514 * 800;
+        }
+    }
+    // 1.2112 ms of work every 0.8 ms: one third of it is too much.
+    assert!((1300..2000).contains(&drops), "{drops}");
+}

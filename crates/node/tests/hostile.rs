@@ -1,0 +1,226 @@
+//! Packets made to confuse or to cheat, given to the kernel programs one by one.
+#![cfg(feature = "ebpf")]
+
+mod common;
+
+use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
+use fairlane_node::kernel::{Programs, ReplayInput, UserKey};
+use fairlane_schemes::rng::Rng;
+use serde_json::json;
+
+const VALID: u32 = 0xfa00_0000;
+
+/// A node that meters each IPv4 and IPv6 address.
+fn node() -> Programs {
+    let programs = replayed(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
+    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    programs
+}
+
+fn key(address: [u8; 4]) -> UserKey {
+    let mut mapped = [0; 16];
+    mapped[10..12].fill(0xff);
+    mapped[12..].copy_from_slice(&address);
+    UserKey { address: mapped, bits: 128, is_default: false }
+}
+
+fn packets(programs: &Programs, key: &UserKey) -> u64 {
+    programs.user_state(key).unwrap().map_or(0, |user| user.packets)
+}
+
+/// Gives a frame to ingress, then with its label to egress; returns the mark.
+fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
+    let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
+    assert_eq!(metered.verdict, PASS);
+    let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();
+    assert_eq!(sent.verdict, PASS);
+    metered.mark
+}
+
+/// VLAN tags between the addresses and the ethertype of a frame.
+fn tagged(frame: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
+    [&frame[..12], tags.concat().as_slice(), &frame[12..]].concat()
+}
+
+/// Whether a frame would be taken for IP, of which the kernel refuses to run a program on half a header.
+fn is_ip(frame: &[u8]) -> bool {
+    matches!(frame[12..14], [0x08, 0x00] | [0x86, 0xdd])
+}
+
+#[test]
+fn frames_cut_off_anywhere_count_for_the_default_user_until_their_header_is_whole() {
+    skip_unless_possible!();
+    let programs = node();
+    let source = [10, 0, 0, 1];
+    for (whole, header) in [(ipv4(source, 0, 100), 18 + 20), (ipv6([0xfd; 16], 0, 100), 18 + 40)] {
+        // Behind a tag: the kernel refuses to run a program on half an IP header. Without one: `live.rs`.
+        let whole = tagged(&whole, &[[0x81, 0, 0, 1]]);
+        for length in 14..whole.len() {
+            let before = packets(&programs, &UserKey::DEFAULT);
+            let mark = pass(&programs, &whole[..length], 0);
+            assert_eq!(mark & 0xff00_0000, VALID, "{length}");
+            let is_default = packets(&programs, &UserKey::DEFAULT) > before;
+            assert_eq!(is_default, length < header, "{length} of {}", whole.len());
+        }
+    }
+}
+
+#[test]
+fn headers_that_contradict_themselves_count_for_the_default_user() {
+    skip_unless_possible!();
+    let programs = node();
+    let right = ipv4([10, 0, 0, 1], 0, 100);
+    // (place, byte): versions 0, 5, 6 and 15; header lengths 0 and 4 words.
+    for (at, byte) in [(14, 0x05), (14, 0x55), (14, 0x65), (14, 0xf5), (14, 0x40), (14, 0x44)] {
+        let mut wrong = right.clone();
+        wrong[at] = byte;
+        let before = packets(&programs, &UserKey::DEFAULT);
+        pass(&programs, &wrong, 0);
+        assert_eq!(packets(&programs, &UserKey::DEFAULT), before + 1, "{byte:#x}");
+    }
+    assert_eq!(packets(&programs, &key([10, 0, 0, 1])), 0);
+    // An IPv4 packet that calls itself IPv6, and the reverse.
+    for ethertype in [[0x86, 0xdd], [0x08, 0x00]] {
+        let mut wrong = if ethertype == [0x86, 0xdd] { right.clone() } else { ipv6([0xfd; 16], 0, 100) };
+        wrong[12..14].copy_from_slice(&ethertype);
+        let before = packets(&programs, &UserKey::DEFAULT);
+        pass(&programs, &wrong, 0);
+        assert_eq!(packets(&programs, &UserKey::DEFAULT), before + 1);
+    }
+}
+
+#[test]
+fn lengths_that_lie_do_not_move_the_meter() {
+    skip_unless_possible!();
+    // What counts is how long the packet is, not how long it says it is.
+    let (honest, lying) = (node(), node());
+    let frame = ipv4([10, 0, 0, 1], 0, 1000);
+    let mut small = frame.clone();
+    small[16..18].copy_from_slice(&20u16.to_be_bytes());
+    assert_eq!(pass(&honest, &frame, 0), pass(&lying, &small, 0));
+}
+
+#[test]
+fn fragments_count_for_their_source() {
+    skip_unless_possible!();
+    let programs = node();
+    // First, middle, last, and one that would end beyond 65535; none but the first has ports.
+    for field in [0x2000u16, 0x2010, 0x0020, 0x3fff] {
+        let mut fragment = ipv4([10, 0, 0, 1], 0, 100);
+        fragment[20..22].copy_from_slice(&field.to_be_bytes());
+        pass(&programs, &fragment, 0);
+    }
+    assert_eq!(packets(&programs, &key([10, 0, 0, 1])), 4);
+}
+
+#[test]
+fn vlan_stacks_up_to_two_are_looked_through_and_higher_ones_count_for_the_default_user() {
+    skip_unless_possible!();
+    let frame = ipv4([10, 0, 0, 1], 0, 1000);
+    let plain = pass(&node(), &frame, 0);
+    let tags = [[0x81, 0, 0, 1], [0x88, 0xa8, 0xff, 0xff], [0x81, 0, 0xff, 0xff]];
+    for depth in 1..=3 {
+        let programs = node();
+        let mark = pass(&programs, &tagged(&frame, &tags[..depth]), 0);
+        let is_seen = depth <= 2;
+        assert_eq!(packets(&programs, &key([10, 0, 0, 1])), u64::from(is_seen), "{depth}");
+        // Tags are no bytes of the user, and what they say is no label: not even an 802.1ad tag with all bits set.
+        if is_seen {
+            assert_eq!(mark, plain, "{depth}");
+        }
+    }
+    // A tag at the very end.
+    let programs = node();
+    pass(&programs, &tagged(&frame, &tags[..1])[..16], 0);
+    assert_eq!(packets(&programs, &UserKey::DEFAULT), 1);
+}
+
+#[test]
+fn frames_that_are_no_ip_count_for_the_default_user_whatever_label_they_bring() {
+    skip_unless_possible!();
+    let programs = node();
+    for ethertype in [0x0806, 0x88a8, 0x8100, 0x8847, 0x0000, 0x05dc, 0xffff] {
+        let mut frame = common::ethernet(ethertype);
+        frame.resize(64, 0xff);
+        pass(&programs, &frame, 0);
+    }
+    assert_eq!(packets(&programs, &UserKey::DEFAULT), 7);
+    assert_eq!(programs.ingress_stats().unwrap().not_ip, 7);
+}
+
+#[test]
+fn forged_marks_and_tags_never_change_a_decision() {
+    skip_unless_possible!();
+    let (honest, forged) = (node(), node());
+    let mut rng = Rng::stream(1, 0, "hostile", 0);
+    let mut drops = 0;
+    for i in 0..2000u64 {
+        let now_ns = START_NS + i * 1_000_000;
+        let input = ReplayInput { now_ns, packets: (rng.bits() % 30) as u32, bytes: 0 };
+        let frame = ipv4([10, 0, 0, (rng.bits() % 5) as u8], 0, 40 + (rng.bits() % 1400) as u16);
+        let tag = (0x88a8_0000 | (rng.bits() as u32 & 0xffff)).to_be_bytes();
+        let mut verdicts = Vec::new();
+        let mark = VALID | (rng.bits() as u32 & 0x1_ffff);
+        for (programs, frame, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
+            programs.set_replay(&input).unwrap();
+            let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, mark, 1).unwrap();
+            let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
+            verdicts.push((metered.mark, sent.verdict));
+        }
+        assert_eq!(verdicts[0], verdicts[1], "{i}");
+        drops += u32::from(verdicts[0].1 != PASS);
+    }
+    // Queues are 0 to 29 packets, dropped from 12 or 20 on: a third to six tenths.
+    assert!((600..1300).contains(&drops), "{drops}");
+}
+
+#[test]
+fn a_full_table_puts_new_users_on_the_account_of_the_default_user() {
+    skip_unless_possible!();
+    const LIMIT: u32 = 50;
+    let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}});
+    let programs = replayed(&config(&json!({}), &tables));
+    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    for i in 0..200u8 {
+        let mark = pass(&programs, &ipv4([10, 0, 1, i], 0, 100), 0);
+        assert_eq!(mark & 0xff00_0000, VALID, "{i}");
+    }
+    assert_eq!(programs.keys("users").len() as u32, LIMIT + 1);
+    assert_eq!(packets(&programs, &UserKey::DEFAULT), u64::from(200 - LIMIT));
+    assert_eq!(programs.ingress_stats().unwrap().no_room, u64::from(200 - LIMIT));
+    // Those who came in time keep their own meters.
+    assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 1);
+    pass(&programs, &ipv4([10, 0, 1, 0], 0, 100), 0);
+    assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 2);
+}
+
+#[test]
+fn random_bytes_are_labelled_or_refused_and_never_crash() {
+    skip_unless_possible!();
+    let programs = node();
+    let mut rng = Rng::stream(1, 0, "noise", 0);
+    let mut refused = 0;
+    for i in 0..20_000u32 {
+        let length = 14 + (rng.bits() % 120) as usize;
+        let mut frame: Vec<u8> = (0..length).map(|_| rng.bits() as u8).collect();
+        // Mostly plausible ethertypes, so that the noise gets further.
+        let ethertype =
+            [[0x08, 0x00], [0x86, 0xdd], [0x81, 0x00], [0x88, 0xa8]].get((rng.bits() % 5) as usize).copied();
+        if let Some(ethertype) = ethertype {
+            frame[12..14].copy_from_slice(&ethertype);
+        }
+        let frame =
+            if rng.bits().is_multiple_of(2) || is_ip(&frame) { tagged(&frame, &[[0x81, 0, 0, 1]]) } else { frame };
+        let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, rng.bits() as u32, 1).unwrap();
+        if metered.verdict == PASS {
+            assert_eq!(metered.mark & 0xff00_0000, VALID, "{i}: {frame:?}");
+        } else {
+            // A tag of labels that cannot be taken off: cut off, or one of too many.
+            assert_eq!((metered.verdict, &frame[12..14]), (DROP, &[0x88, 0xa8][..]), "{i}: {frame:?}");
+            refused += 1;
+        }
+    }
+    assert_eq!(programs.ingress_stats().unwrap().refused, refused);
+    // One frame in ten or so begins with such a tag, and a few of them are too short to lose it.
+    assert!((1..2000).contains(&refused), "{refused}");
+}

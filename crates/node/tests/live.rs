@@ -1,0 +1,404 @@
+//! The kernel data plane on packets of network namespaces: backlog, life cycle, carriers, classes.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use live::Lab;
+use serde_json::Value as Json;
+use std::process::Command;
+
+/// Leaves the test with the reason printed if there can be no namespaces here.
+macro_rules! skip_unless_live {
+    () => {
+        skip_unless_possible!();
+        if let Some(reason) = live::missing() {
+            println!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
+/// A client, a node and a server in a row; the node's port to the server is `out0`.
+fn one_node() -> Lab {
+    let lab = Lab::new(&["c", "n", "s"]);
+    lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
+    lab.wire(("n", "out0", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+    lab.run("c", "ip route add default via 10.1.0.1");
+    lab.run("s", "ip route add default via 10.2.0.1");
+    lab
+}
+
+fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
+    status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
+}
+
+fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
+    status["users"].as_array().unwrap().iter().find(|user| user["user"] == name)
+}
+
+/// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
+///
+/// 1400 bytes of payload are 1442 bytes of Ethernet: the burst of 1600 bytes lets one through, and at 80 bit/s the 1284
+/// bytes that the second one lacks take two minutes.
+fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
+    let lab = one_node();
+    lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 80bit burst 1600 limit 100000");
+    lab.run("n", "tc qdisc add dev out0 parent 1: pfifo limit 24");
+    let config = lab.config("n", &format!("[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n{thresholds}"));
+    lab.node_ok("n", "attach", &config);
+    for sent in 0..28 {
+        let before = lab.qdisc("n", "out0")[key].as_i64().unwrap();
+        lab.send("n", "10.2.0.2", 1400, 1, 0);
+        let status = lab.status("n", &config);
+        let seen = port(&status, "out0")["queue_units"].as_i64().unwrap();
+        assert_eq!(seen, before * units_per, "packet {sent}");
+        assert_eq!(port(&status, "out0")["accepted"], sent + 1);
+    }
+    // The first passed, 24 wait, 3 found no room.
+    let qdisc = lab.qdisc("n", "out0");
+    assert_eq!((&qdisc["qlen"], &qdisc["drops"]), (&Json::from(24), &Json::from(3)));
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn backlog_in_packets_equals_that_of_tc() {
+    skip_unless_live!();
+    let thresholds = "q_min = \"900 packets\"\nq_base = \"900 packets\"\n";
+    backlog_equals_that_of_tc(thresholds, "qlen", 16);
+}
+
+#[test]
+fn backlog_in_bytes_equals_that_of_tc() {
+    skip_unless_live!();
+    let thresholds = "q_min = \"900 kB\"\nq_base = \"900 kB\"\ngamma = \"1 kB\"\n";
+    backlog_equals_that_of_tc(thresholds, "backlog", 1);
+}
+
+#[test]
+fn the_more_active_user_loses_at_a_full_queue() {
+    skip_unless_live!();
+    let lab = one_node();
+    lab.run("c", "ip addr add 10.1.0.3/24 dev c0");
+    lab.run("n", "ip neigh add 10.1.0.3 lladdr 02:00:0a:01:00:02 dev in0 nud permanent");
+    lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 100000");
+    let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\n\
+                 interface = \"out0\"\negress = \"abc\"\nq_min = \"12 packets\"\n";
+    let config = lab.config("n", ports);
+    lab.node_ok("n", "attach", &config);
+    // From one address 60 packets, from the other one: the queue is at Q_min = 12 for the first, which is then above the
+    // average of its own packets only by a little, and surely below 20 + gamma for the second.
+    lab.send("c", "10.2.0.2", 1400, 60, 0);
+    let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
+                 s.sendto(bytes(1400),('10.2.0.2',9))";
+    lab.python("c", other);
+    let status = lab.status("n", &config);
+    let (heavy, light) = (user(&status, "10.1.0.2").unwrap(), user(&status, "10.1.0.3").unwrap());
+    assert_eq!((&heavy["packets"], &light["packets"]), (&Json::from(60), &Json::from(1)));
+    assert_eq!(light["drops"], 0, "{status}");
+    let out = port(&status, "out0");
+    assert_eq!(heavy["drops"], out["dropped"], "{status}");
+    // At least the packets beyond the one that passed and Q_base = 20 that can wait.
+    assert!(heavy["drops"].as_u64().unwrap() >= 60 - 21, "{status}");
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn detach_leaves_the_machine_as_it_was() {
+    skip_unless_live!();
+    let lab = one_node();
+    // A qdisc and a filter of somebody else on one port, nothing on the other.
+    lab.run("n", "tc qdisc add dev in0 clsact");
+    lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
+    let before = lab.traces("n");
+    let config = lab.config(
+        "n",
+        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
+    );
+    for _ in 0..2 {
+        assert_eq!(lab.node_ok("n", "attach", &config), "attached: 2 ports\n");
+        assert_ne!(lab.traces("n"), before);
+        assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
+        assert_eq!(lab.node_ok("n", "detach", &config), "detached: 2 ports\n");
+        assert_eq!(lab.traces("n"), before);
+    }
+    assert_eq!(lab.node_ok("n", "detach", &config), "detached: 0 ports\n");
+    // A mistake leaves nothing behind either.
+    let wrong = lab.config(
+        "w",
+        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"nowhere0\"\negress = \"abc\"\n",
+    );
+    let output = lab.node("n", "attach", &wrong);
+    assert!(!output.status.success());
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: ports: there is no network interface \"nowhere0\" in this network namespace\n"
+    );
+    assert_eq!(lab.traces("n"), before);
+}
+
+#[test]
+fn a_reload_keeps_meters_and_loses_no_packet() {
+    skip_unless_live!();
+    let lab = one_node();
+    let text = |rate: &str, ports: &str| {
+        let users = format!("[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\nreference_rate = \"{rate}\"\n");
+        format!("{users}[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n{ports}")
+    };
+    let out = "[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n";
+    let config = lab.config("n", &text("10 kbit/s", out));
+    lab.node_ok("n", "attach", &config);
+    let mut receiver = lab
+        .command("s", "python3")
+        .arg("-c")
+        .arg(
+            "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.2.0.2',9))\n\
+             s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\ns.settimeout(15)\nn=0\n\
+             while n<4000: s.recv(2000);n+=1",
+        )
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // 4000 packets over two seconds and more, while the configuration changes ten times.
+    let mut sender = lab
+        .command("c", "python3")
+        .arg("-c")
+        .arg(
+            "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+             for i in range(4000):\n s.sendto(bytes(100),('10.2.0.2',9))\n if i%20==0: time.sleep(0.01)",
+        )
+        .spawn()
+        .unwrap();
+    let mut last = 0;
+    for turn in 0..10 {
+        let rate = if turn % 2 == 0 { "20 kbit/s" } else { "10 kbit/s" };
+        let config = lab.config("n", &text(rate, out));
+        assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
+        let packets =
+            user(&lab.status("n", &config), "10.1.0.0/24").map_or(0, |user| user["packets"].as_u64().unwrap());
+        assert!(packets >= last, "{packets} after {last}");
+        last = packets;
+    }
+    assert!(sender.wait().unwrap().success());
+    assert!(receiver.wait().unwrap().success(), "packets were lost");
+    let status = lab.status("n", &config);
+    assert_eq!(user(&status, "10.1.0.0/24").unwrap()["packets"], 4000);
+    // Twice the reference rate is one less of activity: the last rate is 10 kbit/s again.
+    let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
+    let before = activity(&status);
+    lab.node_ok("n", "attach", &lab.config("n", &text("20 kbit/s", out)));
+    lab.send("c", "10.2.0.2", 100, 1, 0);
+    let difference = before - activity(&lab.status("n", &config));
+    // A tenth of the memory of 3 s may have passed: log2(e)/10 = 0.14 and more on a busy machine.
+    assert!((0.95..3.0).contains(&difference), "{difference}");
+    // A port that is no longer in the configuration is let go.
+    lab.node_ok("n", "attach", &lab.config("n", &text("10 kbit/s", "")));
+    assert_eq!(lab.run("n", "tc filter show dev out0 egress"), "");
+    // The length of the memory is not to be changed under running meters.
+    let other = lab.config("n", &(String::from("[meter]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
+    let output = lab.node("n", "attach", &other);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: meter.memory: changed from 3000 ms to 1 s, which needs a detach first\n"
+    );
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
+    skip_unless_live!();
+    // client - edge a - core b - server; the link between a and b carries labels.
+    let lab = Lab::new(&["c", "a", "b", "s"]);
+    lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
+    lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
+    lab.wire(("b", "out1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+    lab.run("c", "ip route add default via 10.1.0.1");
+    lab.run("a", "ip route add 10.2.0.0/24 via 10.3.0.2");
+    lab.run("b", "ip route add 10.1.0.0/24 via 10.3.0.1");
+    lab.run("s", "ip route add default via 10.2.0.1");
+    let edge = lab.config(
+        "a",
+        "[default_user]\nclass = \"dscp\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+         [[ports]]\ninterface = \"mid0\"\negress = \"abc\"\ncarrier = \"802.1ad\"\n",
+    );
+    let core = lab.config(
+        "b",
+        "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"802.1ad\"\n\
+         [[ports]]\ninterface = \"out1\"\negress = \"abc\"\nclass_ef = \"1:10\"\nclass_be = \"1:20\"\n\
+         q_min = \"900 packets\"\n",
+    );
+    // An HTB with a leaf for each class, at the server's side.
+    lab.run("b", "tc qdisc add dev out1 root handle 1: htb default 99");
+    for class in ["1:10", "1:20", "1:99"] {
+        lab.run("b", &format!("tc class add dev out1 parent 1: classid {class} htb rate 100mbit"));
+    }
+    lab.node_ok("a", "attach", &edge);
+    lab.node_ok("b", "attach", &core);
+    lab.send("c", "10.2.0.2", 1000, 30, 0);
+    lab.send("c", "10.2.0.2", 1000, 7, 46 << 2);
+    let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
+    assert_eq!(at_a["ingress"]["metered"], 37);
+    assert_eq!(at_b["ingress"]["trusted"], 37);
+    assert_eq!(port(&at_b, "out1")["unlabelled"], 0);
+    // The averages of the two ports saw the same labels but for the last bit, 2^-10, that a tag drops; the packets of
+    // one port are a few us later than those of the other.
+    let average = |status: &Json, interface| port(status, interface)["average_activity"].as_f64().unwrap();
+    let difference = average(&at_a, "mid0") - average(&at_b, "out1");
+    assert!((-0.01..0.01).contains(&difference), "{difference} {at_a} {at_b}");
+    let classes = lab.run("b", "tc -s class show dev out1");
+    let packets = |class: &str| {
+        // "class htb 1:10 root ..." and on the next line " Sent 7364 bytes 7 pkt ...".
+        let (_, of) = classes.split_once(&format!("class htb {class} ")).unwrap();
+        let (_, sent) = of.split_once(" bytes ").unwrap();
+        sent.split(' ').next().unwrap().parse::<u32>().unwrap()
+    };
+    assert_eq!((packets("1:10"), packets("1:20"), packets("1:99")), (7, 30, 0));
+    // 20 packets with a label that says "activity -32", one and two tags deep, as raw frames.
+    for (tags, count) in [(1, 20), (2, 20)] {
+        let frames = format!(
+            "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+             tag=struct.pack('!HH',0x88a8,0)*{tags}\n\
+             ip=struct.pack('!BBHHHBBH4s4s',0x45,0,128,0,0,64,17,0,socket.inet_aton('10.1.0.2'),socket.inet_aton('10.2.0.2'))\n\
+             c=sum(struct.unpack('!10H',ip));c=(c&0xffff)+(c>>16);c=(c&0xffff)+(c>>16)\n\
+             ip=ip[:10]+struct.pack('!H',~c&0xffff)+ip[12:]\n\
+             eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
+             f=eth+tag+struct.pack('!H',0x800)+ip+struct.pack('!HHHH',9,9,108,0)+bytes(100)\n\
+             for _ in range({count}): s.send(f)"
+        );
+        lab.python("c", &frames);
+    }
+    let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
+    assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(40), &Json::from(0)));
+    assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
+    // The forged -32 would have pulled the average from about 7 down by dozens; the edge's own labels did not.
+    assert!((average(&at_a, "mid0") - average(&at_b, "out1")).abs() < 0.01);
+    assert!(average(&at_b, "out1") > 2.0, "{at_b}");
+    // Three tags are more than are stripped: such packets end at the edge.
+    let deep = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+                for _ in range(5): s.send(bytes.fromhex('02000a01000102000a010002')+struct.pack('!HH',0x88a8,1)*3+bytes(60))";
+    lab.python("c", deep);
+    assert_eq!(lab.status("a", &edge)["ingress"]["refused"], 5);
+    // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
+    let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
+               for _ in range(5): s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
+    lab.python("a", own);
+    assert_eq!(lab.status("a", &edge)["ingress"]["stripped"], 45 + 5);
+    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 77);
+    lab.node_ok("a", "detach", &edge);
+    lab.node_ok("b", "detach", &core);
+}
+
+#[test]
+fn frames_cut_off_anywhere_pass_the_meter() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n");
+    lab.node_ok("n", "attach", &config);
+    // Both families from the bare Ethernet header on to behind the IP header: 2 times 60 lengths.
+    let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+                  eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
+                  for kind,first in ((b'\\x08\\x00',0x45),(b'\\x86\\xdd',0x60)):\n\
+                  \x20for n in range(14,74): s.send((eth+kind+bytes([first])+bytes(60))[:n])";
+    lab.python("c", frames);
+    let status = lab.status("n", &config);
+    assert_eq!(status["ingress"]["metered"], 120, "{status}");
+    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames are no IP.
+    assert_eq!(status["ingress"]["not_ip"], 60, "{status}");
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn counters_are_shown_by_status_top_and_export() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = lab.config(
+        "n",
+        "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+         [[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
+    );
+    let warned = String::from_utf8(lab.node("n", "attach", &config).stderr).unwrap();
+    assert!(warned.starts_with("warning: out0: the root qdisc noqueue keeps no backlog"), "{warned}");
+    lab.node_ok("n", "detach", &config);
+    let refused = lab.node("n", "status", &config);
+    assert!(String::from_utf8(refused.stderr).unwrap().starts_with("error: nothing is attached: no pins in "));
+    lab.node_ok("n", "attach", &config);
+    lab.send("c", "10.2.0.2", 972, 30, 0);
+    assert!(lab.node_ok("n", "status", &config).contains("10.1.0.0/24"));
+    let mut top = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
+    let top = top.arg("top").arg(&config).args(["--turns", "1", "--interval", "0.1"]).output().unwrap();
+    assert!(String::from_utf8(top.stdout).unwrap().contains("10.1.0.0/24"));
+    let mut export = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
+    let mut export = export.arg("export").arg(&config).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut announced = String::new();
+    let mut lines = std::io::BufReader::new(export.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
+    assert_eq!(announced, "serving http://127.0.0.1:9550/metrics\n");
+    // A peer that says nothing, one that asks for something else, one that asks for the counters.
+    let text = lab.python(
+        "n",
+        "import socket,urllib.request,urllib.error\nsilent=socket.create_connection(('127.0.0.1',9550))\nsilent.close()\n\
+         try: urllib.request.urlopen('http://127.0.0.1:9550/')\nexcept urllib.error.HTTPError as e: assert e.code==404\n\
+         print(urllib.request.urlopen('http://127.0.0.1:9550/metrics').read().decode())",
+    );
+    // `timeout` passes the signal on.
+    Command::new("kill").arg(export.id().to_string()).status().unwrap();
+    export.wait().unwrap();
+    // 972 bytes of payload are 1000 of IP.
+    for line in [
+        "fairlane_user_packets_total{user=\"10.1.0.0/24\"} 30",
+        "fairlane_user_bytes_total{user=\"10.1.0.0/24\"} 30000",
+        "fairlane_port_accepted_packets_total{port=\"out0\"} 30",
+        "fairlane_ingress_metered_total 30",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let open = lab
+        .command("n", env!("CARGO_BIN_EXE_fairlane-node"))
+        .args(["export", "--listen", "0.0.0.0:9550"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(open.stderr).unwrap(),
+        "error: --listen: 0.0.0.0:9550 is not a loopback address such as 127.0.0.1:9550\n"
+    );
+    lab.node_ok("n", "detach", &config);
+}
+
+/// Runs the tool as root with only some capabilities.
+fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &std::path::Path) -> bool {
+    let names: Vec<String> =
+        capabilities.iter().map(|name| format!("+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();
+    let set = ["-all".to_string()].into_iter().chain(names).collect::<Vec<_>>().join(",");
+    let mut command = lab.command("n", "setpriv");
+    command.arg(format!("--bounding-set={set}")).arg(env!("CARGO_BIN_EXE_fairlane-node")).arg(verb).arg(config);
+    command.output().unwrap().status.success()
+}
+
+#[test]
+fn the_units_ask_for_the_capabilities_that_are_needed_and_no_others() {
+    skip_unless_live!();
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("skipped: there is no setpriv");
+        return;
+    }
+    let of = |unit: &'static str| -> Vec<&'static str> {
+        let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+        line.split_whitespace().collect()
+    };
+    let attach = of(include_str!("../share/fairlane-node.service"));
+    let export = of(include_str!("../share/fairlane-node-export.service"));
+    let lab = one_node();
+    let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n");
+    let before = lab.traces("n");
+    for without in &attach {
+        let rest: Vec<&str> = attach.iter().copied().filter(|capability| capability != without).collect();
+        assert!(!with_capabilities(&lab, &rest, "attach", &config), "{without} is not needed");
+        assert_eq!(lab.traces("n"), before, "without {without}");
+    }
+    assert!(with_capabilities(&lab, &attach, "attach", &config));
+    assert!(with_capabilities(&lab, &export, "status", &config));
+    assert!(with_capabilities(&lab, &attach, "detach", &config));
+    assert_eq!(lab.traces("n"), before);
+}

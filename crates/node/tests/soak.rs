@@ -1,0 +1,142 @@
+//! Mixed load for a while: reloads, kills, more users than there is room for. FAIRLANE_SOAK_SECONDS is how long, by
+//! default 8; 600 for the full test.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
+use live::Lab;
+use std::env;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Kills of the tool in the middle of an attach.
+const KILLS: u32 = 20;
+
+/// Maps of users of this size, and programs that use one.
+fn in_kernel(users: u32) -> (usize, usize) {
+    let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == users + 1).map(|map| map.id).collect();
+    let options = ProgInfoQueryOptions::default().include_map_ids(true);
+    let uses = |ids: &[u32]| ids.iter().any(|id| maps.contains(id));
+    (maps.len(), ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids)).count())
+}
+
+/// Whether there are so many maps and programs within 5 s: the kernel frees them a little later.
+fn comes_to(users: u32, expected: (usize, usize)) -> bool {
+    (0..50).any(|turn| {
+        sleep(Duration::from_millis(if turn == 0 { 0 } else { 100 }));
+        in_kernel(users) == expected
+    })
+}
+
+#[test]
+fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
+    skip_unless_possible!();
+    if let Some(reason) = live::missing() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let seconds: u64 = env::var("FAIRLANE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    // A size that no other node on this machine has.
+    let users = 100 + std::process::id() % 97;
+    let lab = Lab::new(&["c", "n", "s"]);
+    lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
+    lab.wire(("n", "out0", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+    lab.run("c", "ip route add default via 10.1.0.1");
+    let config = |rate: &str| {
+        lab.config(
+            "n",
+            &format!(
+                "[meter]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\ntimeout = \"1 s\"\n[default_user]\n\
+                 meter_of = \"address\"\nreference_rate = \"{rate}\"\n[[ports]]\ninterface = \"in0\"\n\
+                 ingress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n"
+            ),
+        )
+    };
+    let before = lab.traces("n");
+    lab.node_ok("n", "attach", &config("10 kbit/s"));
+    let start_ns = lab.status("n", &config("10 kbit/s"))["start_ns"].clone();
+    // 1000 packets a second from 400 addresses in turns of 100, numbered; the server prints how many came.
+    let count = seconds * 1000;
+    let run = |name: &str, program: String| {
+        let mut command = lab.command_within(name, 2 * seconds + 20, "python3");
+        command.arg("-c").arg(program);
+        command
+    };
+    let receiver = run(
+        "s",
+        format!(
+            "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.2.0.2',9))\n\
+             s.setsockopt(socket.SOL_SOCKET,33,1<<24)\ns.settimeout(5)\nn=0\n\
+             try:\n while n<{count}: s.recv(2000);n+=1\nexcept OSError: pass\nprint(n)"
+        ),
+    )
+    .stdout(Stdio::piped())
+    .spawn()
+    .unwrap();
+    sleep(Duration::from_millis(500));
+    let mut sender = run(
+        "c",
+        format!(
+            "import socket,struct,time\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+             start=time.monotonic()\n\
+             for i in range({count}):\n\
+             \x20a=struct.pack('!BBBB',10,1,1+i//2000%4,i%100)\n\
+             \x20ip=struct.pack('!BBHHHBBH4s4s',0x45,0,128,0,0,64,17,0,a,socket.inet_aton('10.2.0.2'))\n\
+             \x20c=sum(struct.unpack('!10H',ip));c=(c&0xffff)+(c>>16);c=(c&0xffff)+(c>>16)\n\
+             \x20ip=ip[:10]+struct.pack('!H',~c&0xffff)+ip[12:]\n\
+             \x20s.send(bytes.fromhex('02000a01000102000a0100020800')+ip+struct.pack('!HHHH',9,9,108,0)+bytes(100))\n\
+             \x20w=start+i/1000-time.monotonic()\n\
+             \x20if w>0.002: time.sleep(w)"
+        ),
+    )
+    .spawn()
+    .unwrap();
+    let (start, mut kills, mut metered) = (Instant::now(), 0, 0);
+    let mut turn = 0;
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let config = config(if turn % 2 == 0 { "20 kbit/s" } else { "10 kbit/s" });
+        if kills < KILLS {
+            // Killed somewhere on its way: 0 to 38 ms after its start.
+            let mut tool = Command::new("nsenter");
+            let netns = lab.netns_path("n");
+            let mut tool = tool
+                .arg(format!("--net={netns}"))
+                .args([env!("CARGO_BIN_EXE_fairlane-node"), "attach"])
+                .arg(&config)
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            sleep(Duration::from_millis(u64::from(2 * kills)));
+            tool.kill().unwrap();
+            tool.wait().unwrap();
+            kills += 1;
+        }
+        assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
+        let status = lab.status("n", &config);
+        assert_eq!(status["start_ns"], start_ns);
+        let now = status["ingress"]["metered"].as_u64().unwrap();
+        assert!(now >= metered, "{now} after {metered}");
+        metered = now;
+        assert!(status["users"].as_array().unwrap().len() as u32 <= users + 1);
+        // One map; its programs are in, out, and the start of the timer, which the timer itself holds.
+        assert!(comes_to(users, (1, 3)), "{:?}", in_kernel(users));
+        turn += 1;
+        sleep(Duration::from_millis(if seconds > 60 { 900 } else { 100 }));
+    }
+    assert!(sender.wait().unwrap().success());
+    let output = receiver.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), count.to_string(), "packets that came");
+    let status = lab.status("n", &config("10 kbit/s"));
+    let ingress = &status["ingress"];
+    assert_eq!(ingress["metered"], count);
+    println!("{seconds} s, {turn} reloads, {kills} kills: {ingress}");
+    // Four groups of 100 addresses, two seconds each: those of the first are forgotten while the third sends.
+    assert!(ingress["expired"].as_u64().unwrap() > 0, "{ingress}");
+    lab.node_ok("n", "detach", &config("10 kbit/s"));
+    assert_eq!(lab.traces("n"), before);
+    assert!(comes_to(users, (0, 0)), "{:?}", in_kernel(users));
+}

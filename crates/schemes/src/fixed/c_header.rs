@@ -1,0 +1,61 @@
+//! The tables and constants of the integer arithmetic as a C header, for hosts that do the arithmetic in C.
+//!
+//! `make bpf-headers` writes it; a test compares the written file with what this module says.
+
+use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
+use super::decay::{FINE_BITS, FORGOTTEN};
+use super::exp2::{EXPONENT_BITS, LN2_Q32};
+use super::meter::{SUM_BITS, YOUNG_FINE_TICKS};
+use super::tables::{EXP2, LOG2};
+use super::{Accounting, Activity, LOG2_OF_ZERO_Q31, PACKET};
+use std::fmt::{Display, Write};
+
+/// The header.
+#[must_use]
+pub fn c_header() -> String {
+    let mut text = String::from(
+        "/* SPDX-License-Identifier: MIT OR Apache-2.0 */\n\
+         /* Written by `make bpf-headers` from fairlane_schemes::fixed: do not edit. */\n\
+         #ifndef FAIRLANE_FIXED_TABLES_H\n\
+         #define FAIRLANE_FIXED_TABLES_H\n\n",
+    );
+    constant(&mut text, "Fraction bits of the label.", "FAIR_ACTIVITY_BITS", Activity::FRACTION_BITS);
+    constant(&mut text, "Fraction bits of an exponent of 1/2.", "FAIR_EXPONENT_BITS", EXPONENT_BITS);
+    constant(&mut text, "ln 2 in Q32.", "FAIR_LN2_Q32", format_args!("{LN2_Q32}ULL"));
+    constant(
+        &mut text,
+        "log2(0) in Q31, by convention.",
+        "FAIR_LOG2_OF_ZERO_Q31",
+        format_args!("({LOG2_OF_ZERO_Q31}LL)"),
+    );
+    constant(&mut text, "Fine ticks in a tick, as a power of two.", "FAIR_FINE_BITS", FINE_BITS);
+    constant(&mut text, "Fine ticks after which nothing is left.", "FAIR_FORGOTTEN", format_args!("{FORGOTTEN}ULL"));
+    constant(&mut text, "Fraction bits of S of the meter, bytes.", "FAIR_METER_SUM_BITS", SUM_BITS);
+    constant(&mut text, "Fine ticks up to which T is a parabola.", "FAIR_YOUNG_FINE_TICKS", YOUNG_FINE_TICKS);
+    constant(&mut text, "Accounting factor 1, Q20.", "FAIR_ACCOUNTING_ONE", Accounting::ONE.q20());
+    constant(&mut text, "Fraction bits of N of the averager.", "FAIR_COUNT_BITS", COUNT_BITS);
+    constant(
+        &mut text,
+        "Fraction bits of S of the averager beyond the label's.",
+        "FAIR_SUM_EXTRA_BITS",
+        SUM_EXTRA_BITS,
+    );
+    constant(&mut text, "One packet, in units of a queue in packets.", "FAIR_PACKET", PACKET);
+    array(&mut text, "log2(1 + i/256) in Q31.", "const __u32 fair_log2_table", &LOG2, "U");
+    array(&mut text, "2^(-i/256) in Q32.", "const __u64 fair_exp2_table", &EXP2, "ULL");
+    text.push_str("#endif\n");
+    text
+}
+
+fn constant(text: &mut String, what: &str, name: &str, value: impl Display) {
+    writeln!(text, "/* {what} */\n#define {name} {value}").expect("a String takes all");
+}
+
+fn array(text: &mut String, what: &str, declaration: &str, entries: &[impl Display], suffix: &str) {
+    write!(text, "\n/* {what} */\nstatic {declaration}[{}] = {{", entries.len()).expect("a String takes all");
+    for (i, entry) in entries.iter().enumerate() {
+        let gap = if i % 6 == 0 { "\n\t" } else { " " };
+        write!(text, "{gap}{entry}{suffix},").expect("a String takes all");
+    }
+    text.push_str("\n};\n\n");
+}

@@ -1,0 +1,161 @@
+//! The integer arithmetic in C (`bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
+
+use fairlane_schemes::fixed::c_header::c_header;
+use fairlane_schemes::fixed::{
+    Accounting, Activity, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, exp2_neg_q32, log2_q31,
+    scale_down,
+};
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::units::{BitRate, Time};
+use std::env;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Reads an operation with its arguments a line, writes a result a line.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdint.h>
+typedef uint16_t __u16; typedef int16_t __s16; typedef uint32_t __u32; typedef uint64_t __u64; typedef int64_t __s64;
+#include "fixed.h"
+int main(void)
+{
+	char operation;
+	unsigned long long a, b;
+	long long c, d, e;
+	struct fair_decay decay = {0};
+	struct fair_meter meter = {0};
+	struct fair_averager averager = {0};
+	long long log2_memory = 0, offset = 0;
+
+	while (scanf(" %c %llu %llu %lld %lld %lld", &operation, &a, &b, &c, &d, &e) == 6) {
+		long long result = 0;
+
+		switch (operation) {
+		case 'l': result = fair_log2_q31(a); break;
+		case 'e': result = fair_exp2_neg_q32(a); break;
+		case 's': result = fair_scale_down(a, b); break;
+		case 't': result = fair_drop_threshold(c, d, e, (__s16)(a - 32768), (__s16)(b - 32768)); break;
+		case 'd': /* another memory: everything starts anew */
+			decay = (struct fair_decay){ .step = a, .shift = b };
+			log2_memory = c;
+			offset = d;
+			meter = (struct fair_meter){0};
+			averager = (struct fair_averager){0};
+			break;
+		case 'm':
+			result = fair_meter_activity(fair_meter_count(&meter, &decay, c, d, a), &decay, log2_memory, offset, a);
+			break;
+		case 'a':
+			fair_averager_accept(&averager, &decay, c, a);
+			result = fair_averager_average(&averager);
+			break;
+		}
+		printf("%lld\n", result);
+	}
+	return 0;
+}
+"#;
+
+/// Operations for the program in C, and the results of the library.
+#[derive(Default)]
+struct Script {
+    lines: String,
+    expected: Vec<i64>,
+}
+
+impl Script {
+    fn add(&mut self, operation: char, unsigned: [u64; 2], signed: [i64; 3], expected: i64) {
+        let ([a, b], [c, d, e]) = (unsigned, signed);
+        writeln!(self.lines, "{operation} {a} {b} {c} {d} {e}").unwrap();
+        self.expected.push(expected);
+    }
+
+    /// A number of any magnitude.
+    fn number(rng: &mut Rng) -> u64 {
+        rng.bits() >> (rng.bits() % 64)
+    }
+
+    fn functions(&mut self, rng: &mut Rng) {
+        for x in [0, 1, u64::MAX, 1 << 63] {
+            self.add('l', [x, 0], [0; 3], log2_q31(x));
+            self.add('s', [x, x], [0; 3], scale_down(x, x).cast_signed());
+        }
+        for _ in 0..20_000 {
+            let (x, y) = (Self::number(rng), Self::number(rng));
+            self.add('l', [x, 0], [0; 3], log2_q31(x));
+            self.add('e', [y, 0], [0; 3], exp2_neg_q32(y).cast_signed());
+            self.add('s', [x, y], [0; 3], scale_down(x, y).cast_signed());
+            let thresholds = [0; 3].map(|_| (Self::number(rng) >> 24).cast_signed());
+            let [q_min, q_base, gamma] = thresholds;
+            let labels = [0; 2].map(|_| rng.bits() as u16);
+            let [activity, average] = labels.map(Activity::from_biased);
+            let threshold = FixedThreshold::new(q_min, q_base, gamma).unwrap().drop_threshold(activity, average);
+            self.add('t', labels.map(u64::from), thresholds, threshold);
+        }
+    }
+
+    fn trains(&mut self, rng: &mut Rng) {
+        for _ in 0..40 {
+            let memory_ns = libm::exp10(6.0 + 6.55 * rng.open01()) as u64;
+            let rate = BitRate(libm::exp10(3.0 + 9.0 * rng.open01()) as u64);
+            let params = FixedMeterParams::new(Time::from_nanos(memory_ns), rate).unwrap();
+            let decay = params.decay();
+            let constants = [params.log2_memory_q31(), params.offset_q31(), 0];
+            self.add('d', [decay.step_q56(), decay.shift().into()], constants, 0);
+            let (mut meter, mut averager) = (FixedMeter::new(0), FixedAverager::default());
+            let factor = Accounting::new(0.001 + 10.0 * rng.open01()).unwrap();
+            let mut now = 0u64;
+            for i in 0..500 {
+                // Gaps of every magnitude; now and then a clock that runs backwards.
+                now = if i % 50 == 49 { now - now / 8 } else { now.saturating_add(Self::number(rng) >> 24) };
+                let bytes = rng.bits() as u32 >> (rng.bits() % 32);
+                let label = meter.mark(&params, bytes, factor, now);
+                self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.0.into());
+                averager.accept(&decay, label, now);
+                self.add('a', [now, 0], [label.0.into(), 0, 0], averager.average().0.into());
+            }
+        }
+    }
+}
+
+fn bpf_folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf"))
+}
+
+#[test]
+fn written_tables_are_those_of_the_library() {
+    let written = std::fs::read_to_string(bpf_folder().join("fixed_tables.h")).unwrap();
+    assert!(written == c_header(), "bpf/fixed_tables.h is out of date: make bpf-headers");
+}
+
+#[test]
+fn c_gives_the_results_of_the_library_bit_for_bit() {
+    let folder = env::temp_dir().join(format!("fairlane-fixed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, binary) = (folder.join("fixed.c"), folder.join("fixed"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let mut compiler = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-O2", "-std=gnu11", "-Wall", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]);
+    compiler.arg("-I").arg(bpf_folder()).arg(&source).arg("-o").arg(&binary);
+    assert!(compiler.status().expect("a C compiler, as Rust needs one to link").success());
+    let mut script = Script::default();
+    let mut rng = Rng::stream(1, 0, "fixed in C", 0);
+    script.functions(&mut rng);
+    script.trains(&mut rng);
+    let mut child = Command::new(&binary).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines = script.lines;
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(output.status.success(), "undefined behaviour in C");
+    let results: Vec<i64> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(results.len(), script.expected.len());
+    for (i, (result, expected)) in results.iter().zip(&script.expected).enumerate() {
+        assert_eq!(result, expected, "operation {i}");
+    }
+}
