@@ -5,3 +5,4 @@
 pub mod config;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
+pub mod frame;
