@@ -5,4 +5,5 @@
 pub mod config;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
+pub mod forward;
 pub mod frame;

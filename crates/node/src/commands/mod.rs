@@ -11,8 +11,10 @@ mod export;
 mod status;
 #[cfg(feature = "ebpf")]
 mod top;
+mod forward;
 
 use clap::Subcommand;
+use fairlane_schemes::units::Time;
 use std::error::Error;
 
 /// What a subcommand returns: a mistake is one line for the user.
@@ -45,6 +47,8 @@ pub enum Command {
     /// Offer all counters to Prometheus, on the loopback interface
     #[cfg(feature = "ebpf")]
     Export(export::Export),
+    /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
+    Forward(forward::Forward),
 }
 
 impl Command {
@@ -62,6 +66,12 @@ impl Command {
             Self::Top(command) => command.run(),
             #[cfg(feature = "ebpf")]
             Self::Export(command) => command.run(),
+            Self::Forward(command) => command.run(),
         }
     }
+}
+
+/// Reads a time such as "10 s".
+fn duration(text: &str) -> Result<Time, String> {
+    text.parse().map_err(|_| "must be a time such as \"10 s\"".into())
 }

@@ -1,0 +1,17 @@
+//! The user-space forwarder: a bridge whose links have the rate, delay, buffer and scheme of choice.
+//!
+//! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET`).
+
+mod bridge;
+pub mod config;
+pub mod core;
+mod egress;
+mod histogram;
+pub mod io;
+mod line;
+pub mod live;
+mod packet;
+mod pool;
+mod stats;
+
+pub use histogram::Histogram;
