@@ -7,3 +7,6 @@ pub mod config;
 pub mod kernel;
 pub mod forward;
 pub mod frame;
+pub mod histogram;
+pub mod io;
+pub mod traffic;

@@ -1,11 +1,10 @@
 //! `forward`: the user-space forwarder.
 
-use super::{Outcome, duration};
+use super::{Outcome, duration, print_line};
 use clap::Args;
 use fairlane_node::forward::config::ForwardConfig;
 use fairlane_node::forward::live;
 use fairlane_schemes::units::Time;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Arguments of `forward`.
@@ -22,11 +21,7 @@ impl Forward {
     /// Forwards; prints a line of JSON at every SIGUSR1 and at the end, each about the time since the one before.
     pub fn run(self) -> Outcome {
         let config = ForwardConfig::load(&self.config)?;
-        live::run(&config, self.time, |report| {
-            let mut out = std::io::stdout().lock();
-            // A reader that has gone away is no reason to stop forwarding.
-            let _ = writeln!(out, "{report}").and_then(|()| out.flush());
-        })?;
+        live::run(&config, self.time, print_line)?;
         Ok(())
     }
 }

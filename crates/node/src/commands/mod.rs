@@ -12,10 +12,14 @@ mod status;
 #[cfg(feature = "ebpf")]
 mod top;
 mod forward;
+mod send;
+mod sink;
 
 use clap::Subcommand;
 use fairlane_schemes::units::Time;
+use serde_json::Value as Json;
 use std::error::Error;
+use std::io::Write;
 
 /// What a subcommand returns: a mistake is one line for the user.
 pub type Outcome = Result<(), Box<dyn Error>>;
@@ -49,6 +53,10 @@ pub enum Command {
     Export(export::Export),
     /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
     Forward(forward::Forward),
+    /// Send UDP packets at constant or exponential gaps
+    Send(send::Send),
+    /// Count what `send` sends
+    Sink(sink::Sink),
 }
 
 impl Command {
@@ -67,6 +75,8 @@ impl Command {
             #[cfg(feature = "ebpf")]
             Self::Export(command) => command.run(),
             Self::Forward(command) => command.run(),
+            Self::Send(command) => command.run(),
+            Self::Sink(command) => command.run(),
         }
     }
 }
@@ -74,4 +84,10 @@ impl Command {
 /// Reads a time such as "10 s".
 fn duration(text: &str) -> Result<Time, String> {
     text.parse().map_err(|_| "must be a time such as \"10 s\"".into())
+}
+
+/// Prints a report. A reader that has gone away is no reason to stop.
+fn print_line(report: &Json) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{report}").and_then(|()| out.flush());
 }

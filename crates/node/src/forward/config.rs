@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_example_lists_every_key() {
-        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/forward.toml")).unwrap();
+        let text =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/forward.toml")).unwrap();
         ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
         let keys = [ForwardParams::specs(), UserParams::specs(), LineParams::specs(), EgressParams::specs()].concat();
         for key in keys.iter().map(|spec| spec.name).chain(["prefix", "name", "interface", "peer", "queue", "marker"]) {

@@ -2,8 +2,8 @@
 
 use super::config::ForwardConfig;
 use super::core::Core;
-use super::io::{self, Asked, BATCH, Interface, Received};
 use super::pool::FrameId;
+use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::units::Time;
 use serde_json::Value as Json;
 

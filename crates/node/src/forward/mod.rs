@@ -6,12 +6,8 @@ mod bridge;
 pub mod config;
 pub mod core;
 mod egress;
-mod histogram;
-pub mod io;
 mod line;
 pub mod live;
 mod packet;
 mod pool;
 mod stats;
-
-pub use histogram::Histogram;

@@ -1,6 +1,6 @@
 //! What is counted at a port since the last report.
 
-use super::histogram::Histogram;
+use crate::histogram::Histogram;
 use fairlane_schemes::discipline::{Backlog, DropReason};
 use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Value as Json, json};

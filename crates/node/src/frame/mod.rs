@@ -100,7 +100,10 @@ impl Frame {
     pub fn flow(&self, frame: &[u8]) -> u32 {
         let word = |bytes: &[u8]| bytes.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
         if self.network == Network::Other {
-            return hash(0, word(frame.get(..6).unwrap_or_default()) ^ word(frame.get(6..12).unwrap_or_default()) << 16);
+            return hash(
+                0,
+                word(frame.get(..6).unwrap_or_default()) ^ word(frame.get(6..12).unwrap_or_default()) << 16,
+            );
         }
         let (from, to) = self.ports.unwrap_or_default();
         let key = u32::from(from) << 16 | u32::from(to);

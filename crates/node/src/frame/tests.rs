@@ -37,7 +37,8 @@ impl Made {
             frame[14] = 6 << 4 | self.traffic_class >> 4;
             frame[15] = self.traffic_class << 4;
         } else {
-            let mut header = etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber(0), v4(source), v4(destination)).unwrap();
+            let mut header =
+                etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber(0), v4(source), v4(destination)).unwrap();
             header.dscp = (self.traffic_class >> 2).try_into().unwrap();
             header.ecn = (self.traffic_class & 3).try_into().unwrap();
             transport!(link.ip(etherparse::IpHeaders::Ipv4(header, etherparse::Ipv4Extensions::default())));

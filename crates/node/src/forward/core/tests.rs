@@ -55,7 +55,8 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
     let run = |step: Time| {
         let mut core = core(config.clone());
         let (mut all, mut now) = (Vec::new(), Time::ZERO);
-        let mut arrivals = (0..2000u64).map(|n| (Time::from_micros(n * 700), if n % 3 == 0 { 2 } else { 1 })).peekable();
+        let mut arrivals =
+            (0..2000u64).map(|n| (Time::from_micros(n * 700), if n % 3 == 0 { 2 } else { 1 })).peekable();
         while now < Time::from_secs(4) {
             now += step;
             while let Some((at, from)) = arrivals.next_if(|(at, _)| *at <= now) {

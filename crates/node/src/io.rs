@@ -1,10 +1,10 @@
-//! What the forwarder asks of Linux: frames of an interface (`AF_PACKET`), clocks, waiting, priority, signals.
+//! What forwarder and senders ask of Linux: frames of an interface (`AF_PACKET`), clocks, waiting, priority, signals.
 //!
 //! Frames come through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)) that also gives the time of
 //! arrival; they leave by `sendmmsg`, past the queue of the interface (`PACKET_QDISC_BYPASS`). Blocks of TPACKET_V3 would
 //! hold frames back until a block is full or a timer of whole milliseconds ends.
 //!
-//! The one file of the forwarder with `unsafe`.
+//! The one file with `unsafe` but for the kernel data plane.
 #![allow(unsafe_code)]
 
 use fairlane_schemes::units::Time;
