@@ -5,7 +5,7 @@ use super::core::Core;
 use super::pool::FrameId;
 use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::units::Time;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// A frame that is read later than this after it arrived counts as arrived this long ago: the real-time clock may step.
 const OLDEST: Time = Time::from_millis(100);
@@ -31,8 +31,8 @@ impl OpenError {
     }
 }
 
-/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. At every SIGUSR1 and at the end `report` gets
-/// what was counted since the last time.
+/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. `report` gets `{"ready": true}` once all ports
+/// are open, then, at every SIGUSR1 and at the end, what was counted since the last time.
 ///
 /// # Errors
 /// An interface cannot be opened.
@@ -45,6 +45,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
     io::note_signals();
     let is_realtime = io::make_realtime(config.forward.realtime_priority);
     let mut host = Host { core: Core::new(config), interfaces, start: io::monotonic(), frame_bytes };
+    report(&json!({"ready": true}));
     let end = duration.unwrap_or(Time::NEVER);
     let mut descriptors = Vec::new();
     loop {

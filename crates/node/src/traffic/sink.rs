@@ -52,8 +52,8 @@ impl Stream {
     }
 }
 
-/// Receives at `address` until a signal ends it (SIGINT, SIGTERM) or `time` is over. At every SIGUSR1 and at the end
-/// `report` gets what was counted since the last time.
+/// Receives at `address` until a signal ends it (SIGINT, SIGTERM) or `time` is over. `report` gets `{"ready": true}` once
+/// it can receive, then, at every SIGUSR1 and at the end, what was counted since the last time.
 ///
 /// # Errors
 /// The socket cannot be opened.
@@ -64,6 +64,7 @@ pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
     let (start, mut foreign, mut buffer) = (io::monotonic(), 0u64, vec![0; 65_536]);
     let mut since = start;
+    report(&json!({"ready": true}));
     loop {
         if let Ok(bytes) = socket.recv(&mut buffer) {
             let now = io::monotonic();
