@@ -49,6 +49,9 @@ pub struct Interface {
     next: usize,
 }
 
+// SAFETY: the ring is owned by the interface alone, whichever thread that is in.
+unsafe impl Send for Interface {}
+
 impl Interface {
     /// Opens interface `name` for frames of up to `frame_bytes`; the kernel holds at least `slots` until they are read.
     ///

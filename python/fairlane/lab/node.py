@@ -33,7 +33,7 @@ def program() -> str:
 
 
 class Reporter:
-    """A forwarder or sink: prints a line of JSON when it is ready, and one about the time since then when it is told to."""
+    """A forwarder or sink: prints a line of JSON when it is ready, and a report whenever it is told to."""
 
     def __init__(self, namespaces: Namespaces, at: str, arguments: list[str]) -> None:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 closed with the object

@@ -123,10 +123,12 @@ class UserPlane(Plane):
         )
 
     def begin(self) -> None:
+        """See `Plane`."""
         self._report.ask()
         self._report.answer()
 
     def end(self) -> dict[str, Any]:
+        """See `Plane`."""
         self._report.ask()
         report = self._report.answer()
         port = report["ports"][-1]
@@ -207,6 +209,7 @@ class EbpfPlane(Plane):
         self._namespaces.run(self._node, [node.program(), "attach", str(self._config)])
 
     def begin(self) -> None:
+        """See `Plane`."""
         self._report.ask()
         self._report.answer()
         self._before = self._counters()
@@ -215,6 +218,7 @@ class EbpfPlane(Plane):
         self._sampler.start()
 
     def end(self) -> dict[str, Any]:
+        """See `Plane`."""
         after = self._counters()
         lasted_s = time.monotonic() - self._since
         self._report.ask()
