@@ -7,6 +7,9 @@ mod check;
 mod detach;
 #[cfg(feature = "ebpf")]
 mod export;
+mod forward;
+mod send;
+mod sink;
 #[cfg(feature = "ebpf")]
 mod status;
 #[cfg(feature = "ebpf")]

@@ -64,6 +64,12 @@ impl Core {
         }
     }
 
+    /// How many ports there are.
+    #[must_use]
+    pub fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
     /// What port `port` received.
     pub fn received(&mut self, port: usize) -> &mut IngressStats {
         &mut self.ports[port].received
