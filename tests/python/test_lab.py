@@ -10,8 +10,8 @@ import pytest
 from conftest import FAIRLANE
 from fairlane.errors import UserError
 from fairlane.lab import namespaces, planes
-from fairlane.lab.measure import RejectedError, tcp_goodput_bps
-from fairlane.lab.namespaces import LabError, Namespaces
+from fairlane.lab.measure import tcp_goodput_bps
+from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 from fairlane.lab.runner import identity
 from fairlane.lab.setup import setup_of
 from fairlane.lab.verb import _check_machine

@@ -211,18 +211,17 @@ fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()
     Ok(())
 }
 
-/// Waits until a frame arrives at one of the interfaces, a signal comes, or `timeout` is over; without one, for ever.
-pub fn wait(interfaces: &[Interface], timeout: Option<Time>, descriptors: &mut Vec<libc::pollfd>) {
+/// Waits until a frame arrives at one of the interfaces, a signal comes, or `timeout` is over.
+pub fn wait(interfaces: &[Interface], timeout: Time, descriptors: &mut Vec<libc::pollfd>) {
     descriptors.clear();
     descriptors.extend(interfaces.iter().map(|interface| libc::pollfd {
         fd: interface.socket.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
     }));
-    let timeout = timeout.map(timespec);
-    let limit = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let limit = timespec(timeout);
     // SAFETY: descriptors and limit outlive the call. An interrupt ends the wait, which is all that is asked of it.
-    unsafe { libc::ppoll(descriptors.as_mut_ptr(), descriptors.len() as libc::nfds_t, limit, ptr::null()) };
+    unsafe { libc::ppoll(descriptors.as_mut_ptr(), descriptors.len() as libc::nfds_t, &raw const limit, ptr::null()) };
 }
 
 /// Sleeps until `at` of the monotonic clock; a signal ends it early.

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.lab import node
-from fairlane.lab.namespaces import LabError, Namespaces
+from fairlane.lab.namespaces import Namespaces, RejectedError
 from fairlane.lab.node import Reporter
 from fairlane.lab.planes import PLANES, Plane
 from fairlane.lab.setup import SERVER_ADDRESS, Client, Setup
@@ -32,10 +32,6 @@ SPARE_S = 8.0
 SETTLE_S = 0.3
 
 
-class RejectedError(LabError):
-    """A run whose network was not the one that was asked for."""
-
-
 def measure(setup: Setup, plane: str, replication: int) -> str:
     """Runs a set-up once.
 
@@ -43,7 +39,7 @@ def measure(setup: Setup, plane: str, replication: int) -> str:
         The run record (JSON), of the same form as the simulator's.
 
     Raises:
-        RejectedError: The machine was too busy; another try may do.
+        RejectedError: The machine was too busy.
         LabError: Something does not work.
     """
     before = _cpu_seconds()

@@ -29,6 +29,10 @@ class LabError(FairlaneError):
     """The lab could not do what it was asked; the message is one line."""
 
 
+class RejectedError(LabError):
+    """A run whose network was not the one that was asked for: the machine was too busy, another try may do."""
+
+
 class Namespaces:
     """The namespaces and processes of one run, to be used in a `with` block."""
 

@@ -13,20 +13,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from fairlane.errors import UserError
-from fairlane.lab.namespaces import LabError, Namespaces
+from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 
-REPORT_S = 5.0
+REPORT_S = 10.0
 """Time that a process has to print a report."""
 
 
 def program() -> str:
-    """The path of `fairlane-node`: $FAIRLANE_NODE, in $PATH, or built in this repository.
+    """The path of `fairlane-node`: $FAIRLANE_NODE, in $PATH, or built in this repository, optimised or not.
 
     Raises:
         UserError: It is in none of these places.
     """
-    built = Path(__file__).parents[3] / "target" / "release" / "fairlane-node"
-    found = os.environ.get("FAIRLANE_NODE") or shutil.which("fairlane-node") or (str(built) if built.exists() else None)
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or Path(__file__).parents[3] / "target")
+    built = [str(path) for profile in ("release", "debug") if (path := target / profile / "fairlane-node").exists()]
+    found = os.environ.get("FAIRLANE_NODE") or shutil.which("fairlane-node") or next(iter(built), None)
     if found is None:
         raise UserError("fairlane-node: not found; build it with `make node`, or set FAIRLANE_NODE to its path")
     return found
@@ -40,6 +41,7 @@ class Reporter:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = namespaces.start(at, [program(), *arguments], self._out, self._errors)
         self._lines = 0
+        self._name = arguments[0]
         self.answer()  # it is ready
 
     def ask(self) -> None:
@@ -51,7 +53,8 @@ class Reporter:
         """The report that was asked for.
 
         Raises:
-            LabError: It does not come.
+            RejectedError: It does not come in time.
+            LabError: It has ended.
         """
         until = time.monotonic() + REPORT_S
         while time.monotonic() < until:
@@ -63,7 +66,7 @@ class Reporter:
                 return report
             self._check()
             time.sleep(0.01)
-        raise LabError(f"fairlane-node {self.process.args[4:6]!r}: no report within {REPORT_S} s")  # type: ignore[index]
+        raise RejectedError(f"fairlane-node {self._name}: no report within {REPORT_S:g} s")
 
     def _check(self) -> None:
         if self.process.poll() is not None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted
-from fairlane.lab.measure import RejectedError, measure
-from fairlane.lab.namespaces import LabError
+from fairlane.lab.measure import measure
+from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.progress import progress
 from fairlane.runner import replications

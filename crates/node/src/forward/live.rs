@@ -9,6 +9,8 @@ use serde_json::{Value as Json, json};
 
 /// A frame that is read later than this after it arrived counts as arrived this long ago: the real-time clock may step.
 const OLDEST: Time = Time::from_millis(100);
+/// How often it looks for signals while nothing happens: one may come just before the wait.
+const LOOK: Time = Time::from_millis(50);
 /// Bytes of both addresses of a frame.
 const ADDRESSES: usize = 12;
 
@@ -62,8 +64,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
         }
         let (next, now) = (host.core.next().min(end), host.now());
         if next > now {
-            let timeout = (next < Time::NEVER).then(|| next - now);
-            io::wait(&host.interfaces, timeout, &mut descriptors);
+            io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors);
         }
     }
 }
