@@ -70,13 +70,12 @@ bench-schemes: setup ## Measure time, instructions and state of every scheme aga
 	$(BIN)/python -u benches/schemes.py
 
 bench-node: ## Measure the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3)
-node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
-	cargo build --release --quiet --package fairlane-node $(EBPF)
-
-bench-node: ## Measure ns per packet of the kernel programs (needs root and clang)
 	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
 	cargo build --release --quiet --package fairlane-node --features ebpf
 	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
+
+node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
+	cargo build --release --quiet --package fairlane-node $(EBPF)
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

@@ -121,7 +121,7 @@ impl Interface {
             let slot = unsafe { self.ring.add(self.next * self.slot_bytes) };
             // SAFETY: a slot starts with its header, of which the status is the first word, aligned to 16 bytes.
             let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
-            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER as u32 == 0 {
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return count;
             }
             // SAFETY: the kernel has handed the slot over and leaves it alone until the status is given back.
@@ -134,9 +134,9 @@ impl Interface {
                 tag: tag_of(header),
                 length: header.tp_len as usize,
                 at: wrapped(u64::from(header.tp_sec), u64::from(header.tp_nsec)),
-                lacks_checksum: header.tp_status & libc::TP_STATUS_CSUMNOTREADY as u32 != 0,
+                lacks_checksum: header.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0,
             });
-            status.store(libc::TP_STATUS_KERNEL as u32, Ordering::Release);
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             fence(Ordering::SeqCst);
             self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
         }
@@ -186,8 +186,8 @@ impl Drop for Interface {
 
 fn tag_of(header: &libc::tpacket2_hdr) -> Option<[u8; 4]> {
     let has = |flag: u32| header.tp_status & flag != 0;
-    has(libc::TP_STATUS_VLAN_VALID as u32).then(|| {
-        let ethertype = if has(libc::TP_STATUS_VLAN_TPID_VALID as u32) { header.tp_vlan_tpid } else { 0x8100 };
+    has(libc::TP_STATUS_VLAN_VALID).then(|| {
+        let ethertype = if has(libc::TP_STATUS_VLAN_TPID_VALID) { header.tp_vlan_tpid } else { 0x8100 };
         let ([a, b], [c, d]) = (ethertype.to_be_bytes(), header.tp_vlan_tci.to_be_bytes());
         [a, b, c, d]
     })

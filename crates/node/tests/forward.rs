@@ -52,7 +52,8 @@ fn what_a_full_queue_drops_is_what_does_not_arrive() {
     // Neighbours first: what waits for their answer is lost in the sender's host.
     testbed.send(&[TO, "--rate", "1 Mbit/s", "--payload", "1472", "--time", "0.2 s"]);
     std::thread::sleep(std::time::Duration::from_millis(300));
-    (sink.report(), forwarder.report());
+    sink.report();
+    forwarder.report();
     let rate = ["--rate", "24 Mbit/s", "--payload", "1472", "--gaps", "poisson", "--time", "1 s"];
     let sent = testbed.send(&[&[TO][..], &rate].concat());
     std::thread::sleep(std::time::Duration::from_millis(300));

@@ -14,9 +14,6 @@ mod sink;
 mod status;
 #[cfg(feature = "ebpf")]
 mod top;
-mod forward;
-mod send;
-mod sink;
 
 use clap::Subcommand;
 use fairlane_schemes::units::Time;
