@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import resource
@@ -29,7 +30,11 @@ RATE_SLACK = 0.02
 """A sender that misses its rate by more had no processor."""
 SPARE_S = 8.0
 """Time that iperf3 has beyond the run to exchange its results through the bottleneck."""
+WHOLE_S = 1.0
+"""Interval of iperf3's reports."""
 SETTLE_S = 0.3
+AHEAD_S = 0.5
+"""TCP starts so much before UDP: a client that is starved afterwards still has a connection, and a goodput."""
 
 
 def measure(setup: Setup, plane: str, replication: int) -> str:
@@ -78,8 +83,15 @@ class _Traffic:
             self._listen(client, network.server)
         time.sleep(SETTLE_S)
         seed = setup.table["run"]["seed"] * 1000 + replication
-        for client, at in zip(setup.clients, network.clients, strict=True):
-            self._start(client, at, seed)
+        hosts = list(zip(setup.clients, network.clients, strict=True))
+        for client, at in hosts:
+            if client.source.kind == "tcp":
+                self._start(client, at, seed)
+        if self._sinks and self._servers:
+            time.sleep(AHEAD_S)
+        for client, at in hosts:
+            if client.source.kind != "tcp":
+                self._start(client, at, seed)
 
     def begin(self) -> None:
         for sink in self._sinks.values():
@@ -132,10 +144,11 @@ class _Traffic:
             streams = self._sinks[client.number].answer()["streams"]
             return float(sum(stream["goodput_bps"] for stream in streams))
         try:
-            self._servers[client.number].wait(SPARE_S)
+            self._servers[client.number].wait(2 * SPARE_S)
         except subprocess.TimeoutExpired as error:
-            raise RejectedError(f"iperf3 of client {client.number}: no end within {SPARE_S:g} s") from error
-        return tcp_goodput_bps(self._file(client, "server").read_text(encoding="utf-8"), client.number)
+            raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
+        report = self._file(client, "server").read_text(encoding="utf-8")
+        return tcp_goodput_bps(report, self._setup.measure_s, client.number)
 
     def _check_sender(self, client: Client) -> None:
         """A sender that could not keep its rate is no sender of that rate."""
@@ -152,8 +165,10 @@ class _Traffic:
             )
 
 
-def tcp_goodput_bps(text: str, client: int = 0) -> float:
-    """Goodput from the JSON of an iperf3 server: mean over the intervals behind the warm-up.
+def tcp_goodput_bps(text: str, measure_s: float, client: int = 0) -> float:
+    """Goodput from the JSON of an iperf3 server: mean over the intervals of the window behind the warm-up.
+
+    A server that had to be ended counts, if it was there for the window: a starved client cannot even say goodbye.
 
     Raises:
         RejectedError: The test did not run.
@@ -163,10 +178,10 @@ def tcp_goodput_bps(text: str, client: int = 0) -> float:
     except json.JSONDecodeError as error:
         raise RejectedError(f"iperf3 of client {client}: no report") from error
     sums = [interval["sum"] for interval in document.get("intervals", ())]
-    counted = [entry for entry in sums if not entry["omitted"]]
-    lasted_s = sum(entry["seconds"] for entry in counted)
-    if not lasted_s:
-        raise RejectedError(f"iperf3 of client {client}: {document.get('error', 'nothing measured')}")
+    counted = [entry for entry in sums if not entry["omitted"] and entry["start"] < measure_s - WHOLE_S / 2]
+    lasted_s = math.fsum(entry["seconds"] for entry in counted)
+    if lasted_s < measure_s - WHOLE_S:
+        raise RejectedError(f"iperf3 of client {client}: {document.get('error', 'too little measured')}")
     return float(8 * sum(entry["bytes"] for entry in counted) / lasted_s)
 
 
