@@ -16,7 +16,7 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.record import join
 
-VERSION = 1
+VERSION = 2
 """Of what can change a measured run: raised with the lab, the forwarder or the kernel programs."""
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""
