@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `forward`.
 #[derive(Args)]
 pub struct Forward {
-    /// The configuration, such as examples/forward.toml
+    /// The configuration, such as examples/node/forward.toml
     config: PathBuf,
     /// Ends after this time, such as "10 s"; otherwise at SIGINT or SIGTERM
     #[arg(long, value_parser = duration, conflicts_with = "read")]

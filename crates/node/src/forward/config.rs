@@ -1,6 +1,6 @@
 //! The TOML file of the forwarder: `[forward]`, `[default_user]`, `[[users]]`, `[[ports]]`.
 //!
-//! `examples/forward.toml` lists every key.
+//! `examples/node/forward.toml` lists every key.
 
 use super::line::LineParams;
 use crate::config::{ClassRule, LoadError, Prefix, load_toml};
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn the_example_lists_every_key() {
         let text =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/forward.toml")).unwrap();
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/node/forward.toml")).unwrap();
         ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
         let keys = [ForwardParams::specs(), UserParams::specs(), LineParams::specs(), EgressParams::specs()].concat();
         for key in keys.iter().map(|spec| spec.name).chain(["prefix", "name", "interface", "peer", "queue", "marker"]) {
