@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -76,6 +76,12 @@ bench-node: ## Measure the kernel programs: ns per packet, forwarding with and w
 	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
 	cargo build --release --quiet --package fairlane-node --features ebpf
 	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
+
+bench-forwarder: setup node ## Measure the user-space forwarder: packets per second, lateness (needs root, iproute2, ethtool)
+	$(BIN)/python benches/forwarder.py
+
+node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
+	cargo build --release --quiet --package fairlane-node $(EBPF)
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

@@ -18,9 +18,10 @@ import click
 
 import fairlane
 from fairlane import _fairlane
+from fairlane.cli_lab import lab_commands
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
-from fairlane.errors import Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
 from fairlane.files import check_writable
 from fairlane.papers import papers, select
@@ -47,11 +48,11 @@ def _run(arguments: list[str]) -> int:
         return commands.main(arguments, prog_name="fairlane", standalone_mode=False) or 0
     except click.ClickException as error:
         return _fail(error.format_message())
-    except (UserError, ScenarioError, SchemeError) as error:
-        return _fail(str(error))
     except Interrupted as interrupted:
         click.echo(str(interrupted), err=True)
         return EXIT_INTERRUPTED
+    except (FairlaneError, ScenarioError, SchemeError) as error:
+        return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
@@ -297,7 +298,7 @@ def reproduce(
                 *experiments,
                 quick=quick,
                 replications=replications,
-                settings=_settings(settings),
+                settings=parse_settings(settings),
                 threads=threads,
                 store=store,
                 progress=True,
@@ -368,7 +369,7 @@ def report(
             quick=quick,
             run=run_missing,
             replications=replications,
-            settings=_settings(settings),
+            settings=parse_settings(settings),
             threads=threads,
             store=store,
             progress=True,
@@ -413,7 +414,7 @@ def sweep(
 
     if ray is not None and threads is not None:
         raise UserError(f"--threads: {threads} cannot be given with --ray, which uses the CPUs of the cluster")
-    plan = Plan.read(file, replications=replications, settings=_settings(settings))
+    plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
     if dry_run:
         with _named(file):
             planned = preview(plan, store)
@@ -475,6 +476,7 @@ def schema(of: str) -> None:
 
 
 commands.add_command(store_commands)
+commands.add_command(lab_commands)
 
 
 def _list_papers(as_json: bool) -> None:
@@ -502,12 +504,12 @@ def _named(origin: str | Path) -> Iterator[None]:
 
 def _scenario(file: Path, settings: tuple[str, ...]) -> Scenario:
     scenario = Scenario.from_toml(file)
-    for key, value in _settings(settings).items():
+    for key, value in parse_settings(settings).items():
         scenario = scenario.replace(key, value)
     return scenario
 
 
-def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+def parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
     settings = {}
     for text in texts:

@@ -3,5 +3,10 @@
 //! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
 
 pub mod config;
+pub mod forward;
+pub mod frame;
+pub mod histogram;
+pub mod io;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
+pub mod traffic;

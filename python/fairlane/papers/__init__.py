@@ -17,8 +17,9 @@ def papers() -> dict[str, Paper]:
     from fairlane.papers.afc import PAPER as AFC
     from fairlane.papers.afpft import PAPER as AFPFT
     from fairlane.papers.noms2016 import PAPER as NOMS2016
+    from fairlane.papers.p4abc import PAPER as P4ABC
 
-    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT, AFC)}
+    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT, AFC, P4ABC)}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:

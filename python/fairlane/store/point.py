@@ -31,6 +31,10 @@ UNITS = {
 COST_UNITS = {"cpu_seconds": "s"}
 
 
+MEASURED = "lab/"
+"""How the engine of runs begins that were measured, not simulated."""
+
+
 class DamagedError(Exception):
     """A file of the store that is not what was written; the message says how."""
 
@@ -62,6 +66,11 @@ class Identity:
             )
         del table["name"], table["run"]["replications"]
         return cls(_fairlane.engine_version(), json.dumps(table, sort_keys=True, ensure_ascii=False))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its runs were measured on real packets: no engine can repeat them."""
+        return self.engine.startswith(MEASURED)
 
     @property
     def key(self) -> str:

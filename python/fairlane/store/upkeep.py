@@ -44,8 +44,10 @@ class Entry:
 
     @property
     def is_current(self) -> bool:
-        """Whether this engine would use it."""
-        return self.identity is not None and self.identity.engine == _fairlane.engine_version()
+        """Whether this engine would use it; what was measured in the lab stays of use."""
+        if self.identity is None:
+            return False
+        return self.identity.is_measured or self.identity.engine == _fairlane.engine_version()
 
     @property
     def cpu_seconds(self) -> float:
@@ -111,7 +113,7 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
     Returns:
         The replications whose bytes differ from those stored.
     """
-    if entry.identity is None or not entry.is_current:
+    if entry.identity is None or entry.identity.is_measured or not entry.is_current:
         return []
     chosen = sorted(entry.runs)[:most]
     scenario = entry.identity.canonical(entry.key[:SHORT_KEY], max(chosen) + 1)

@@ -7,13 +7,19 @@ mod check;
 mod detach;
 #[cfg(feature = "ebpf")]
 mod export;
+mod forward;
+mod send;
+mod sink;
 #[cfg(feature = "ebpf")]
 mod status;
 #[cfg(feature = "ebpf")]
 mod top;
 
 use clap::Subcommand;
+use fairlane_schemes::units::Time;
+use serde_json::Value as Json;
 use std::error::Error;
+use std::io::Write;
 
 /// What a subcommand returns: a mistake is one line for the user.
 pub type Outcome = Result<(), Box<dyn Error>>;
@@ -45,6 +51,12 @@ pub enum Command {
     /// Offer all counters to Prometheus, on the loopback interface
     #[cfg(feature = "ebpf")]
     Export(export::Export),
+    /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
+    Forward(forward::Forward),
+    /// Send UDP packets at constant or exponential gaps
+    Send(send::Send),
+    /// Count what `send` sends
+    Sink(sink::Sink),
 }
 
 impl Command {
@@ -62,6 +74,20 @@ impl Command {
             Self::Top(command) => command.run(),
             #[cfg(feature = "ebpf")]
             Self::Export(command) => command.run(),
+            Self::Forward(command) => command.run(),
+            Self::Send(command) => command.run(),
+            Self::Sink(command) => command.run(),
         }
     }
+}
+
+/// Reads a time such as "10 s".
+fn duration(text: &str) -> Result<Time, String> {
+    text.parse().map_err(|_| "must be a time such as \"10 s\"".into())
+}
+
+/// Prints a report. A reader that has gone away is no reason to stop.
+fn print_line(report: &Json) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{report}").and_then(|()| out.flush());
 }

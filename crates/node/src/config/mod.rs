@@ -79,13 +79,7 @@ impl NodeConfig {
     /// # Errors
     /// The file cannot be read, is not TOML, or has a wrong key or value.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.into(), source })?;
-        let json: Json = toml::from_str(&text).map_err(|error: toml::de::Error| {
-            let before = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
-            LoadError::Syntax { path: path.into(), line, problem: error.message().replace('\n', " ") }
-        })?;
-        Self::read(&json).map_err(|source| LoadError::Key { path: path.into(), source })
+        Self::read(&load_toml(path)?).map_err(|source| LoadError::Key { path: path.into(), source })
     }
 
     /// Reads the tables of a configuration.
@@ -126,6 +120,19 @@ impl NodeConfig {
         }
         Ok(Self { node, meter, users_table, default_user, users, ports })
     }
+}
+
+/// Reads a TOML file.
+///
+/// # Errors
+/// The file cannot be read or is not TOML.
+pub fn load_toml(path: &Path) -> Result<Json, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.into(), source })?;
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let before = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+        LoadError::Syntax { path: path.into(), line, problem: error.message().replace('\n', " ") }
+    })
 }
 
 /// The table `name`, which may be absent.

@@ -1,0 +1,63 @@
+//! `send`: UDP packets at constant or exponential gaps.
+
+use super::{Outcome, duration};
+use clap::Args;
+use fairlane_node::traffic::Mark;
+use fairlane_node::traffic::sender::{self, Gaps, Sending};
+use fairlane_schemes::units::{BitRate, Time};
+use std::net::SocketAddr;
+
+/// Arguments of `send`.
+#[derive(Args)]
+pub struct Send {
+    /// Address and port of the receiver
+    to: SocketAddr,
+    /// Rate, IP and UDP headers included, such as "40 Mbit/s"
+    #[arg(long, value_parser = rate)]
+    rate: BitRate,
+    /// Payload of a packet in bytes
+    #[arg(long, default_value_t = 1448, value_parser = clap::value_parser!(u16).range(Mark::BYTES as i64..=65_507))]
+    payload: u16,
+    /// Gaps between packets: "cbr" or "poisson"
+    #[arg(long, default_value = "cbr", value_parser = gaps)]
+    gaps: Gaps,
+    /// Width by which a constant gap differs, in gaps, 0 to 2
+    #[arg(long, default_value_t = 0.0, value_parser = jitter)]
+    jitter: f64,
+    /// Ends after this time, such as "10 s"; otherwise at SIGINT or SIGTERM
+    #[arg(long, value_parser = duration)]
+    time: Option<Time>,
+    /// Seed of the gaps
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number that the packets carry
+    #[arg(long, default_value_t = 0)]
+    stream: u32,
+}
+
+impl Send {
+    /// Sends, then prints a line of JSON.
+    pub fn run(self) -> Outcome {
+        let Self { to, rate, payload, gaps, jitter, time, seed, stream } = self;
+        let sending = Sending { to, rate, payload: payload.into(), gaps, jitter, time, seed, stream };
+        println!("{}", sender::send(&sending)?);
+        Ok(())
+    }
+}
+
+fn rate(text: &str) -> Result<BitRate, String> {
+    let rate: Option<BitRate> = text.parse().ok();
+    rate.filter(|rate| rate.0 >= 1000).ok_or_else(|| "must be a rate such as \"40 Mbit/s\", at least 1 kbit/s".into())
+}
+
+fn gaps(text: &str) -> Result<Gaps, String> {
+    [Gaps::Constant, Gaps::Exponential]
+        .into_iter()
+        .find(|gaps| gaps.name() == text)
+        .ok_or_else(|| "must be cbr or poisson".into())
+}
+
+fn jitter(text: &str) -> Result<f64, String> {
+    let jitter: Option<f64> = text.parse().ok();
+    jitter.filter(|jitter| (0.0..=2.0).contains(jitter)).ok_or_else(|| "must be from 0 to 2".into())
+}

@@ -1,0 +1,281 @@
+//! The TOML file of the forwarder: `[forward]`, `[default_user]`, `[[users]]`, `[[ports]]`.
+//!
+//! `examples/node/forward.toml` lists every key.
+
+use super::line::LineParams;
+use crate::config::{ClassRule, LoadError, Prefix, load_toml};
+use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::marker::{MarkerConfig, MeterSpec};
+use fairlane_schemes::params;
+use fairlane_schemes::scheme::QueueConfig;
+use fairlane_schemes::units::{BitRate, Bytes, Time};
+use serde_json::Value as Json;
+use std::path::Path;
+
+params! {
+    /// What concerns the forwarder as a whole.
+    pub struct ForwardParams {
+        /// Frames that it can hold; one that finds no place is dropped and counted.
+        frames: u32 = 32768, in 64..=4194304, source "our choice";
+        /// Longest frame, tags included, the frame check sequence left out.
+        frame_size: Bytes = "1600 B", in "64 B"..="65535 B", source "MTU 1500 with four VLAN tags";
+        /// Frames that the kernel can hold for each port until they are read.
+        ring: u32 = 4096, in 16..=65536, source "our choice";
+        /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without the permission the ordinary
+        /// class is used, and the report says so.
+        realtime_priority: u32 = 50, in 0..=99, source "our choice";
+        /// Seed of the random numbers of schemes.
+        seed: u64 = 1, in 0..=18446744073709551615u64, source "our choice";
+    }
+}
+
+params! {
+    /// Who is metered against what.
+    pub struct UserParams {
+        /// The rate that has activity 0; the weight multiplies it.
+        reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
+        /// Weight in every scheme that shares by weight.
+        weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
+        /// Which class the packets are in.
+        class: ClassRule = "best_effort", source "abc2018 III-D";
+    }
+}
+
+params! {
+    /// The link that a port sends on, emulated.
+    pub struct EgressParams {
+        /// Rate; without it packets leave as fast as they come and there is no queue.
+        rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
+        /// Propagation delay.
+        delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
+    }
+}
+
+/// A user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User {
+    /// Name in reports.
+    pub name: String,
+    /// Source addresses.
+    pub prefix: Prefix,
+    /// Rate, weight, class.
+    pub params: UserParams,
+}
+
+/// What a port sends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Egress {
+    /// Rate and delay.
+    pub params: EgressParams,
+    /// The discipline, if there is a rate.
+    pub queue: Option<QueueConfig>,
+    /// The meters in front of it.
+    pub marker: MarkerConfig,
+}
+
+/// A port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// Name of the network interface.
+    pub interface: String,
+    /// Number of the port that takes all that comes in here; without it the port belongs to the bridge.
+    pub peer: Option<usize>,
+    /// The link that packets come on.
+    pub ingress: LineParams,
+    /// The link that packets leave on.
+    pub egress: Egress,
+}
+
+/// The configuration of a forwarder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForwardConfig {
+    /// `[forward]`.
+    pub forward: ForwardParams,
+    /// `[default_user]`: whoever sends from an address of no user.
+    pub default_user: UserParams,
+    /// `[[users]]`.
+    pub users: Vec<User>,
+    /// `[[ports]]`, at least two.
+    pub ports: Vec<Port>,
+}
+
+impl ForwardConfig {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or has a wrong key or value.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        Self::read(&load_toml(path)?).map_err(|source| LoadError::Key { path: path.into(), source })
+    }
+
+    /// Reads the tables of a configuration.
+    ///
+    /// # Errors
+    /// A key is unknown, missing, of the wrong kind or out of range, or values contradict each other.
+    pub fn read(json: &Json) -> Result<Self, ConfigError> {
+        let mut root = Table::new("", json)?;
+        let forward = section(&mut root, "forward")?;
+        let default_user = section(&mut root, "default_user")?;
+        let users = root.tables("users")?.iter_mut().map(read_user).collect::<Result<Vec<_>, _>>()?;
+        unique("users", "prefix", users.iter().map(|user| user.prefix.to_string()))?;
+        let mut tables = root.tables("ports")?;
+        if tables.len() < 2 {
+            return Err(ConfigError::new("ports", format!("{} [[ports]] tables, give at least two", tables.len())));
+        }
+        let names = tables.iter_mut().map(|table| table.required("interface")).collect::<Result<Vec<String>, _>>()?;
+        unique("ports", "interface", names.iter().cloned())?;
+        let ports = tables.iter_mut().map(|table| read_port(table, &names)).collect::<Result<Vec<_>, _>>()?;
+        check_peers(&ports)?;
+        root.finish()?;
+        Ok(Self { forward, default_user, users, ports })
+    }
+
+    /// The meter of every user, the default user's last.
+    #[must_use]
+    pub fn meters(&self) -> Vec<MeterSpec> {
+        let users = self.users.iter().map(|user| &user.params).chain([&self.default_user]);
+        let spec = |user: &UserParams| MeterSpec {
+            reference_rate: BitRate((user.reference_rate.as_f64() * user.weight).round() as u64),
+            weight: user.weight,
+            start: Time::ZERO,
+        };
+        users.map(spec).collect()
+    }
+}
+
+fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
+    let Some(mut table) = root.table(name)? else { return Ok(P::default()) };
+    let params = P::read(&mut table)?;
+    table.finish()?;
+    Ok(params)
+}
+
+fn read_user(table: &mut Table<'_>) -> Result<User, ConfigError> {
+    let prefix: Prefix = table.required("prefix")?;
+    let name = table.optional("name", None)?.unwrap_or_else(|| prefix.to_string());
+    let user = User { name, prefix, params: UserParams::read(table)? };
+    table.finish()?;
+    Ok(user)
+}
+
+fn read_port(table: &mut Table<'_>, names: &[String]) -> Result<Port, ConfigError> {
+    let interface: String = table.required("interface")?;
+    let peer = match table.optional::<String>("peer", None)? {
+        None => None,
+        Some(peer) => Some(names.iter().position(|name| *name == peer).ok_or_else(|| {
+            ConfigError::new(table.key("peer"), format!("\"{peer}\" is no port; there are {}", names.join(", ")))
+        })?),
+    };
+    let ingress = section(table, "ingress")?;
+    let egress = match table.table("egress")? {
+        Some(mut egress) => read_egress(&mut egress)?,
+        None => Egress { params: EgressParams::default(), queue: None, marker: MarkerConfig::None },
+    };
+    table.finish()?;
+    Ok(Port { interface, peer, ingress, egress })
+}
+
+fn read_egress(table: &mut Table<'_>) -> Result<Egress, ConfigError> {
+    let params = EgressParams::read(table)?;
+    let queue = table.table("queue")?.map(|mut queue| QueueConfig::read(&mut queue)).transpose()?;
+    match (&queue, params.rate) {
+        (Some(_), None) => {
+            return Err(ConfigError::new(table.key("rate"), "missing, a queue needs the rate of its link"));
+        }
+        (None, Some(_)) => {
+            let problem = "missing, a link with a rate needs one such as { scheme = \"droptail\" }";
+            return Err(ConfigError::new(table.key("queue"), problem));
+        }
+        _ => {}
+    }
+    let default = queue.as_ref().map_or(fairlane_schemes::marker::MarkerScheme::None, QueueConfig::marker);
+    let marker = match table.table("marker")? {
+        Some(mut marker) => MarkerConfig::read(&mut marker, default)?,
+        None => MarkerConfig::of(default),
+    };
+    table.finish()?;
+    Ok(Egress { params, queue, marker })
+}
+
+fn unique(tables: &str, key: &str, values: impl Iterator<Item = String>) -> Result<(), ConfigError> {
+    let mut seen: Vec<String> = Vec::new();
+    for value in values {
+        if seen.contains(&value) {
+            let problem = format!("\"{value}\" is in another table already");
+            return Err(ConfigError::new(format!("{tables}[{}].{key}", seen.len()), problem));
+        }
+        seen.push(value);
+    }
+    Ok(())
+}
+
+/// A wire has two ends.
+fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
+    for (number, port) in ports.iter().enumerate() {
+        let Some(peer) = port.peer else { continue };
+        if peer == number || ports[peer].peer != Some(number) {
+            let other = &ports[peer].interface;
+            let problem = format!("\"{other}\" does not name \"{}\" as its peer", port.interface);
+            return Err(ConfigError::new(format!("ports[{number}].peer"), problem));
+        }
+    }
+    if let [alone] = ports.iter().filter(|port| port.peer.is_none()).collect::<Vec<_>>()[..] {
+        let problem = format!("\"{}\" is alone on the bridge, give it a peer or another port", alone.interface);
+        return Err(ConfigError::new("ports", problem));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message(json: &Json) -> String {
+        ForwardConfig::read(json).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_port_without_links_passes_frames_on() {
+        let config = ForwardConfig::read(&json!({"ports": [{"interface": "a"}, {"interface": "b"}]})).unwrap();
+        assert_eq!(config.ports[0].egress.params.rate, None);
+        assert_eq!(config.meters().len(), 1);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let port = |egress: Json| json!({"ports": [{"interface": "a", "egress": egress}, {"interface": "b"}]});
+        assert_eq!(message(&json!({})), "ports: 0 [[ports]] tables, give at least two");
+        assert_eq!(
+            message(&port(json!({"rate": "1 Gbit/s"}))),
+            "ports[0].egress.queue: missing, a link with a rate needs one such as { scheme = \"droptail\" }"
+        );
+        assert_eq!(
+            message(&port(json!({"queue": {"scheme": "abc"}}))),
+            "ports[0].egress.rate: missing, a queue needs the rate of its link"
+        );
+        assert_eq!(
+            message(&port(json!({"rate": "1 Gbit/s", "queue": {"scheme": "abc", "gama": "1 packets"}}))),
+            "ports[0].egress.queue.gama: unknown key (value \"1 packets\"); did you mean gamma?"
+        );
+        assert_eq!(
+            message(&json!({"ports": [{"interface": "a"}, {"interface": "a"}]})),
+            "ports[1].interface: \"a\" is in another table already"
+        );
+        assert_eq!(
+            message(&json!({"ports": [{"interface": "a", "peer": "b"}, {"interface": "b"}]})),
+            "ports[0].peer: \"b\" does not name \"a\" as its peer"
+        );
+    }
+
+    #[test]
+    fn the_example_lists_every_key() {
+        let text =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/node/forward.toml")).unwrap();
+        ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
+        let keys = [ForwardParams::specs(), UserParams::specs(), LineParams::specs(), EgressParams::specs()].concat();
+        for key in keys.iter().map(|spec| spec.name).chain(["prefix", "name", "interface", "peer", "queue", "marker"]) {
+            assert!(text.contains(&format!("{key} =")), "{key}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The forwarder without clock and sockets: ports, the bridge, and time as an argument.
+//!
+//! Frames come with the time at which they arrived. Every step that follows, the end of an emulated link, a decision of a
+//! scheme, the end of a transmission, has a time of its own that follows from the times before it, not from when the
+//! host got round to it: a host that is late sends late, but decides as if it had been in time. The same frames at the
+//! same times give the same result, whoever the host is.
+
+use super::bridge::{Bridge, Target};
+use super::config::ForwardConfig;
+use super::egress::EgressLink;
+use super::line::Line;
+use super::packet::NodePacket;
+use super::pool::{FrameId, Pool};
+use super::stats::{EgressStats, IngressStats};
+use crate::config::ClassRule;
+use crate::frame::{Frame, UserIndex};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::units::Time;
+use serde_json::{Map, Value as Json, json};
+
+#[derive(Debug)]
+struct PortState {
+    interface: String,
+    line: Line,
+    received: IngressStats,
+    egress: EgressLink,
+}
+
+/// All ports and the frames in between.
+#[derive(Debug)]
+pub struct Core {
+    ports: Vec<PortState>,
+    bridge: Bridge,
+    users: UserIndex,
+    classes: Vec<ClassRule>,
+    user_names: Vec<String>,
+    pool: Pool,
+    /// Time of the last step.
+    now: Time,
+    since: Time,
+}
+
+impl Core {
+    /// Idle ports at time zero.
+    #[must_use]
+    pub fn new(config: &ForwardConfig) -> Self {
+        let meters = config.meters();
+        let ports = config.ports.iter().enumerate().map(|(number, port)| PortState {
+            interface: port.interface.clone(),
+            line: Line::new(port.ingress.clone()),
+            received: IngressStats::default(),
+            egress: EgressLink::new(&port.egress, &meters, config.forward.seed, number),
+        });
+        let prefixes: Vec<_> = config.users.iter().map(|user| user.prefix).collect();
+        Self {
+            ports: ports.collect(),
+            bridge: Bridge::new(config.ports.iter().map(|port| port.peer).collect()),
+            users: UserIndex::new(&prefixes),
+            classes: config.users.iter().map(|user| user.params.class).chain([config.default_user.class]).collect(),
+            user_names: config.users.iter().map(|user| user.name.clone()).chain(["default".into()]).collect(),
+            pool: Pool::new(config.forward.frames, config.forward.frame_size.0 as usize),
+            now: Time::ZERO,
+            since: Time::ZERO,
+        }
+    }
+
+    /// How many ports there are.
+    #[must_use]
+    pub fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// What port `port` received.
+    pub fn received(&mut self, port: usize) -> &mut IngressStats {
+        &mut self.ports[port].received
+    }
+
+    /// What port `port` sent.
+    pub fn sent(&mut self, port: usize) -> &mut EgressStats {
+        &mut self.ports[port].egress.stats
+    }
+
+    /// Takes a frame, given in two parts, that arrived at `port` at `at`; times at one port do not decrease.
+    #[inline]
+    pub fn arrive(&mut self, port: usize, head: &[u8], tail: &[u8], at: Time) {
+        let state = &mut self.ports[port];
+        let Some(id) = self.pool.store(head, tail) else {
+            state.received.no_frame += 1;
+            return;
+        };
+        let bytes = self.pool.frame(id);
+        let frame = Frame::parse(bytes);
+        let user = self.users.of(frame.source);
+        let is_expedited = match self.classes[user as usize] {
+            ClassRule::BestEffort => false,
+            ClassRule::Expedited => true,
+            ClassRule::Dscp => frame.is_expedited,
+        };
+        let packet = NodePacket {
+            label: 0.0,
+            enqueued_at: at,
+            frame: id,
+            // Schemes with a record for each flow have at most 65 536 of them, whatever hosts make up.
+            flow: frame.flow(bytes) & 0xffff,
+            user,
+            bytes: frame.bytes,
+            class: if is_expedited { TrafficClass::Expedited } else { TrafficClass::BestEffort },
+            ecn: frame.ecn,
+            ecn_before: frame.ecn,
+        };
+        state.received.received.add(packet.bytes);
+        if let Err(packet) = state.line.offer(packet, at) {
+            state.received.line_drops += 1;
+            self.pool.release(packet.frame);
+        }
+    }
+
+    /// Makes all steps up to `now`, in the order of time.
+    pub fn run_until(&mut self, now: Time) {
+        while let Some((at, step)) = self.next_step()
+            && at <= now
+        {
+            // A frame that was read late comes out of its link at the latest step that was made.
+            self.now = self.now.max(at);
+            match step {
+                Step::LineEnds(port) => self.forward(port),
+                Step::TransmissionEnds(port) => self.ports[port].egress.transmit(self.now, &mut self.pool),
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// The time of the next step or of the next packet that is due, [`Time::NEVER`] if there is none.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        let due = self.ports.iter().map(|port| port.egress.next_due()).min().unwrap_or(Time::NEVER);
+        self.next_step().map_or(due, |(at, _)| at.min(due))
+    }
+
+    /// The next packet that port `port` has to send by `now`, and when it was due.
+    #[inline]
+    pub fn take_due(&mut self, port: usize, now: Time) -> Option<(Time, FrameId)> {
+        let (due, packet) = self.ports[port].egress.take_due(now, &mut self.pool)?;
+        Some((due, packet.frame))
+    }
+
+    /// The frame of a packet that is due.
+    #[must_use]
+    #[inline]
+    pub fn frame(&self, id: FrameId) -> &[u8] {
+        self.pool.frame(id)
+    }
+
+    /// The frame was sent.
+    #[inline]
+    pub fn release(&mut self, id: FrameId) {
+        self.pool.release(id);
+    }
+
+    /// Frames that it holds.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.pool.used()
+    }
+
+    /// What was counted since the last report, and starts to count anew.
+    pub fn report(&mut self) -> Json {
+        let now = self.now;
+        let ports: Vec<Json> = self.ports.iter().map(|port| port.report(&self.user_names, now)).collect();
+        let report = json!({"window_s": [self.since.as_secs_f64(), now.as_secs_f64()], "ports": ports});
+        for port in &mut self.ports {
+            port.received = IngressStats::default();
+            port.egress.stats = EgressStats::new(self.user_names.len(), now, port.egress.backlog());
+        }
+        self.since = now;
+        report
+    }
+
+    #[inline]
+    fn next_step(&self) -> Option<(Time, Step)> {
+        let mut next = (Time::NEVER, Step::LineEnds(0));
+        for (number, port) in self.ports.iter().enumerate() {
+            // At one instant a transmission ends before the next packet comes.
+            let end = port.egress.next_end();
+            if end < next.0 {
+                next = (end, Step::TransmissionEnds(number));
+            }
+        }
+        for (number, port) in self.ports.iter().enumerate() {
+            let out = port.line.next();
+            if out < next.0 {
+                next = (out, Step::LineEnds(number));
+            }
+        }
+        (next.0 < Time::NEVER).then_some(next)
+    }
+
+    /// Passes the packet at the end of the line of `port` on.
+    #[inline]
+    fn forward(&mut self, port: usize) {
+        let Some(packet) = self.ports[port].line.take() else { return };
+        match self.bridge.target(self.pool.frame(packet.frame), port) {
+            Target::Port(to) => self.ports[to].egress.offer(packet, self.now, &mut self.pool),
+            Target::None => self.pool.release(packet.frame),
+            Target::All => self.flood(packet, port),
+        }
+    }
+
+    fn flood(&mut self, packet: NodePacket, from: usize) {
+        for to in 0..self.ports.len() {
+            if to == from || !self.bridge.is_bridged(to) {
+                continue;
+            }
+            match self.pool.duplicate(packet.frame) {
+                Some(frame) => self.ports[to].egress.offer(NodePacket { frame, ..packet }, self.now, &mut self.pool),
+                None => self.ports[from].received.no_frame += 1,
+            }
+        }
+        self.pool.release(packet.frame);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    LineEnds(usize),
+    TransmissionEnds(usize),
+}
+
+impl PortState {
+    fn report(&self, users: &[String], now: Time) -> Json {
+        let mut readings = Map::new();
+        self.egress.readings(&mut |name, value| {
+            readings.insert(name.into(), value.into());
+        });
+        json!({
+            "interface": self.interface,
+            "ingress": self.received.report(),
+            "egress": self.egress.stats.report(self.egress.rate(), users, now),
+            "readings": readings,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The forwarder by hand: frames at given times, and when they come out.
+
+use super::*;
+use etherparse::PacketBuilder;
+use serde_json::json;
+
+/// A UDP packet of 10.0.0.`from` with `bytes` at the IP layer.
+fn frame(from: u8, bytes: usize) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, from]);
+    let mut frame = Vec::new();
+    let payload = vec![0; bytes - 28];
+    builder.ipv4([10, 0, 0, from], [10, 0, 0, 9], 64).udp(1, 2).write(&mut frame, &payload).unwrap();
+    frame
+}
+
+fn core(json: Json) -> Core {
+    Core::new(&ForwardConfig::read(&json).unwrap())
+}
+
+/// Runs until nothing is left, and says when each frame left port `port`, in microseconds, with the last byte of its
+/// source address.
+fn departures(core: &mut Core, port: usize) -> Vec<(u64, u8)> {
+    let mut departures = Vec::new();
+    while core.next() < Time::NEVER {
+        let now = core.next();
+        core.run_until(now);
+        while let Some((due, id)) = core.take_due(port, now) {
+            departures.push((due.0 / 1_000_000, core.frame(id)[29]));
+            core.release(id);
+        }
+    }
+    departures
+}
+
+#[test]
+fn a_packet_takes_the_times_of_both_links() {
+    let mut core = core(json!({"ports": [
+        {"interface": "a", "ingress": {"rate": "12 Mbit/s", "delay": "5 ms"}},
+        {"interface": "b", "egress": {"rate": "6 Mbit/s", "delay": "3 ms", "queue": {"scheme": "droptail"}}},
+    ]}));
+    for _ in 0..2 {
+        core.arrive(0, &frame(1, 1500), &[], Time::from_millis(1));
+    }
+    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6: 1 + 1 + 5 + 2 + 3 ms, and 2 ms more for the second.
+    assert_eq!(departures(&mut core, 1), [(12_000, 1), (14_000, 1)]);
+    assert_eq!(core.held(), 0);
+}
+
+#[test]
+fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
+    let config = json!({"users": [{"prefix": "10.0.0.1"}, {"prefix": "10.0.0.2"}], "ports": [
+        {"interface": "a", "ingress": {"rate": "100 Mbit/s", "delay": "1 ms"}},
+        {"interface": "b", "egress": {"rate": "10 Mbit/s", "queue": {"scheme": "abc"}}},
+    ]});
+    let run = |step: Time| {
+        let mut core = core(config.clone());
+        let (mut all, mut now) = (Vec::new(), Time::ZERO);
+        let mut arrivals =
+            (0..2000u64).map(|n| (Time::from_micros(n * 700), if n % 3 == 0 { 2 } else { 1 })).peekable();
+        while now < Time::from_secs(4) {
+            now += step;
+            while let Some((at, from)) = arrivals.next_if(|(at, _)| *at <= now) {
+                core.arrive(0, &frame(from, 1500), &[], at);
+            }
+            core.run_until(now);
+            while let Some((due, id)) = core.take_due(1, now) {
+                all.push((due, core.frame(id)[29]));
+                core.release(id);
+            }
+        }
+        let report = core.report();
+        (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
+    };
+    // 17 Mbit/s of which user 1 sends two thirds, into 10 Mbit/s.
+    let exact = run(Time::from_micros(10));
+    assert_eq!(exact.2, 0);
+    assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);
+    // Less than the delay of the first link late: the decisions are the same.
+    assert_eq!(run(Time::from_micros(990)), exact);
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let mut core = core(json!({"ports": [
+        {"interface": "a", "ingress": {"rate": "20 Mbit/s", "limit": "5 packets"}},
+        {"interface": "b", "egress": {"rate": "10 Mbit/s", "queue": {"scheme": "droptail", "limit": "3 packets"}}},
+    ]}));
+    for _ in 0..20 {
+        core.arrive(0, &frame(1, 1500), &[], Time::ZERO);
+    }
+    core.run_until(Time::from_millis(2));
+    let report = core.report();
+    // One is sent and five wait at 20 Mbit/s (0.6 ms each), of which three have arrived at 0.6, 1.2, 1.8 ms at the port,
+    // which sends the first from 0.6 to 1.8 ms, then the second.
+    let (ingress, egress) = (&report["ports"][0]["ingress"], &report["ports"][1]["egress"]);
+    assert_eq!((&ingress["received"]["packets"], &ingress["line_drops"]), (&json!(20), &json!(14)));
+    assert_eq!(egress["accounting"], json!({"arrived": 3, "departed": 2, "dropped": 0, "queued": 1}));
+    // The queue held one packet from 1.2 ms on.
+    let mean = egress["queue"]["mean_packets"].as_f64().unwrap();
+    assert!((mean - 0.8 / 2.0).abs() < 1e-9, "{mean}");
+    assert_eq!(departures(&mut core, 1).len(), 6);
+    let accounting = &core.report()["ports"][1]["egress"]["accounting"];
+    assert_eq!(accounting, &json!({"arrived": 3, "departed": 4, "dropped": 0, "queued": 0}));
+    assert_eq!(core.held(), 0);
+}
+
+#[test]
+fn users_are_told_apart_by_their_source_address() {
+    let mut core = core(json!({
+        "users": [{"name": "one", "prefix": "10.0.0.1"}, {"name": "net", "prefix": "10.0.0.0/24"}],
+        "ports": [{"interface": "a"}, {"interface": "b"}],
+    }));
+    let mut stranger = frame(1, 1000);
+    stranger[26] = 11;
+    for bytes in [frame(1, 1000), frame(2, 500), frame(3, 500), stranger] {
+        core.arrive(0, &bytes, &[], Time::ZERO);
+    }
+    core.run_until(Time::ZERO);
+    let report = core.report();
+    let users: Vec<_> = report["ports"][1]["egress"]["users"].as_array().unwrap().clone();
+    let seen = users.iter().map(|user| (user["name"].as_str().unwrap(), user["arrived"]["bytes"].as_u64().unwrap()));
+    assert_eq!(seen.collect::<Vec<_>>(), [("one", 1000), ("net", 1000), ("default", 1000)]);
+}
+
+#[test]
+fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
+    let ports = json!([{"interface": "a"}, {"interface": "b"}, {"interface": "c"}]);
+    let mut core = core(json!({"forward": {"frames": 64}, "ports": ports}));
+    core.arrive(0, &frame(1, 100), &[], Time::ZERO);
+    core.run_until(Time::ZERO);
+    assert_eq!(core.held(), 2);
+    for _ in 0..70 {
+        core.arrive(0, &frame(1, 100), &[], Time::ZERO);
+    }
+    assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
+}
+
+#[test]
+fn a_mark_is_written_into_the_frame() {
+    let queue = json!({"scheme": "codel", "target": "1 us", "interval": "1 ms", "ecn": true, "limit": "1000 packets"});
+    let mut core = core(json!({"ports": [
+        {"interface": "a"},
+        {"interface": "b", "egress": {"rate": "10 Mbit/s", "queue": queue}},
+    ]}));
+    let mut capable = frame(1, 1500);
+    let parsed = Frame::parse(&capable);
+    crate::frame::set_ecn(&mut capable, &parsed, fairlane_schemes::packet::Ecn::Ect0);
+    for _ in 0..50 {
+        core.arrive(0, &capable, &[], Time::ZERO);
+    }
+    let mut marked = 0u64;
+    while core.next() < Time::NEVER {
+        let now = core.next();
+        core.run_until(now);
+        while let Some((_, id)) = core.take_due(1, now) {
+            let header = etherparse::Ipv4Header::from_slice(&core.frame(id)[14..]).unwrap().0;
+            assert_eq!(header.header_checksum, header.calc_header_checksum());
+            marked += u64::from(header.ecn.value() == 3);
+            core.release(id);
+        }
+    }
+    let report = core.report();
+    assert!(marked > 0);
+    assert_eq!(report["ports"][1]["egress"]["marks"], marked);
+}

@@ -1,0 +1,86 @@
+//! An emulated link without a scheme: a drop-tail queue, a rate, a delay.
+//!
+//! Nothing can be dropped once it has joined, so that a packet's times follow on its arrival: its transmission starts
+//! when the ones before it have ended, and it comes out the delay after its own end.
+
+use super::packet::NodePacket;
+use fairlane_schemes::discipline::Backlog;
+use fairlane_schemes::params;
+use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use std::collections::VecDeque;
+
+params! {
+    /// The link from a neighbour to this node, emulated in front of it.
+    pub struct LineParams {
+        /// Rate; as fast as packets come if absent.
+        rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_a", source "our choice";
+        /// Propagation delay.
+        delay: Time = "0 s", in "0 s"..="10 s", symbol "D_a", source "our choice";
+        /// What may wait for transmission.
+        limit: QueueLimit = "1000 packets", in "1 packets"..="16777216 packets", source "our choice";
+    }
+}
+
+/// The link and what is on it.
+#[derive(Debug)]
+pub struct Line {
+    params: LineParams,
+    free_at: Time,
+    /// Start of transmission and bytes of those that wait, as far as was looked.
+    waiting: VecDeque<(Time, u32)>,
+    backlog: Backlog,
+    /// What is on its way, and when it comes out.
+    on_the_way: VecDeque<(Time, NodePacket)>,
+}
+
+impl Line {
+    /// An idle link.
+    #[must_use]
+    pub fn new(params: LineParams) -> Self {
+        Self {
+            params,
+            free_at: Time::ZERO,
+            waiting: VecDeque::new(),
+            backlog: Backlog::default(),
+            on_the_way: VecDeque::new(),
+        }
+    }
+
+    /// Offers a packet at `now`, which does not decrease; gives it back if the queue is full.
+    #[inline]
+    pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
+        let Some(rate) = self.params.rate else {
+            self.on_the_way.push_back((now + self.params.delay, packet));
+            return Ok(());
+        };
+        while let Some(&(start, bytes)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
+            self.backlog.remove(bytes);
+        }
+        let start = now.max(self.free_at);
+        if start > now {
+            if !self.backlog.has_room_for(packet.bytes, self.params.limit) {
+                return Err(packet);
+            }
+            self.waiting.push_back((start, packet.bytes));
+            self.backlog.add(packet.bytes);
+        }
+        self.free_at = start + rate.time_of(u64::from(packet.bytes));
+        self.on_the_way.push_back((self.free_at + self.params.delay, packet));
+        Ok(())
+    }
+
+    /// When the next packet comes out, [`Time::NEVER`] if none is on its way.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.on_the_way.front().map_or(Time::NEVER, |&(due, _)| due)
+    }
+
+    /// The next packet.
+    #[inline]
+    pub fn take(&mut self) -> Option<NodePacket> {
+        self.on_the_way.pop_front().map(|(_, packet)| packet)
+    }
+}

@@ -1,0 +1,173 @@
+//! The forwarder on network interfaces, one thread.
+
+use super::config::ForwardConfig;
+use super::core::Core;
+use super::pool::FrameId;
+use crate::io::{self, Asked, BATCH, Interface, Received};
+use fairlane_schemes::units::Time;
+use serde_json::{Value as Json, json};
+
+/// A frame that is read later than this after it arrived counts as arrived this long ago: the real-time clock may step.
+const OLDEST: Time = Time::from_millis(100);
+/// How often it looks for signals while nothing happens: one may come just before the wait.
+const LOOK: Time = Time::from_millis(50);
+/// Bytes of both addresses of a frame.
+const ADDRESSES: usize = 12;
+
+/// Why the forwarder cannot run.
+#[derive(Debug, thiserror::Error)]
+#[error("{interface}: {problem}")]
+pub struct OpenError {
+    interface: String,
+    problem: String,
+}
+
+impl OpenError {
+    fn new(interface: &str, error: &std::io::Error) -> Self {
+        let problem = match error.raw_os_error() {
+            Some(libc::ENODEV) => "no such network interface".into(),
+            Some(libc::EPERM) => "not permitted, the forwarder needs root or CAP_NET_RAW".into(),
+            _ => error.to_string(),
+        };
+        Self { interface: interface.into(), problem }
+    }
+}
+
+/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. `report` gets `{"ready": true}` once all ports
+/// are open, then, at every SIGUSR1 and at the end, what was counted since the last time.
+///
+/// # Errors
+/// An interface cannot be opened.
+pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), OpenError> {
+    let frame_bytes = config.forward.frame_size.0 as usize;
+    let open = |name: &String| {
+        Interface::open(name, frame_bytes, config.forward.ring).map_err(|error| OpenError::new(name, &error))
+    };
+    let interfaces = config.ports.iter().map(|port| open(&port.interface)).collect::<Result<Vec<_>, _>>()?;
+    io::note_signals();
+    let is_realtime = io::make_realtime(config.forward.realtime_priority);
+    let mut host = Host { core: Core::new(config), interfaces, start: io::monotonic(), frame_bytes };
+    report(&json!({"ready": true}));
+    let end = duration.unwrap_or(Time::NEVER);
+    let mut descriptors = Vec::new();
+    loop {
+        let now = host.now();
+        host.receive(now);
+        host.core.run_until(now);
+        host.send();
+        let asked = if now >= end { Some(Asked::Stop) } else { io::asked() };
+        if asked.is_some() {
+            report(&host.report(is_realtime));
+        }
+        if asked == Some(Asked::Stop) {
+            return Ok(());
+        }
+        let (next, now) = (host.core.next().min(end), host.now());
+        if next > now {
+            io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors);
+        }
+    }
+}
+
+struct Host {
+    core: Core,
+    interfaces: Vec<Interface>,
+    start: Time,
+    frame_bytes: usize,
+}
+
+impl Host {
+    /// Time since the start.
+    #[inline]
+    fn now(&self) -> Time {
+        io::monotonic().saturating_sub(self.start)
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Time) {
+        let realtime = io::realtime();
+        for (port, interface) in self.interfaces.iter_mut().enumerate() {
+            let core = &mut self.core;
+            interface.receive(BATCH, |frame| {
+                let age = Time(realtime.0.wrapping_sub(frame.at.0));
+                // A stamp that is later than the reading of the clock wraps to a huge age.
+                let age = if age > Time(u64::MAX / 2) { Time::ZERO } else { age.min(OLDEST) };
+                arrive(core, port, &frame, now.saturating_sub(age), self.frame_bytes);
+            });
+        }
+    }
+
+    #[inline]
+    fn send(&mut self) {
+        for (port, interface) in self.interfaces.iter().enumerate() {
+            loop {
+                let now = io::monotonic().saturating_sub(self.start);
+                let mut due: [Option<(Time, FrameId)>; BATCH] = [None; BATCH];
+                let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
+                let mut count = 0;
+                while count < BATCH
+                    && let Some(next) = self.core.take_due(port, now)
+                {
+                    due[count] = Some(next);
+                    count += 1;
+                }
+                if count == 0 {
+                    break;
+                }
+                for (frame, (_, id)) in frames.iter_mut().zip(due.iter().flatten()) {
+                    *frame = self.core.frame(*id);
+                }
+                let mut sent = 0;
+                while sent < count {
+                    match interface.send(&frames[sent..count]) {
+                        Ok(taken) => sent += taken.max(1),
+                        Err(_) => break,
+                    }
+                }
+                let finished = io::monotonic().saturating_sub(self.start);
+                for (number, &(at, id)) in due.iter().flatten().enumerate() {
+                    self.core.release(id);
+                    let stats = self.core.sent(port);
+                    if number < sent {
+                        stats.lateness.add(finished.saturating_sub(at));
+                    } else {
+                        stats.send_errors += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, is_realtime: bool) -> Json {
+        for (port, interface) in self.interfaces.iter().enumerate() {
+            self.core.received(port).kernel_drops += interface.drops();
+        }
+        let mut report = self.core.report();
+        report["realtime"] = is_realtime.into();
+        report["held_frames"] = self.core.held().into();
+        report
+    }
+}
+
+/// Hands a frame to the core, unless it cannot be passed on.
+#[inline]
+fn arrive(core: &mut Core, port: usize, frame: &Received<'_>, at: Time, frame_bytes: usize) {
+    let tag_bytes = frame.tag.map_or(0, |tag| tag.len());
+    if frame.length > frame.bytes.len() || frame.length + tag_bytes > frame_bytes {
+        core.received(port).oversized += 1;
+        return;
+    }
+    if frame.lacks_checksum {
+        core.received(port).without_checksum += 1;
+        return;
+    }
+    match (frame.tag, frame.bytes.split_at_checked(ADDRESSES)) {
+        (Some(tag), Some((addresses, rest))) => {
+            let mut head = [0; ADDRESSES + 4];
+            head[..ADDRESSES].copy_from_slice(addresses);
+            head[ADDRESSES..].copy_from_slice(&tag);
+            core.arrive(port, &head, rest, at);
+        }
+        _ => core.arrive(port, frame.bytes, &[], at),
+    }
+}

@@ -1,0 +1,15 @@
+//! The user-space forwarder: a bridge whose links have the rate, delay, buffer and scheme of choice.
+//!
+//! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET`),
+//! [`offline`] on a capture file.
+
+mod bridge;
+pub mod config;
+pub mod core;
+mod egress;
+mod line;
+pub mod live;
+pub mod offline;
+mod packet;
+mod pool;
+mod stats;

@@ -1,0 +1,71 @@
+//! A packet as the schemes see it: what was read of its frame, and the slot of the pool that it is in.
+
+use super::pool::FrameId;
+use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
+use fairlane_schemes::units::Time;
+
+/// A packet on its way through the forwarder.
+#[derive(Clone, Copy, Debug)]
+pub struct NodePacket {
+    /// The marker's label.
+    pub label: f64,
+    /// When it entered the queue that it waits in.
+    pub enqueued_at: Time,
+    /// Where its frame is.
+    pub frame: FrameId,
+    /// The flow, see [`crate::frame::Frame::flow`].
+    pub flow: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Bytes that it occupies of a link.
+    pub bytes: u32,
+    /// Traffic class.
+    pub class: TrafficClass,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// ECN field of the frame as it came.
+    pub ecn_before: Ecn,
+}
+
+impl Packet for NodePacket {
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        self.bytes
+    }
+    #[inline]
+    fn class(&self) -> TrafficClass {
+        self.class
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    #[inline]
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+    #[inline]
+    fn label(&self) -> f64 {
+        self.label
+    }
+    #[inline]
+    fn set_label(&mut self, label: f64) {
+        self.label = label;
+    }
+    #[inline]
+    fn enqueued_at(&self) -> Time {
+        self.enqueued_at
+    }
+    #[inline]
+    fn set_enqueued_at(&mut self, now: Time) {
+        self.enqueued_at = now;
+    }
+}

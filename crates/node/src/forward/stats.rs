@@ -1,0 +1,204 @@
+//! What is counted at a port since the last report.
+
+use crate::histogram::Histogram;
+use fairlane_schemes::discipline::{Backlog, DropReason};
+use fairlane_schemes::units::{BitRate, Time};
+use serde_json::{Value as Json, json};
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet.
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    fn report(self) -> Json {
+        json!({"packets": self.packets, "bytes": self.bytes})
+    }
+}
+
+/// What a port received.
+#[derive(Clone, Debug, Default)]
+pub struct IngressStats {
+    /// Frames that were read.
+    pub received: Count,
+    /// Dropped at the end of the queue of the emulated link.
+    pub line_drops: u64,
+    /// Longer than the longest frame: dropped.
+    pub oversized: u64,
+    /// Checksum left to a network card that is not there: dropped. Switch `tx` offload off at the sender.
+    pub without_checksum: u64,
+    /// No slot of the pool was free: dropped.
+    pub no_frame: u64,
+    /// Dropped by the kernel since the ring was full.
+    pub kernel_drops: u64,
+}
+
+impl IngressStats {
+    /// As JSON.
+    #[must_use]
+    pub fn report(&self) -> Json {
+        json!({
+            "received": self.received.report(),
+            "line_drops": self.line_drops,
+            "oversized": self.oversized,
+            "without_checksum": self.without_checksum,
+            "no_frame": self.no_frame,
+            "kernel_drops": self.kernel_drops,
+        })
+    }
+}
+
+/// A user at a port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UserStats {
+    arrived: Count,
+    departed: Count,
+    dropped: u64,
+}
+
+/// What happened in front of the link that a port sends on.
+#[derive(Clone, Debug)]
+pub struct EgressStats {
+    since: Time,
+    users: Vec<UserStats>,
+    drops: [Count; DropReason::ALL.len()],
+    marks: u64,
+    delay: Histogram,
+    busy: Time,
+    queue: QueueIntegral,
+    /// Handed to the kernel later than they were due, by so much.
+    pub lateness: Histogram,
+    /// Refused by the kernel.
+    pub send_errors: u64,
+}
+
+impl EgressStats {
+    /// Nothing yet; `queued` waits at `since`.
+    #[must_use]
+    pub fn new(users: usize, since: Time, queued: Backlog) -> Self {
+        Self {
+            since,
+            users: vec![UserStats::default(); users],
+            drops: Default::default(),
+            marks: 0,
+            delay: Histogram::default(),
+            busy: Time::ZERO,
+            queue: QueueIntegral { since, at: queued, packet_s: 0.0, byte_s: 0.0, max: queued.packets },
+            lateness: Histogram::default(),
+            send_errors: 0,
+        }
+    }
+
+    /// A packet of `user` came.
+    #[inline]
+    pub fn arrived(&mut self, user: u32, bytes: u32) {
+        self.users[user as usize].arrived.add(bytes);
+    }
+
+    /// A packet of `user` was dropped.
+    #[inline]
+    pub fn dropped(&mut self, user: u32, bytes: u32, reason: DropReason) {
+        self.users[user as usize].dropped += 1;
+        self.drops[reason.index()].add(bytes);
+    }
+
+    /// A packet was marked.
+    #[inline]
+    pub fn marked(&mut self) {
+        self.marks += 1;
+    }
+
+    /// A packet of `user` that waited for `delay` takes the link for `busy`.
+    #[inline]
+    pub fn departed(&mut self, user: u32, bytes: u32, delay: Time, busy: Time) {
+        self.users[user as usize].departed.add(bytes);
+        self.delay.add(delay);
+        self.busy += busy;
+    }
+
+    /// From `now` on `backlog` waits.
+    #[inline]
+    pub fn queued(&mut self, backlog: Backlog, now: Time) {
+        self.queue.change(backlog, now);
+    }
+
+    /// As JSON, at `now`; users by `names`.
+    #[must_use]
+    pub fn report(&self, rate: Option<BitRate>, names: &[String], now: Time) -> Json {
+        let window_s = now.saturating_sub(self.since).as_secs_f64().max(1e-9);
+        let mut queue = self.queue.clone();
+        queue.change(queue.at, now);
+        let total = |of: fn(&UserStats) -> u64| self.users.iter().map(of).sum::<u64>();
+        let arrived = total(|user| user.arrived.packets);
+        let users = names.iter().zip(&self.users).map(|(name, user)| {
+            json!({
+                "name": name,
+                "arrived": user.arrived.report(),
+                "departed": user.departed.report(),
+                "dropped_packets": user.dropped,
+            })
+        });
+        let drops = DropReason::ALL.iter().zip(&self.drops).map(|(reason, count)| {
+            json!({
+                "reason": reason.name(),
+                "packets": count.packets,
+                "bytes": count.bytes,
+                "share_of_arrivals": count.packets as f64 / arrived.max(1) as f64,
+            })
+        });
+        json!({
+            "rate_bps": rate.map(BitRate::as_f64),
+            "utilisation": self.busy.as_secs_f64() / window_s,
+            "throughput_bps": total(|user| user.departed.bytes) as f64 * 8.0 / window_s,
+            "queue": {
+                "mean_packets": queue.packet_s / window_s,
+                "mean_bytes": queue.byte_s / window_s,
+                "max_packets": queue.max,
+            },
+            "delay": self.delay.report(),
+            "drops": drops.collect::<Vec<_>>(),
+            "marks": self.marks,
+            "accounting": {
+                "arrived": arrived,
+                "departed": total(|user| user.departed.packets),
+                "dropped": total(|user| user.dropped),
+                "queued": queue.at.packets,
+            },
+            "users": users.collect::<Vec<_>>(),
+            "lateness": self.lateness.report(),
+            "send_errors": self.send_errors,
+        })
+    }
+}
+
+/// The queue over time.
+#[derive(Clone, Debug)]
+struct QueueIntegral {
+    since: Time,
+    at: Backlog,
+    packet_s: f64,
+    byte_s: f64,
+    max: u32,
+}
+
+impl QueueIntegral {
+    #[inline]
+    fn change(&mut self, to: Backlog, now: Time) {
+        let lasted_s = now.saturating_sub(self.since).as_secs_f64();
+        self.packet_s += f64::from(self.at.packets) * lasted_s;
+        self.byte_s += self.at.bytes as f64 * lasted_s;
+        self.max = self.max.max(to.packets);
+        (self.since, self.at) = (now, to);
+    }
+}

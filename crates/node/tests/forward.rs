@@ -1,0 +1,107 @@
+//! The forwarder, sender and sink on real interfaces.
+
+mod testbed;
+
+use serde_json::json;
+use testbed::Testbed;
+
+const TO: &str = "10.9.0.9:9000";
+
+#[test]
+fn packets_come_out_after_their_delay_in_order_and_whole() {
+    skip_unless_possible!();
+    let testbed = Testbed::new(false);
+    let link = r#"egress = { rate = "100 Mbit/s", delay = "5 ms", queue = { scheme = "droptail" } }"#;
+    let mut forwarder =
+        testbed.forward(&format!("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n{link}\n"));
+    let mut sink = testbed.sink(TO);
+    let sent = testbed.send(&[TO, "--rate", "12 Mbit/s", "--payload", "1472", "--time", "1 s"]);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let (stream, report) = (sink.report()["streams"][0].clone(), forwarder.report());
+    // 1500 B at 12 Mbit/s are 1000 a second; the phase, or the time it takes to start, may cost some.
+    let packets = sent["packets"].as_u64().unwrap();
+    assert!((900..=1000).contains(&packets), "{sent}");
+    assert_eq!(
+        (&stream["packets"], &stream["lost_packets"], &stream["reordered_packets"]),
+        (&json!(packets), &json!(0), &json!(0))
+    );
+    // 0.12 ms of transmission and 5 ms; how much longer is the machine's business.
+    let delay = stream["delay"]["mean_s"].as_f64().unwrap();
+    assert!(delay >= 5.12e-3, "{delay}");
+    let port = &report["ports"][1]["egress"];
+    assert!(port["users"][0]["departed"]["bytes"].as_u64().unwrap() >= packets * 1500, "{port}");
+    assert!(port["lateness"]["mean_s"].as_f64().unwrap() < 5e-3, "{port}");
+}
+
+#[test]
+fn what_a_full_queue_drops_is_what_does_not_arrive() {
+    skip_unless_possible!();
+    let testbed = Testbed::new(false);
+    let mut forwarder = testbed.forward(
+        r#"
+        [[users]]
+        prefix = "10.9.0.1"
+        [[ports]]
+        interface = "p0"
+        [[ports]]
+        interface = "p1"
+        egress = { rate = "6 Mbit/s", queue = { scheme = "droptail", limit = "20 packets" } }
+        "#,
+    );
+    let mut sink = testbed.sink(TO);
+    // Neighbours first: what waits for their answer is lost in the sender's host.
+    testbed.send(&[TO, "--rate", "1 Mbit/s", "--payload", "1472", "--time", "0.2 s"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    sink.report();
+    forwarder.report();
+    let rate = ["--rate", "24 Mbit/s", "--payload", "1472", "--gaps", "poisson", "--time", "1 s"];
+    let sent = testbed.send(&[&[TO][..], &rate].concat());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let (stream, report) = (sink.report()["streams"][0].clone(), forwarder.report());
+    let user = &report["ports"][1]["egress"]["users"][0];
+    let dropped = user["dropped_packets"].as_u64().unwrap();
+    assert_eq!(user["arrived"]["packets"], sent["packets"]);
+    assert_eq!(user["departed"]["packets"], stream["packets"]);
+    assert_eq!(sent["packets"].as_u64().unwrap(), dropped + stream["packets"].as_u64().unwrap());
+    // 500 packets a second pass in a little over a second, of 2000.
+    assert!((490..=560).contains(&stream["packets"].as_u64().unwrap()), "{stream}");
+    assert_eq!(report["held_frames"], 0);
+}
+
+#[test]
+fn frames_with_any_tags_and_protocol_pass_unchanged() {
+    skip_unless_possible!();
+    let testbed = Testbed::new(false);
+    let _forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
+    let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
+    // No tag, 802.1Q, 802.1ad over 802.1Q; above them a protocol of nobody.
+    let tags: [&[u8]; 3] = [&[], &[0x81, 0, 0x60, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]];
+    let sent: Vec<Vec<u8>> =
+        tags.iter().map(|tags| [&addresses[..], tags, &[0x88, 0xb5], &[7; 1490]].concat()).collect();
+    let received = testbed.exchange(&sent);
+    assert_eq!(received, sent);
+}
+
+#[test]
+fn frames_whose_checksum_is_left_to_a_card_are_dropped_and_counted() {
+    skip_unless_possible!();
+    let testbed = Testbed::new(true);
+    let mut forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
+    let mut sink = testbed.sink(TO);
+    let sent = testbed.send(&[TO, "--rate", "1 Mbit/s", "--payload", "1000", "--time", "0.2 s"]);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert_eq!(forwarder.report()["ports"][0]["ingress"]["without_checksum"], sent["packets"]);
+    assert_eq!(sink.report()["streams"], json!([]));
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    skip_unless_possible!();
+    let file = std::env::temp_dir().join(format!("fairlane-test-{}.toml", std::process::id()));
+    std::fs::write(&file, "[[ports]]\ninterface = \"nowhere0\"\n[[ports]]\ninterface = \"lo\"\n").unwrap();
+    let output =
+        std::process::Command::new(env!("CARGO_BIN_EXE_fairlane-node")).arg("forward").arg(&file).output().unwrap();
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "error: nowhere0: no such network interface\n");
+    assert!(!output.status.success());
+}

@@ -1,0 +1,172 @@
+//! A client and a server in network namespaces with the forwarder between them, removed with everything whatever happens.
+
+use fairlane_node::io::Interface;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value as Json;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub const CLIENT: &str = "10.9.0.1";
+pub const SERVER: &str = "10.9.0.9";
+
+/// Leaves the test with the reason printed if namespaces cannot be made here.
+#[macro_export]
+macro_rules! skip_unless_possible {
+    () => {
+        if let Some(reason) = testbed::missing() {
+            println!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
+/// Why namespaces cannot be made here, if so.
+pub fn missing() -> Option<String> {
+    if !geteuid().is_root() {
+        return Some("not root".into());
+    }
+    let is_there = |program: &str| Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    is_there("ip").err().map(|error| format!("ip: {error}"))
+}
+
+/// `c0` of the client is joined to `p0` of the node, `s0` of the server to `p1`.
+pub struct Testbed {
+    names: [String; 3],
+    config: PathBuf,
+}
+
+impl Testbed {
+    /// Hosts that leave checksums to the network card only if `offload` says so.
+    pub fn new(offload: bool) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let names =
+            ["client", "node", "server"].map(|role| format!("fairlane-test-{}-{number}-{role}", std::process::id()));
+        let config = std::env::temp_dir().join(format!("{}.toml", names[1]));
+        let testbed = Self { names, config };
+        let [client, node, server] = &testbed.names;
+        for name in &testbed.names {
+            run(&format!("ip netns add {name}"));
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"));
+        }
+        for (host, inner, outer, address) in [(client, "c0", "p0", CLIENT), (server, "s0", "p1", SERVER)] {
+            run(&format!("ip -n {host} link add {inner} type veth peer name {outer} netns {node}"));
+            run(&format!("ip -n {host} addr add {address}/24 dev {inner}"));
+            run(&format!("ip -n {node} link set {outer} up"));
+            run(&format!("ip -n {host} link set {inner} up"));
+            if !offload {
+                run(&format!("ip netns exec {host} ethtool -K {inner} tx off tso off gso off gro off"));
+            }
+        }
+        testbed
+    }
+
+    /// Sends frames from the client and gives those that the server gets within a second, tags put back.
+    pub fn exchange(&self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let at = |host: usize, name: &'static str| {
+            let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
+            // A thread of its own, since it does not come back from the namespace.
+            let open = std::thread::spawn(move || {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                Interface::open(name, 1600, 64).unwrap()
+            });
+            open.join().unwrap()
+        };
+        let (client, mut server) = (at(0, "c0"), at(2, "s0"));
+        let slices: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        assert_eq!(client.send(&slices).unwrap(), frames.len());
+        let mut received = Vec::new();
+        let until = Instant::now() + Duration::from_secs(1);
+        while received.len() < frames.len() && Instant::now() < until {
+            server.receive(1, |frame| {
+                let (addresses, rest) = frame.bytes.split_at(12);
+                received.push([addresses, frame.tag.as_ref().map_or(&[], |tag| &tag[..]), rest].concat());
+            });
+        }
+        received
+    }
+
+    /// The forwarder with a configuration.
+    pub fn forward(&self, config: &str) -> Running {
+        std::fs::write(&self.config, config).unwrap();
+        let path = self.config.display().to_string();
+        Running::ready(self.command(1, &["forward", &path, "--time", "20 s"]))
+    }
+
+    /// A sink at the server.
+    pub fn sink(&self, address: &str) -> Running {
+        Running::ready(self.command(2, &["sink", address, "--time", "20 s"]))
+    }
+
+    /// Sends from the client until it is over, and gives the sender's report.
+    pub fn send(&self, arguments: &[&str]) -> Json {
+        let output = self.command(0, &[&["send"], arguments].concat()).output().unwrap();
+        serde_json::from_slice(&output.stdout).expect("a report")
+    }
+
+    fn command(&self, host: usize, arguments: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[host], env!("CARGO_BIN_EXE_fairlane-node")]).args(arguments);
+        command
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
+        }
+        let _ = std::fs::remove_file(&self.config);
+    }
+}
+
+/// A process that prints reports.
+pub struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn ready(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Self { child, lines };
+        assert_eq!(running.line()["ready"], true);
+        running
+    }
+
+    /// What it counted since the last time.
+    pub fn report(&mut self) -> Json {
+        self.signal(Signal::USR1);
+        self.line()
+    }
+
+    fn line(&mut self) -> Json {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).expect("a line of JSON")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The process may have ended: its --time is over, or it failed, which the test saw.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+fn run(command: &str) {
+    let mut words = command.split(' ');
+    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,39 @@
+"""Hosts and cables: clients and server with addresses, veth pairs without offloads."""
+
+from __future__ import annotations
+
+from fairlane.lab.namespaces import Namespaces, run
+from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
+
+OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
+"""With any of these the queue would see packets of many segments, or frames without checksum."""
+
+
+def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:
+    """Joins two namespaces, each given with the name of its interface, by a veth pair, up and without offloads."""
+    (at_a, name_a), (at_b, name_b) = a, b
+    run(["ip", "-n", at_a, "link", "add", name_a, "type", "veth", "peer", "name", name_b, "netns", at_b])
+    for at, name in (a, b):
+        switches = [word for offload in OFFLOADS for word in (offload, "off")]
+        namespaces.run(at, ["ethtool", "-K", name, *switches])
+        namespaces.run(at, ["ip", "link", "set", name, "gso_max_segs", "1"])
+        namespaces.run(at, ["ip", "link", "set", name, "up"])
+
+
+def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> None:
+    """Gives the interface of a host its addresses."""
+    namespaces.run(at, ["ip", "link", "set", name, "address", mac])
+    namespaces.run(at, ["ip", "addr", "add", f"{ip}/16", "dev", name])
+    # What one connection has learnt of the path must not reach the next.
+    namespaces.set(at, "net.ipv4.tcp_no_metrics_save", 1)
+
+
+def introduce(namespaces: Namespaces, setup: Setup, clients: list[str], server: str) -> None:
+    """Tells the hosts each other's Ethernet addresses, so that no ARP waits in the queues."""
+    for client, name in zip(setup.clients, clients, strict=True):
+        _neighbour(namespaces, name, SERVER_ADDRESS, SERVER_MAC)
+        _neighbour(namespaces, server, client.address, client.mac)
+
+
+def _neighbour(namespaces: Namespaces, at: str, ip: str, mac: str) -> None:
+    namespaces.run(at, ["ip", "neigh", "replace", ip, "lladdr", mac, "dev", "eth0", "nud", "permanent"])

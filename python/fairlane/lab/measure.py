@@ -1,0 +1,237 @@
+"""One run in the lab: network, traffic, the window that is measured, the record."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.lab import node
+from fairlane.lab.namespaces import Namespaces, RejectedError
+from fairlane.lab.node import Reporter
+from fairlane.lab.planes import PLANES, Plane
+from fairlane.lab.setup import SERVER_ADDRESS, Client, Setup
+
+MOST_LATE_MEAN_S = 200e-6
+MOST_LATE_P99_S = 2e-3
+"""A run whose forwarder was later than this is rejected: its delays were not those of the scenario."""
+MOST_LOST_SHARE = 1e-4
+RATE_SLACK = 0.02
+"""A sender that misses its rate by more had no processor."""
+SPARE_S = 8.0
+"""Time that iperf3 has beyond the run to exchange its results through the bottleneck."""
+WHOLE_S = 1.0
+"""Interval of iperf3's reports."""
+SETTLE_S = 0.3
+AHEAD_S = 0.5
+"""TCP starts so much before UDP: a client that is starved afterwards still has a connection, and a goodput."""
+
+
+def measure(setup: Setup, plane: str, replication: int) -> str:
+    """Runs a set-up once.
+
+    Returns:
+        The run record (JSON), of the same form as the simulator's.
+
+    Raises:
+        RejectedError: The machine was too busy.
+        LabError: Something does not work.
+    """
+    before = _cpu_seconds()
+    with Namespaces() as namespaces, TemporaryDirectory(prefix="fairlane-lab-") as folder, ExitStack() as stack:
+        network = PLANES[plane](namespaces, setup)
+        stack.callback(network.close)
+        traffic = _Traffic(namespaces, network, setup, Path(folder), replication)
+        time.sleep(setup.warmup_s)
+        network.begin()
+        traffic.begin()
+        time.sleep(setup.measure_s)
+        bottleneck = network.end()
+        traffic.end()
+        goodputs = traffic.goodputs_bps()
+    _judge(bottleneck["emulation"])
+    return _record(setup, plane, replication, bottleneck, goodputs, before)
+
+
+def _judge(emulation: Mapping[str, Any]) -> None:
+    for name, most in (("lateness_mean_s", MOST_LATE_MEAN_S), ("lateness_p99_s", MOST_LATE_P99_S)):
+        if emulation[name] > most:
+            raise RejectedError(f"{name} {1e3 * emulation[name]:.2f} ms, at most {1e3 * most:g} ms is allowed")
+    if emulation["lost_frames"] or emulation["send_errors"]:
+        raise RejectedError(f"{emulation['lost_frames']} frames lost, {emulation['send_errors']} not sent")
+
+
+class _Traffic:
+    """Senders and receivers."""
+
+    def __init__(self, namespaces: Namespaces, network: Plane, setup: Setup, folder: Path, replication: int) -> None:
+        self._namespaces, self._setup, self._folder = namespaces, setup, folder
+        self._sinks: dict[int, Reporter] = {}
+        self._servers: dict[int, subprocess.Popen[bytes]] = {}
+        self._senders: dict[int, subprocess.Popen[bytes]] = {}
+        for client in setup.clients:
+            self._listen(client, network.server)
+        time.sleep(SETTLE_S)
+        seed = setup.table["run"]["seed"] * 1000 + replication
+        hosts = list(zip(setup.clients, network.clients, strict=True))
+        for client, at in hosts:
+            if client.source.kind == "tcp":
+                self._start(client, at, seed)
+        if self._sinks and self._servers:
+            time.sleep(AHEAD_S)
+        for client, at in hosts:
+            if client.source.kind != "tcp":
+                self._start(client, at, seed)
+
+    def begin(self) -> None:
+        for sink in self._sinks.values():
+            sink.ask()
+        for sink in self._sinks.values():
+            sink.answer()
+
+    def end(self) -> None:
+        for sink in self._sinks.values():
+            sink.ask()
+
+    def goodputs_bps(self) -> list[float]:
+        """The goodput of every client within the window."""
+        return [self._goodput(client) for client in self._setup.clients]
+
+    def _listen(self, client: Client, at: str) -> None:
+        if client.source.kind != "tcp":
+            self._sinks[client.number] = Reporter(self._namespaces, at, ["sink", f"{SERVER_ADDRESS}:{client.port}"])
+            return
+        command = ["iperf3", "-s", "-1", "-J", "-i", "1", "-p", str(client.port)]
+        with self._file(client, "server").open("wb") as out:
+            self._servers[client.number] = self._namespaces.start(at, self._limited(command), out)
+
+    def _start(self, client: Client, at: str, seed: int) -> None:
+        source, setup = client.source, self._setup
+        total_s = setup.warmup_s + setup.measure_s
+        if source.kind == "tcp":
+            # iperf3 takes whole seconds; the window begins with ours and may end a fraction later.
+            times = ["-O", str(round(setup.warmup_s)), "-t", str(round(setup.measure_s)), "-i", "1"]
+            to = ["iperf3", "-c", SERVER_ADDRESS, "-p", str(client.port), "--connect-timeout", "3000"]
+            command = self._limited([*to, *times, "-P", str(source.flows), "-C", source.congestion_control])
+        else:
+            rate = ["--rate", f"{source.rate_bps} bit/s", "--payload", str(source.payload_bytes)]
+            shape = ["--gaps", source.kind, "--jitter", str(source.jitter)]
+            when = ["--time", f"{total_s + 1} s", "--seed", str(seed), "--stream", str(client.number)]
+            command = [node.program(), "send", f"{SERVER_ADDRESS}:{client.port}", *rate, *shape, *when]
+        with self._file(client, "client").open("wb") as out:
+            self._senders[client.number] = self._namespaces.start(at, command, out)
+
+    def _limited(self, command: Sequence[str]) -> list[str]:
+        most_s = self._setup.warmup_s + self._setup.measure_s + SPARE_S
+        return ["timeout", "--kill-after=2", f"{most_s:g}", *command]
+
+    def _file(self, client: Client, end: str) -> Path:
+        return self._folder / f"{end}{client.number}.json"
+
+    def _goodput(self, client: Client) -> float:
+        if client.source.kind != "tcp":
+            self._check_sender(client)
+            streams = self._sinks[client.number].answer()["streams"]
+            return float(sum(stream["goodput_bps"] for stream in streams))
+        try:
+            self._servers[client.number].wait(2 * SPARE_S)
+        except subprocess.TimeoutExpired as error:
+            raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
+        report = self._file(client, "server").read_text(encoding="utf-8")
+        return tcp_goodput_bps(report, self._setup.measure_s, client.number)
+
+    def _check_sender(self, client: Client) -> None:
+        """A sender that could not keep its rate is no sender of that rate."""
+        process = self._senders[client.number]
+        process.wait(5)
+        report = json.loads(self._file(client, "client").read_text(encoding="utf-8"))
+        source = client.source
+        packets = report["rate_bps"] / (8 * (source.payload_bytes + 28)) * report["time_s"]
+        # A Poisson process varies by the root of its count; four of them.
+        slack = RATE_SLACK + (4 / packets**0.5 if source.kind == "poisson" and packets else 0.0)
+        if abs(report["rate_bps"] / source.rate_bps - 1) > slack:
+            raise RejectedError(
+                f"client {client.number} sent {report['rate_bps'] / 1e6:.2f} Mbit/s, not {source.rate_bps / 1e6:.2f}"
+            )
+
+
+def tcp_goodput_bps(text: str, measure_s: float, client: int = 0) -> float:
+    """Goodput from the JSON of an iperf3 server: mean over the intervals of the window behind the warm-up.
+
+    A server that had to be ended counts, if it was there for the window: a starved client cannot even say goodbye.
+
+    Raises:
+        RejectedError: The test did not run.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RejectedError(f"iperf3 of client {client}: no report") from error
+    sums = [interval["sum"] for interval in document.get("intervals", ())]
+    counted = [entry for entry in sums if not entry["omitted"] and entry["start"] < measure_s - WHOLE_S / 2]
+    lasted_s = math.fsum(entry["seconds"] for entry in counted)
+    if lasted_s < measure_s - WHOLE_S:
+        raise RejectedError(f"iperf3 of client {client}: {document.get('error', 'too little measured')}")
+    return float(8 * sum(entry["bytes"] for entry in counted) / lasted_s)
+
+
+def _record(
+    setup: Setup,
+    plane: str,
+    replication: int,
+    bottleneck: Mapping[str, Any],
+    goodputs: Sequence[float],
+    cpu_before: float,
+) -> str:
+    """The record; fields that only a simulation has are absent, `lab` says where it was measured."""
+    link = dict(bottleneck["link"])
+    users = link.pop("users", [])
+    groups = []
+    for index, group in enumerate(setup.table["groups"]):
+        own = [goodputs[client.number] for client in setup.clients if client.group == index]
+        groups.append(
+            {
+                "name": group["name"],
+                "users": group["users"],
+                "goodput_bps": sum(own) / len(own),
+                "user_goodput_bps": own,
+            }
+        )
+    first, last = groups[0]["goodput_bps"], groups[-1]["goodput_bps"]
+    squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
+    record = {
+        "schema": 1,
+        "version": _fairlane.version(),
+        "scenario": setup.table["name"],
+        "seed": setup.table["run"]["seed"],
+        "replication": replication,
+        "window_s": [setup.warmup_s, setup.warmup_s + setup.measure_s],
+        "groups": groups,
+        "throughput_ratio": first / last if len(groups) == 2 and last else None,
+        "jain_index": sum(goodputs) ** 2 / squares if squares else None,
+        "links": [link],
+        "bottleneck_users": users,
+        "lab": {"plane": plane, **bottleneck["emulation"], "kernel": platform.release(), "cpus": os.cpu_count()},
+        "performance": {
+            "delivered_packets": round(link["throughput_bps"] * setup.measure_s / 8 / 1500),
+            "events": 0,
+            "cpu_seconds": _cpu_seconds() - cpu_before,
+        },
+    }
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _cpu_seconds() -> float:
+    """CPU time of all processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

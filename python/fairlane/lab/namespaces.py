@@ -1,0 +1,185 @@
+"""Network namespaces of a run: made with unique names, removed with everything in them whatever happens.
+
+A name says whose it is: `fairlane-lab-PID-START-ROLE`, with the process and the time at which the kernel started it. So
+whatever a killed lab has left can be told from what another is using.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from fairlane.errors import FairlaneError
+
+PREFIX = "fairlane-lab"
+COMMAND_S = 20
+"""No command that sets something up takes longer."""
+END_S = 3.0
+"""Time that a process has to end after SIGTERM."""
+
+
+class LabError(FairlaneError):
+    """The lab could not do what it was asked; the message is one line."""
+
+
+class RejectedError(LabError):
+    """A run whose network was not the one that was asked for: the machine was too busy, another try may do."""
+
+
+class Namespaces:
+    """The namespaces and processes of one run, to be used in a `with` block."""
+
+    def __init__(self) -> None:
+        self._owner = f"{PREFIX}-{os.getpid()}-{_started(os.getpid())}"
+        self._names: list[str] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._mounts: list[Path] = []
+
+    def __enter__(self) -> Namespaces:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # A second Ctrl-C must not leave half of it.
+        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self.close()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    def close(self) -> None:
+        """Ends all processes, then removes all namespaces."""
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        until = time.monotonic() + END_S
+        for process in self._processes:
+            try:
+                process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for name in self._names:
+            remove(name)
+        for folder in self._mounts:
+            _unmount(folder)
+        self._processes, self._names, self._mounts = [], [], []
+
+    def add(self, role: str) -> str:
+        """A new namespace; its loopback is up, IPv6 is off. Returns its name."""
+        name = f"{self._owner}-{role}"
+        self._names.append(name)  # first: an interrupt may come right after it is made
+        run(["ip", "netns", "add", name])
+        run(["ip", "-n", name, "link", "set", "lo", "up"])
+        self.set(name, "net.ipv6.conf.all.disable_ipv6", 1)
+        self.set(name, "net.ipv6.conf.default.disable_ipv6", 1)
+        return name
+
+    def set(self, name: str, key: str, value: int) -> None:
+        """Sets a kernel parameter in a namespace."""
+        self.run(name, ["sysctl", "-qw", f"{key}={value}"])
+
+    def run(self, name: str, command: Sequence[str]) -> str:
+        """Runs a short command in a namespace and gives what it prints."""
+        return run(["ip", "netns", "exec", name, *command])
+
+    def start(
+        self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Starts a process in a namespace, in a session of its own: Ctrl-C is for us, who end it."""
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", name, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout or subprocess.DEVNULL,
+            stderr=stderr or subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._processes.append(process)
+        return process
+
+    def mount_bpf(self) -> Path:
+        """A BPF file system of its own, which goes with the run."""
+        folder = Path("/run") / self._owner
+        folder.mkdir(exist_ok=True)
+        self._mounts.append(folder)
+        run(["mount", "-t", "bpf", "bpf", str(folder)])
+        return folder
+
+
+def run(command: Sequence[str]) -> str:
+    """Runs a short command and gives what it prints.
+
+    Raises:
+        LabError: It failed, or is not there.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_S, check=False)
+    except FileNotFoundError as error:
+        raise LabError(f"{command[0]}: not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{' '.join(command)}: no end within {COMMAND_S} s") from error
+    if done.returncode:
+        raise LabError(f"{' '.join(command)}: {' '.join(done.stderr.split()) or done.returncode}")
+    return done.stdout
+
+
+def remove(name: str) -> None:
+    """Ends whatever runs in a namespace, by process id, and removes it; no error if it is not there."""
+    with suppress(LabError):
+        for pid in run(["ip", "netns", "pids", name]).split():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(int(pid), signal.SIGKILL)
+        run(["ip", "netns", "del", name])
+
+
+def clean() -> list[str]:
+    """Removes the namespaces and mounts of labs that are no longer there.
+
+    Returns:
+        The names of what was removed.
+    """
+    try:
+        names = [line.split()[0] for line in run(["ip", "netns", "list"]).splitlines() if line.strip()]
+    except LabError:
+        names = []
+    left = [name for name in names if _is_left(name)]
+    for name in left:
+        remove(name)
+    folders = [folder for folder in Path("/run").glob(f"{PREFIX}-*") if _is_left(folder.name)]
+    for folder in folders:
+        _unmount(folder)
+    return left + [str(folder) for folder in folders]
+
+
+def _is_left(name: str) -> bool:
+    """Whether the name is one of ours whose process has ended."""
+    parts = name.removeprefix(f"{PREFIX}-").split("-")
+    if not name.startswith(f"{PREFIX}-") or len(parts) < 2 or not (parts[0] + parts[1]).isdigit():
+        return False
+    return _started(int(parts[0])) != int(parts[1])
+
+
+def _started(pid: int) -> int:
+    """When the kernel started a process, in ticks; 0 if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    # The name of the program, in brackets, may hold anything; the time is the 20th field behind it.
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _unmount(folder: Path) -> None:
+    with suppress(LabError):
+        run(["umount", str(folder)])
+    with suppress(OSError):
+        folder.rmdir()

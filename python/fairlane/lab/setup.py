@@ -1,0 +1,172 @@
+"""What a scenario becomes on Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlane.errors import UserError
+
+UDP_HEADER_BYTES = 28
+"""IPv4 and UDP: what a packet has beyond its payload here."""
+SIMULATED_HEADER_BYTES = 30
+"""The same in the simulator, with 2 bytes of PPP."""
+MOST_USERS = 100
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a client sends.
+
+    Attributes:
+        kind: `tcp`, `cbr` or `poisson`.
+        flows: TCP flows.
+        rate_bps: Rate of UDP, headers of IP and UDP included.
+        payload_bytes: Payload of a UDP packet.
+        jitter: Width by which constant gaps differ, in gaps.
+        congestion_control: Of TCP.
+    """
+
+    kind: str
+    flows: int = 0
+    rate_bps: int = 0
+    payload_bytes: int = 0
+    jitter: float = 0.0
+    congestion_control: str = "cubic"
+
+
+@dataclass(frozen=True)
+class Client:
+    """A user.
+
+    Attributes:
+        number: From 0.
+        group: Number of its group.
+        reference_bps: Reference rate, its weight included.
+        source: What it sends.
+    """
+
+    number: int
+    group: int
+    reference_bps: int
+    source: Source
+
+    @property
+    def address(self) -> str:
+        """Its IPv4 address."""
+        return f"10.77.{self.number // 250}.{self.number % 250 + 1}"
+
+    @property
+    def mac(self) -> str:
+        """Its Ethernet address, locally administered."""
+        return f"02:fa:00:00:{self.number // 256:02x}:{self.number % 256:02x}"
+
+    @property
+    def port(self) -> int:
+        """The server's port for it."""
+        return 5201 + self.number
+
+
+SERVER_ADDRESS = "10.77.255.254"
+SERVER_MAC = "02:fa:00:01:00:00"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A scenario for the lab.
+
+    Attributes:
+        scenario: The canonical scenario.
+        table: The same as a table.
+        clients: All users, group by group.
+    """
+
+    scenario: str
+    table: Table
+    clients: Sequence[Client]
+
+    @property
+    def warmup_s(self) -> float:
+        """Time before the window that is measured."""
+        return seconds(self.table["run"]["warmup"])
+
+    @property
+    def measure_s(self) -> float:
+        """Length of the window."""
+        return seconds(self.table["run"]["measure"])
+
+    @property
+    def bottleneck_bps(self) -> int:
+        """Rate of the bottleneck."""
+        return round(bits_per_second(self.table["topology"]["bottleneck_rate"]))
+
+
+def setup_of(scenario: str) -> Setup:
+    """The set-up of a canonical scenario.
+
+    Raises:
+        UserError: It has something that the lab cannot build.
+    """
+    table = json.loads(scenario)
+    topology = table["topology"]
+    if topology["kind"] != "one_sided_dumbbell":
+        raise UserError(f'topology.kind: "{topology["kind"]}", the lab can build one_sided_dumbbell')
+    if topology.get("bottleneck_schedule"):
+        raise UserError("topology.bottleneck_schedule: the lab has links of constant rate")
+    clients: list[Client] = []
+    for index, group in enumerate(table["groups"]):
+        source = _source(index, group["sources"], table["tcp"])
+        reference = round(bits_per_second(group["reference_rate"]) * group.get("weight", 1.0))
+        first = len(clients)
+        clients += [Client(first + number, index, reference, source) for number in range(group["users"])]
+    if len(clients) > MOST_USERS:
+        raise UserError(f"groups: {len(clients)} users, the lab can have {MOST_USERS}")
+    return Setup(scenario, table, clients)
+
+
+def _source(index: int, sources: Sequence[Table], tcp: Table) -> Source:
+    if len(sources) != 1:
+        raise UserError(f"groups[{index}].sources: {len(sources)} sources, the lab can have one for each user")
+    source = sources[0]
+    match source["kind"]:
+        case "tcp":
+            if source.get("transfer") is not None:
+                raise UserError(f"groups[{index}].sources[0].transfer: the lab has endless flows only")
+            control = source.get("congestion_control", tcp["congestion_control"])
+            return Source("tcp", flows=source["flows"], congestion_control=control)
+        case "cbr" | "poisson" as kind:
+            simulated = round(_number(source["packet_size"], SIZES))
+            payload = simulated - SIMULATED_HEADER_BYTES
+            # The same packets per second as in the simulator, whose packets are two bytes longer.
+            rate = bits_per_second(source["rate"]) * (payload + UDP_HEADER_BYTES) / simulated
+            return Source(kind, rate_bps=round(rate), payload_bytes=payload, jitter=source.get("jitter", 0.0))
+        case kind:
+            raise UserError(f'groups[{index}].sources[0].kind: "{kind}", the lab has tcp, cbr and poisson')
+
+
+SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6}
+RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+TIMES = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def seconds(text: str) -> float:
+    """A time of a canonical scenario."""
+    return _number(text, TIMES)
+
+
+def bits_per_second(text: str) -> float:
+    """A rate of a canonical scenario."""
+    return _number(text, RATES)
+
+
+def _number(text: str, units: Mapping[str, float]) -> float:
+    """A quantity as canonical scenarios write it: a number and a unit of the list."""
+    found = re.fullmatch(r"([\d.]+) (\S+)", text)
+    if found is None or found[2] not in units:
+        raise UserError(f"{text}: must be a number with one of the units {', '.join(units)}")
+    return float(found[1]) * units[found[2]]

@@ -1,0 +1,151 @@
+"""The verb `lab run`: experiments of a paper on real packets, beside the simulator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane.errors import UserError
+from fairlane.files import staged
+from fairlane.lab import node
+from fairlane.lab.namespaces import clean
+from fairlane.lab.planes import PLANES
+from fairlane.lab.runner import run_in_lab
+from fairlane.papers.reproduce import Reproduction, reproduce
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIMULATOR = "sim"
+ALL_PLANES = (SIMULATOR, *PLANES)
+SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
+"""Real time is dear. Meters remember 3 s."""
+REPLICATIONS = 5
+TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel"}
+
+
+def lab(
+    *names: str,
+    planes: Sequence[str] = ("user",),
+    quick: bool = False,
+    replications: int = REPLICATIONS,
+    settings: Mapping[str, Any] | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> dict[str, Reproduction]:
+    """Runs experiments of a paper on several planes and tests the paper's claims on each.
+
+    Args:
+        names: As for `reproduce`.
+        planes: `user`, `ebpf`, `sim`.
+        quick: Whether to run fewer points.
+        replications: Runs of each point.
+        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s.
+        store: Folder of finished runs, the simulator's too.
+        progress: Whether to report on stderr.
+
+    Returns:
+        What was found, by plane.
+
+    Raises:
+        UserError: As `reproduce`; or this machine or scenario has no such plane.
+        LabError: The lab could not do it.
+    """
+    for plane in planes:
+        if plane not in ALL_PLANES:
+            raise UserError(f"--plane: {plane} is none of {', '.join(ALL_PLANES)}")
+    if set(planes) - {SIMULATOR}:
+        _check_machine()
+        clean()
+    changed = {**SETTINGS, **(settings or {})}
+    found = {}
+    for plane in planes:
+        runner = None if plane == SIMULATOR else partial(run_in_lab, plane=plane, show_progress=progress)
+        found[plane] = reproduce(
+            *names,
+            quick=quick,
+            replications=replications,
+            settings=changed,
+            store=store,
+            progress=progress,
+            runner=runner,
+        )
+    return found
+
+
+def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:
+    """Writes the points and claims of every plane, and a figure for each experiment with the planes side by side.
+
+    Returns:
+        The figures, as PNG.
+    """
+    from fairlane import plots
+
+    for plane, reproduction in found.items():
+        reproduction.write(folder / plane)
+    figures = []
+    with staged(folder) as stage:
+        for experiment in next(iter(found.values())).experiments:
+            if experiment.kind == "figure":
+                plots.save(side_by_side(found, experiment.id), stage / experiment.name)
+                figures.append(folder / f"{experiment.name}.png")
+    return figures
+
+
+def side_by_side(found: Mapping[str, Reproduction], experiment_id: str) -> Figure:
+    """One figure of an experiment with a pair of axes for each plane, from stored results."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from fairlane import plots
+    from fairlane.papers.drawing import Canvas
+
+    with mpl.rc_context(plots.STYLE):
+        drawn = Figure(figsize=(0.6 + 3.4 * len(found), 4.4), layout="constrained")
+        row = drawn.subplots(1, len(found), sharey=True, squeeze=False)[0]
+        for axes, (plane, reproduction) in zip(row, found.items(), strict=True):
+            paper = reproduction.paper
+            experiment = paper.experiments[experiment_id]
+            paper.figures()[experiment_id](Canvas(axes, reproduction.tables[experiment_id], experiment))
+            count = reproduction.replications[experiment_id]
+            plots.set_subtitle(axes, f"{TITLES[plane]}: mean of {count} runs, {paper.confidence:.0%} intervals")
+            axes.label_outer()
+        drawn.suptitle(f"{experiment_id}: {experiment.title}", fontsize=11, x=0.01, ha="left", wrap=True)
+        plots.legend(drawn, row[0])
+    return drawn
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM within the block is as Ctrl-C: what was built is removed."""
+    import signal
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_machine() -> None:
+    """Raises a UserError unless namespaces can be made here and the programs are there."""
+    import shutil
+    import sys
+
+    if sys.platform != "linux":
+        raise UserError("lab: real packets need Linux; --plane sim does not")
+    if os.geteuid() != 0:
+        raise UserError("lab: real packets need root, for network namespaces; --plane sim does not")
+    missing = [name for name in ("ip", "tc", "ethtool", "iperf3", "sysctl") if shutil.which(name) is None]
+    if missing:
+        raise UserError(
+            f"lab: {', '.join(missing)} not installed; on Debian: apt install iproute2 ethtool iperf3 procps"
+        )
+    node.program()

@@ -1,0 +1,57 @@
+"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.scenario import Scenario, cbr, poisson, tcp
+
+FOLDER = Path(__file__).parent
+
+UDP_HEADER_B = 30
+"""Of the simulator: 2 PPP + 20 IP + 8 UDP (abc2018 IV-A1)."""
+
+JITTER = 0.1
+"""Each gap of a CBR source differs by up to 5 %: exact ones lock phases with each other and the link."""
+
+KEYS = {
+    "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
+    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
+    "Da_ms": ("topology.access_delay", "{} ms"),
+    "Db_ms": ("topology.bottleneck_delay", "{} ms"),
+    "Qmax_pkts": ("queue.limit", "{} packets"),
+    "Qmin_pkts": ("queue.q_min", "{} packets"),
+    "Qbase_pkts": ("queue.q_base", "{} packets"),
+    "gamma_pkts": ("queue.gamma", "{} packets"),
+    "MAA_s": ("queue.averager_memory", "{} s"),
+    "MAM_s": ("marker.memory", "{} s"),
+    "warmup_s": ("run.warmup", "{} s"),
+    "measure_s": ("run.measure", "{} s"),
+}
+"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+
+
+def scenario(values: Mapping[str, Any]) -> Scenario:
+    """The scenario for the values of an experiment's parameters and variables, under ABC."""
+    base = Scenario.from_toml(FOLDER / "base.toml")
+    for name, (key, text) in KEYS.items():
+        base = base.replace(key, text.format(values[name]))
+    groups = base.to_dict()["groups"][: values["clients"]]
+    reference = f"{values['Rr_kbps']} kbit/s"
+    return base.replace("groups", [_client(groups[i], i, values, reference) for i in range(len(groups))])
+
+
+def _client(base: Mapping[str, Any], i: int, values: Mapping[str, Any], reference: str) -> dict[str, Any]:
+    """Client i; in the set-up of abc2018 client 1 stands for several."""
+    return {**base, "users": values.get(f"u{i}", 1), "reference_rate": reference, "sources": [_source(i, values)]}
+
+
+def _source(i: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What client i sends."""
+    kind = values[f"source{i}"]
+    if kind == "tcp_saturated":
+        return tcp(flows=values[f"f{i}"])
+    rate, size = f"{values[f'R{i}_mbps']} Mbit/s", f"{values['payload_B'] + UDP_HEADER_B} B"
+    return poisson(rate, packet_size=size) if kind == "poisson" else cbr(rate, packet_size=size, jitter=JITTER)

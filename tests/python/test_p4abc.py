@@ -1,0 +1,55 @@
+import json
+import tomllib
+
+import pytest
+
+import fairlane
+from fairlane.papers import papers
+from fairlane.papers.p4abc.metrics import METRICS
+from fairlane.papers.p4abc.scenarios import FOLDER, scenario
+
+PAPER = papers()["p4abc"]
+CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
+
+
+@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
+def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
+    for at in PAPER.points(experiment):
+        scenario({**experiment.parameters, **at}).canonical()
+
+
+@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
+def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
+    assert experiment.claims
+    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
+    for claim in experiment.claims:
+        named = [claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"]
+        metrics = {part.strip() for metric in named for part in metric.split("+")}
+        assert metrics <= METRICS.keys() or experiment.id in PAPER.computed
+        empty = {experiment.id: PAPER.table(experiment, [])}
+        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
+
+
+def test_poisson_variants_have_the_claims_of_cbr() -> None:
+    def of(name: str) -> list[dict[str, object]]:
+        words = ("id", "experiment", "where", "derived", "tol_why", "statement")
+        claims = [claim for claim in CLAIMS["claims"] if claim["experiment"] == name]
+        return [{key: value for key, value in claim.items() if key not in words} for claim in claims]
+
+    assert of("p4abc.fig4") == of("p4abc.fig4_poisson")
+    assert of("p4abc.fig6") == of("p4abc.fig6_poisson")
+
+
+def test_scenario_is_that_of_section_6() -> None:
+    fig6 = PAPER.experiments["p4abc.fig6"]
+    table = json.loads(scenario({**fig6.parameters, "R0_mbps": 60}).canonical())
+    queue = {name: table["queue"][name] for name in ("limit", "q_min", "q_base", "gamma", "averager_memory")}
+    assert list(queue.values()) == ["24 packets", "6 packets", "20 packets", "16 packets", "300 ms"]
+    assert table["marker"]["memory"] == "3 s"
+    assert (table["run"]["measure"], table["run"]["replications"]) == ("300 s", 10)
+    # 5 ms a link: 20 ms there and back.
+    assert [table["topology"][f"{link}_delay"] for link in ("access", "bottleneck")] == ["5 ms", "5 ms"]
+    cbr, tcp = (group["sources"][0] for group in table["groups"])
+    # 1448 bytes of payload, 8 UDP, 20 IP, 2 PPP.
+    assert (cbr["kind"], cbr["rate"], cbr["packet_size"]) == ("cbr", "60 Mbit/s", "1478 B")
+    assert (tcp["flows"], tcp["congestion_control"]) == (1, "cubic")
