@@ -5,9 +5,9 @@
 //! waits on the access link are the packets in the line whose transmission has not started; it behaves as a
 //! [`crate::link::Link`] with drop-tail does.
 //!
-//! What is in step with the other hosts of the group stands in a lane that all share ([`crate::lane`]): the first
-//! packets that an idle access link gets, and acknowledgements that need not wait for it. The rest stands in the host's
-//! own lines. So a host with fast links seldom has an event of its own.
+//! What is in step with other hosts stands in a lane that all share whose access links are alike ([`crate::lane`]): the
+//! first packets that an idle access link gets, and acknowledgements that need not wait for it. The rest stands in the
+//! host's own lines. So a host with fast links seldom has an event of its own.
 
 use crate::lane::{Lane, OfUser};
 use crate::observe::AckTimes;
@@ -19,7 +19,7 @@ use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 use prefetch_index::prefetch_index;
 
 /// What a group of hosts has in common.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostParams {
     /// Rate of the access link, both ways.
     pub rate: BitRate,
@@ -32,7 +32,7 @@ pub struct HostParams {
 }
 
 /// A way on which nothing waits: from the end of a route back to its beginning, access links of receivers included.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WayBack {
     /// From the end of the route to the receiver, for a packet of no length.
     pub out_delay: Time,
@@ -58,7 +58,7 @@ impl WayBack {
     }
 }
 
-/// Lanes up of a group: for the packet that finds the access link idle, and for the one behind it.
+/// Lanes up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
 const UP_LANES: u32 = 2;
 
 /// An acknowledgement and whose it is.
@@ -121,6 +121,9 @@ struct Access {
     params: HostParams,
     up: Serialiser,
     down: Serialiser,
+    /// Index in [`Hosts::down_lanes`], and that of the first in [`Hosts::up_lanes`].
+    down_lane: u32,
+    up_lane: u32,
     /// Lanes up that may be used.
     up_lanes: u16,
 }
@@ -130,9 +133,9 @@ struct Access {
 pub struct Hosts {
     hosts: Vec<Host>,
     access: Vec<Access>,
-    /// [`UP_LANES`] for each of [`Hosts::access`].
+    /// [`UP_LANES`] for each kind of access link.
     up_lanes: Vec<Lane<SimPacket>>,
-    /// One for each of [`Hosts::access`].
+    /// One for each kind of access link.
     down_lanes: Vec<Lane<FlowAck>>,
     packets: Pool<SimPacket>,
     acks: Pool<FlowAck>,
@@ -175,9 +178,14 @@ impl Hosts {
         let rate = Serialiser::new(params.rate);
         // A buffer in bytes wants to know all that wait: they are in the lines of their hosts.
         let up_lanes = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LANES as u16 } else { 1 };
-        self.access.push(Access { params, up: rate.clone(), down: rate, up_lanes });
-        self.up_lanes.extend((0..UP_LANES).map(|_| Lane::default()));
-        self.down_lanes.push(Lane::default());
+        let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
+        let down_lane = alike.map_or(self.down_lanes.len() as u32, |access| access.down_lane);
+        if alike.is_none() {
+            self.up_lanes.extend((0..UP_LANES).map(|_| Lane::default()));
+            self.down_lanes.push(Lane::default());
+        }
+        let up_lane = down_lane * UP_LANES;
+        self.access.push(Access { params, up: rate.clone(), down: rate, down_lane, up_lane, up_lanes });
         self.hosts.resize(self.hosts.len() + count, host);
     }
 
@@ -225,12 +233,11 @@ impl Hosts {
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        let first_lane = u32::from(host.access) * UP_LANES;
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
         }
-        let behind = &self.up_lanes[first_lane as usize + 1];
+        let behind = &self.up_lanes[access.up_lane as usize + 1];
         if !has_room(host, &access.params, (&self.packets, behind), &packet, now) {
             self.dropped += 1;
             return NextOf::Nobody;
@@ -239,7 +246,7 @@ impl Hosts {
         let (arrival, position) = (host.up_busy_until + access.params.delay, host.burst);
         host.burst = position.saturating_add(1);
         if position < access.up_lanes {
-            let number = first_lane + u32::from(position);
+            let number = access.up_lane + u32::from(position);
             let lane = &mut self.up_lanes[number as usize];
             if lane.keeps_order(arrival, user) {
                 return if lane.push(arrival, packet) { NextOf::Lane(number) } else { NextOf::Nobody };
@@ -267,7 +274,7 @@ impl Hosts {
     #[inline]
     pub fn acknowledge(&mut self, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> (AckTimes, NextOf) {
         let host = &mut self.hosts[ack.user as usize];
-        let Access { params, down, .. } = &mut self.access[usize::from(host.access)];
+        let Access { params, down, down_lane: number, .. } = &mut self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = params.way_back {
             let sent = now + way.out(packet_bytes);
             (sent, sent + way.back(wire_bytes))
@@ -277,7 +284,7 @@ impl Hosts {
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
         let at_host = host.down_busy_until + params.delay;
-        let number = u32::from(host.access);
+        let number = *number;
         let lane = &mut self.down_lanes[number as usize];
         let next = if lane.keeps_order(at_host, ack.user) {
             if lane.push(at_host, ack) { NextOf::Lane(number) } else { NextOf::Nobody }

@@ -1,6 +1,6 @@
 //! A lane: what arrives from, or at, many hosts in step.
 //!
-//! Hosts of a group have access links of one rate and delay. A packet that finds its access link idle takes as long as
+//! Many hosts have access links of one rate and delay. A packet that finds its access link idle takes as long as
 //! any other of its length, and acknowledgements leave the shared way back one after another: what was sent first
 //! arrives first, whoever sent it. Such arrivals of all hosts stand in one ring, of which only the first needs an entry
 //! among the events. Whatever would break the order keeps to the line of its own host ([`crate::host`]).
