@@ -83,7 +83,7 @@ bench-forwarder: setup node ## Measure the user-space forwarder: packets per sec
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
 
-bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 15 minutes; needs libns3-dev)
+bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 20 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant

@@ -81,6 +81,12 @@ mod tests {
     }
 
     #[test]
+    fn an_arrival_takes_56_bytes() {
+        assert_eq!(size_of::<(Time, crate::packet::SimPacket)>(), 56);
+        assert_eq!(size_of::<(Time, crate::host::FlowAck)>(), 56);
+    }
+
+    #[test]
     fn order_is_by_time_then_by_user() {
         let mut lane = Lane::default();
         assert_eq!(lane.first().0, Time::NEVER);
