@@ -34,11 +34,13 @@ class Outcome:
 
     def of(self, count: int) -> str:
         """The words after a number: 1 differs, 2 differ."""
-        return "differ" if self.key == "differs" and count != 1 else self.words
+        return self.words if count == 1 else _OF_MANY.get(self.key, self.words)
 
+
+_OF_MANY = {"as-ns3": "agree with ns-3", "differs": "differ"}
 
 REPRODUCED = Outcome("reproduced", "reproduced", "✓")
-AS_NS3 = Outcome("as-ns3", "agrees with ns-3, which differs from the paper", "≈")
+AS_NS3 = Outcome("as-ns3", "agrees with ns-3", "≈")
 DIFFERS = Outcome("differs", "differs", "≠")
 UNJUDGED = Outcome("unjudged", "could not be judged", "?")
 NOT_RUN = Outcome("not-run", "not run yet", "–")
