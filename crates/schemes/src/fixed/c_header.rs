@@ -59,3 +59,36 @@ fn array(text: &mut String, what: &str, declaration: &str, entries: &[impl Displ
     }
     text.push_str("\n};\n\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The entries of the table that is declared as `name`.
+    fn entries(header: &str, name: &str) -> Vec<u64> {
+        let start = header.find(name).expect("the table is declared");
+        let body = header[start..].split_once('{').expect("it has a body").1.split_once('}').expect("that ends").0;
+        let numbers = body.split(',').map(|entry| entry.trim().trim_end_matches(['U', 'L']));
+        numbers.filter(|entry| !entry.is_empty()).map(|entry| entry.parse().expect("entries are numbers")).collect()
+    }
+
+    #[test]
+    fn tables_are_those_of_the_library() {
+        let header = c_header();
+        assert!(entries(&header, "fair_log2_table").iter().copied().eq(LOG2.iter().map(|&entry| u64::from(entry))));
+        assert_eq!(entries(&header, "fair_exp2_table"), EXP2);
+        // log2(2) = 1 in Q31, 2^0 = 1 in Q32.
+        assert_eq!(entries(&header, "fair_log2_table")[256], 1 << 31);
+        assert_eq!(entries(&header, "fair_exp2_table")[0], 1 << 32);
+    }
+
+    #[test]
+    fn constants_are_defined_once() {
+        let header = c_header();
+        // Labels have 10 fraction bits (2^-10 units); ln 2 is 2 977 044 472 / 2^32.
+        for line in ["#define FAIR_ACTIVITY_BITS 10\n", "#define FAIR_LN2_Q32 2977044472ULL\n"] {
+            assert_eq!(header.matches(line).count(), 1, "{line}");
+        }
+        assert!(header.ends_with("#endif\n"));
+    }
+}
