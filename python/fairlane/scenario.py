@@ -109,6 +109,7 @@ def group(
     users: int | None = None,
     traffic_class: Literal["BE", "EF"] | None = None,
     reference_rate: str | None = None,
+    weight: float | None = None,
     start_from: str | None = None,
     start_until: str | None = None,
     access_rate: str | None = None,
@@ -126,6 +127,7 @@ def group(
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
+        weight: What a user may claim relative to others, 0.001 to 1000; it multiplies the reference rate.
         start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
         start_until: to here.
         access_rate: Rate of the users' access links, in place of the topology's.
@@ -140,6 +142,7 @@ def group(
         users=users,
         traffic_class=traffic_class,
         reference_rate=reference_rate,
+        weight=weight,
         start_from=start_from,
         start_until=start_until,
         access_rate=access_rate,

@@ -3,7 +3,6 @@ import tomllib
 
 import pytest
 
-import fairlane
 from conftest import Cli
 from fairlane.papers import papers
 from fairlane.papers.grid import Row
@@ -12,22 +11,6 @@ from fairlane.papers.noms2016.scenarios import FOLDER, scenario
 
 PAPER = papers()["noms2016"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
-
-
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
-    for at in PAPER.points(experiment):
-        scenario({**experiment.parameters, **at}).canonical()
-
-
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
-    assert experiment.claims
-    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
-    for claim in experiment.claims:
-        assert claim["metric"] in METRICS or experiment.id in PAPER.computed
-        empty = {experiment.id: PAPER.table(experiment, [])}
-        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
 
 
 def test_all_claims_and_both_tables_are_there() -> None:

@@ -1,33 +1,11 @@
 import json
 import tomllib
 
-import pytest
-
-import fairlane
 from fairlane.papers import papers
-from fairlane.papers.p4abc.metrics import METRICS
 from fairlane.papers.p4abc.scenarios import FOLDER, scenario
 
 PAPER = papers()["p4abc"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
-
-
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
-    for at in PAPER.points(experiment):
-        scenario({**experiment.parameters, **at}).canonical()
-
-
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
-    assert experiment.claims
-    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
-    for claim in experiment.claims:
-        named = [claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"]
-        metrics = {part.strip() for metric in named for part in metric.split("+")}
-        assert metrics <= METRICS.keys() or experiment.id in PAPER.computed
-        empty = {experiment.id: PAPER.table(experiment, [])}
-        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
 
 
 def test_poisson_variants_have_the_claims_of_cbr() -> None:

@@ -29,27 +29,6 @@ def test_base_has_the_defaults_of_the_claims() -> None:
     assert [group["sources"][0]["flows"] for group in groups] == [defaults["f0"], defaults["f1"]]
 
 
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
-    for at in PAPER.points(experiment):
-        scenario({**experiment.parameters, **at}).canonical()
-
-
-@pytest.mark.parametrize("experiment", PAPER.experiments.values(), ids=lambda experiment: experiment.id)
-def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
-    assert experiment.claims
-    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
-    for claim in experiment.claims:
-        metrics = set([claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"])
-        assert metrics <= METRICS.keys() or claim["id"] in PAPER.statistics
-        for other, _ in PAPER.needs(claim):
-            assert other in PAPER.experiments
-        # Nothing measured: the only reason not to have a verdict.
-        names = {experiment.id, *(other for other, _ in PAPER.needs(claim))}
-        empty = {name: PAPER.table(PAPER.experiments[name], []) for name in names}
-        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
-
-
 def test_scenarios_have_what_the_experiment_says() -> None:
     fig5a = PAPER.experiments["abc2018.fig5a"]
     table = json.loads(scenario({**fig5a.parameters, "Db_ms": 50, "a_EF": 3, "f0": 5}).canonical())

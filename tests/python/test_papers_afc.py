@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import fairlane
 from conftest import Cli
 from fairlane.papers import papers
 from fairlane.papers.afc.metrics import METRICS, TRACES
@@ -38,26 +37,6 @@ def test_base_has_the_defaults_of_the_claims() -> None:
     assert (base["run"]["warmup"], base["run"]["measure"]) == (f"{start} s", f"{end - start} s")
     assert base["run"]["replications"] == defaults["runs"] == EXPERIMENTS["afc.table1"].replications
     assert base["tcp"]["segment_payload"] + base["tcp"]["header_bytes"] == defaults["packet_B"]
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.id)
-def test_every_point_is_a_scenario(experiment: fairlane.papers.Experiment) -> None:
-    for at in PAPER.points(experiment):
-        document = json.loads(scenario({**experiment.parameters, **at}).canonical())
-        assert document["queue"]["scheme"] == PAPER.engine_schemes.get(at["scheme"], at["scheme"])
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.id)
-def test_every_claim_can_be_tested(experiment: fairlane.papers.Experiment) -> None:
-    assert experiment.claims
-    assert (experiment.kind == "figure") == (experiment.id in PAPER.figures())
-    for claim in experiment.claims:
-        metrics = {claim["metric"]} if isinstance(claim["metric"], str) else set(claim["metric"])
-        assert metrics <= METRICS.keys()
-        assert ("statistic" in claim) == (claim["id"] in PAPER.statistics)
-        # Nothing measured: the only reason not to have a verdict.
-        empty = {experiment.id: PAPER.table(experiment, [])}
-        assert PAPER.judge(claim, empty).measured == "nothing was measured at the points of the claim"
 
 
 def test_the_curves_of_fig3_come_from_the_runs_of_table1() -> None:

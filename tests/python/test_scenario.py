@@ -1,3 +1,4 @@
+import inspect
 import json
 import re
 import tomllib
@@ -8,7 +9,7 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT
-from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
+from fairlane import Scenario, ScenarioError, catalogue, cbr, group, on_off, poisson, tcp, web
 
 EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
 
@@ -22,6 +23,13 @@ def built() -> Scenario:
         queue="abc",
         run={"warmup": "1 s", "measure": "1 s", "replications": 3},
     )
+
+
+def test_group_takes_every_key_of_a_group() -> None:
+    keys = catalogue.schema("scenario")["properties"]["groups"]["items"]["properties"]
+    assert set(inspect.signature(group).parameters) == set(keys)
+    weighted = Scenario("w", group("users", tcp(), weight=2.5)).to_dict()
+    assert weighted["groups"][0]["weight"] == 2.5
 
 
 def test_a_built_scenario_is_that_of_the_file(workdir: Path) -> None:

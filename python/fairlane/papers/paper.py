@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,7 +93,6 @@ class Paper:
         metrics: Functions of run record and values; None if the run has no such number.
         traces: Functions of run record that give a curve over time, in steps of `trace_interval_s`.
         trace_interval_s: Step of the traces.
-        figures: Loads the functions that draw the figure of an experiment, by its id.
         runs: How often and how long points are run, where that is not the paper's own.
         confidence: Level of the intervals.
         engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
@@ -108,7 +108,6 @@ class Paper:
     experiments: Mapping[str, Experiment]
     scenario: Callable[[Mapping[str, Any]], Scenario]
     metrics: Mapping[str, Callable[[Record, Mapping[str, Any]], float | None]]
-    figures: Callable[[], Mapping[str, Draw]]
     traces: Mapping[str, Callable[[Record], Sequence[float]]] = field(default_factory=dict)
     trace_interval_s: float = 0.1
     runs: Runs = field(default_factory=Runs)
@@ -118,6 +117,16 @@ class Paper:
     labels: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
     computed: Mapping[str, Callable[[Experiment], Sequence[Row]]] = field(default_factory=dict)
     statistics: Mapping[str, Statistic] = field(default_factory=dict)
+
+    def figures(self) -> Mapping[str, Draw]:
+        """The functions that draw the figure of an experiment, by its id: FIGURES of the paper's `figures.py`.
+
+        Loaded when asked for: most work needs no drawing library.
+        """
+        if not (self.folder / "figures.py").exists():
+            return {}
+        figures: Mapping[str, Draw] = importlib.import_module(f"fairlane.papers.{self.key}.figures").FIGURES
+        return figures
 
     def quick(self) -> Paper:
         """The paper with fewer or shorter runs, for a first look."""

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlane.papers.abc2018.metrics import METRICS, TRACES
 from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
 from fairlane.papers.abc2018.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
 from fairlane.papers.runs import load_runs
-
-if TYPE_CHECKING:
-    from fairlane.papers.drawing import Draw
-
-
-def _figures() -> dict[str, Draw]:
-    from fairlane.papers.abc2018.figures import FIGURES
-
-    return FIGURES
-
 
 RUNS = load_runs(FOLDER / "runs.toml")
 
@@ -30,7 +18,6 @@ PAPER = Paper(
     experiments=load_experiments(FOLDER / "claims.toml", "abc2018", sweep_defaults=["Db_ms"], runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    figures=_figures,
     traces=TRACES,
     trace_interval_s=TRACE_INTERVAL_S,
     runs=RUNS,

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER, PENALTY_FACTORS, scenario
 from fairlane.papers.afc.statistics import STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
 from fairlane.papers.runs import load_runs
-
-if TYPE_CHECKING:
-    from fairlane.papers.drawing import Draw
-
-
-def _figures() -> dict[str, Draw]:
-    from fairlane.papers.afc.figures import FIGURES
-
-    return FIGURES
-
 
 RUNS = load_runs(FOLDER / "runs.toml")
 
@@ -30,7 +18,6 @@ PAPER = Paper(
     experiments=load_experiments(FOLDER / "claims.toml", "afc", runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    figures=_figures,
     traces=TRACES,
     trace_interval_s=1.0,
     runs=RUNS,

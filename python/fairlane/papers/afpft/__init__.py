@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlane.papers.afpft.metrics import METRICS, TRACES
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, ENGINE_SCHEMES, FOLDER, scenario
 from fairlane.papers.afpft.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
 from fairlane.papers.runs import load_runs
-
-if TYPE_CHECKING:
-    from fairlane.papers.drawing import Draw
-
-
-def _figures() -> dict[str, Draw]:
-    from fairlane.papers.afpft.figures import FIGURES
-
-    return FIGURES
-
 
 RUNS = load_runs(FOLDER / "runs.toml")
 
@@ -29,7 +17,6 @@ PAPER = Paper(
     experiments=load_experiments(FOLDER / "claims.toml", "afpft", runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    figures=_figures,
     traces=TRACES,
     trace_interval_s=AVERAGE_INTERVAL_S,
     runs=RUNS,

@@ -17,7 +17,6 @@ PAPER = Paper(
     experiments=load_experiments(FOLDER / "claims.toml", "noms2016", sweep_defaults=["Db_ms"], runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    figures=dict,
     runs=RUNS,
     engine_schemes={"abc_old": "abc2016"},
     exists=exists,

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlane.papers.p4abc.metrics import COMPUTED, METRICS
 from fairlane.papers.p4abc.scenarios import FOLDER, scenario
 from fairlane.papers.paper import Paper, load_experiments
 from fairlane.papers.runs import load_runs
-
-if TYPE_CHECKING:
-    from fairlane.papers.drawing import Draw
-
-
-def _figures() -> dict[str, Draw]:
-    from fairlane.papers.p4abc.figures import FIGURES
-
-    return FIGURES
-
 
 RUNS = load_runs(FOLDER / "runs.toml")
 
@@ -28,7 +16,6 @@ PAPER = Paper(
     experiments=load_experiments(FOLDER / "claims.toml", "p4abc", runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    figures=_figures,
     runs=RUNS,
     computed=COMPUTED,
 )

@@ -1,0 +1,47 @@
+"""What holds for the experiments and claims of every paper."""
+
+import json
+
+import pytest
+
+from fairlane.papers import Experiment, Paper, papers
+
+PAPERS = papers()
+EXPERIMENTS = [
+    pytest.param(paper, experiment, id=experiment.id)
+    for paper in PAPERS.values()
+    for experiment in paper.experiments.values()
+]
+PUTS_IN_SCHEME = {"afc", "afpft"}
+"""Papers whose scenarios have the scheme of the point; those of the others have the paper's own."""
+MEASURED_BY_HAND = {"afpft.state.bounded"}
+"""Claims about no metric of a run."""
+
+
+@pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
+def test_every_point_is_a_scenario(paper: Paper, experiment: Experiment) -> None:
+    for at in paper.points(experiment):
+        made = json.loads(paper.scenario({**experiment.parameters, **at}).canonical())
+        if paper.key in PUTS_IN_SCHEME:
+            assert made["queue"]["scheme"] == paper.engine_schemes.get(at["scheme"], at["scheme"])
+
+
+@pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
+def test_every_figure_is_drawn(paper: Paper, experiment: Experiment) -> None:
+    # The slides of noms2016 have tables only.
+    assert (experiment.kind == "figure") == (experiment.id in paper.figures())
+
+
+@pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
+def test_every_claim_can_be_tested(paper: Paper, experiment: Experiment) -> None:
+    assert experiment.claims
+    for claim in experiment.claims:
+        named = [claim["metric"]] if isinstance(claim["metric"], str) else claim["metric"]
+        metrics = {part.strip() for metric in named for part in metric.split("+")}
+        elsewhere = experiment.id in paper.computed or claim["id"] in paper.statistics.keys() | MEASURED_BY_HAND
+        assert metrics <= paper.metrics.keys() or elsewhere
+        assert "statistic" not in claim or claim["id"] in paper.statistics
+        # Nothing measured: the only reason not to have a verdict.
+        names = {experiment.id, *(other for other, _ in paper.needs(claim))}
+        empty = {name: paper.table(paper.experiments[name], []) for name in names}
+        assert paper.judge(claim, empty).measured == "nothing was measured at the points of the claim"
