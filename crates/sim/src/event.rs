@@ -6,10 +6,8 @@
 //! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
 //! number, so that the order of events is total and the same on every machine.
 
+use crate::quartet::{Contender, FAN, Quartet};
 use fairlane_schemes::units::Time;
-
-/// Entries in a line.
-const FAN: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
@@ -19,24 +17,12 @@ struct Entry {
 
 impl Entry {
     const NONE: Self = Self { time: Time::NEVER, entity: 0 };
+}
 
-    /// The earlier of two, `self` if they are due at the same time.
+impl Contender for Entry {
     #[inline]
     fn or(self, other: Self) -> Self {
         if other.time < self.time { other } else { self }
-    }
-}
-
-/// Four entries of 16 bytes: a cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line([Entry; FAN]);
-
-impl Line {
-    #[inline]
-    fn winner(&self) -> Entry {
-        let [a, b, c, d] = self.0;
-        a.or(b).or(c.or(d))
     }
 }
 
@@ -44,7 +30,7 @@ impl Line {
 #[derive(Clone, Debug)]
 pub struct EventSet {
     /// All levels, the bottom one first.
-    lines: Vec<Line>,
+    lines: Vec<Quartet<Entry>>,
     /// Where each level begins.
     levels: Vec<u32>,
     first: Entry,
@@ -61,7 +47,7 @@ impl EventSet {
             levels.push(lines.len() as u32);
             let entry = |index: usize| Entry { entity: (index * stride) as u32, ..Entry::NONE };
             width = width.div_ceil(FAN);
-            lines.extend((0..width).map(|line| Line([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
+            lines.extend((0..width).map(|line| Quartet([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
             if width == 1 {
                 return Self { lines, levels, first: Entry::NONE, entities };
             }

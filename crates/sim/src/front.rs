@@ -4,10 +4,8 @@
 //! that of the host whose arrival is first. An entry has its rank beside it, and a path is always walked to the top:
 //! with so few entries that costs less than to guess where to stop.
 
+use crate::quartet::{Contender, FAN, Quartet};
 use fairlane_schemes::units::Time;
-
-/// Entries in a line.
-const FAN: usize = 4;
 
 /// When, and in which order among those due at the same time: rank, then slot.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +23,12 @@ impl Entry {
     fn key(self) -> u128 {
         u128::from(self.time.0) << 64 | u128::from(self.order)
     }
+}
 
+impl Contender for Entry {
     #[inline]
     fn or(self, other: Self) -> Self {
         if other.key() < self.key() { other } else { self }
-    }
-}
-
-/// Four entries of 16 bytes: a cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line([Entry; FAN]);
-
-impl Line {
-    #[inline]
-    fn winner(&self) -> Entry {
-        let [a, b, c, d] = self.0;
-        a.or(b).or(c.or(d))
     }
 }
 
@@ -49,7 +36,7 @@ impl Line {
 #[derive(Clone, Debug)]
 pub struct Front {
     /// All levels, the bottom one first.
-    lines: Vec<Line>,
+    lines: Vec<Quartet<Entry>>,
     /// Where each level begins.
     levels: Vec<u32>,
     first: Entry,
@@ -64,7 +51,7 @@ impl Front {
         loop {
             levels.push(lines.len() as u32);
             width = width.div_ceil(FAN);
-            lines.resize(lines.len() + width, Line([none; FAN]));
+            lines.resize(lines.len() + width, Quartet([none; FAN]));
             if width == 1 {
                 return Self { lines, levels, first: none };
             }

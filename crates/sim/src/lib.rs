@@ -18,6 +18,7 @@ pub mod packet;
 pub mod pcap;
 pub mod pool;
 pub mod probe;
+mod quartet;
 pub mod rate;
 mod record;
 pub mod result;
