@@ -3,7 +3,7 @@
  * The integer arithmetic of fairlane_schemes::fixed in C, operation by operation: what it computes, its error bounds
  * and why 64 bits suffice stand there. A test compares both, result by result.
  *
- * The includer declares __u16, __s16, __u32, __u64, __s64.
+ * The includer declares __u32, __s32, __u64, __s64.
  */
 #ifndef FAIRLANE_FIXED_H
 #define FAIRLANE_FIXED_H
@@ -14,21 +14,21 @@
 
 /* Decay of one memory. */
 struct fair_decay {
-	__u64 step; /* log2(e) * fine tick / memory, Q56 */
-	__u32 shift; /* log2 of the fine tick in ns */
+	__u64 step; /* log2(e) * tick / memory, Q56 */
+	__u32 shift; /* log2 of the tick in ns */
 	__u32 reserved;
 };
 
 /* Meter of one user. */
 struct fair_meter {
-	__u64 sum; /* S in bytes, Q12 */
+	__u64 sum; /* S in bytes, Q16 */
 	__u64 last_tick; /* since the start of the measurement */
 };
 
 /* Averager of one port. */
 struct fair_averager {
-	__u64 sum; /* S, biased activities, Q18 */
-	__u64 count; /* N, Q24 */
+	__u64 sum; /* S, biased activities, Q22 */
+	__u64 count; /* N, Q28 */
 	__u64 last_tick;
 };
 
@@ -49,7 +49,7 @@ FAIR_INLINE __u32 fair_leading_zeros(__u64 x)
 /* log2(x) in Q31. */
 FAIR_INLINE __s64 fair_log2_q31(__u64 x)
 {
-	__u64 mantissa, rest, low, rise;
+	__u64 mantissa, rest, low, rise, bow, between;
 	__u32 zeros, cell;
 
 	if (!x)
@@ -60,15 +60,24 @@ FAIR_INLINE __s64 fair_log2_q31(__u64 x)
 	rest = (mantissa >> 23) & 0xffffffff;
 	low = fair_log2_table[cell];
 	rise = fair_log2_table[cell + 1] - low;
-	return ((__s64)(63 - zeros) << 31) + (__s64)(low + ((rise * rest) >> 32));
+	bow = (((rise * rise) >> 31) * FAIR_LN2_Q32) >> 33;
+	between = (rest * ((1ULL << 32) - rest)) >> 32;
+	return ((__s64)(63 - zeros) << 31) + (__s64)(low + ((rise * rest + bow * between) >> 32));
+}
+
+/* The part of 2^-y that is lost within a cell, in Q40. */
+FAIR_INLINE __u64 fair_cell_loss_q40(__u64 y)
+{
+	__u64 z = (((y >> 16) & 0xffffffff) * FAIR_LN2_Q32) >> 32;
+
+	return z - ((z * z) >> 41);
 }
 
 /* 2^-y for the fraction of y (Q56), in Q32. */
 FAIR_INLINE __u64 fair_exp2_neg_q32(__u64 y)
 {
 	__u64 entry = fair_exp2_table[(y >> 48) & 0xff];
-	__u64 z = (((y >> 16) & 0xffffffff) * FAIR_LN2_Q32) >> 32;
-	__u64 loss = z - ((z * z) >> 41);
+	__u64 loss = fair_cell_loss_q40(y);
 
 	return entry - ((entry * loss + (1ULL << 39)) >> 40);
 }
@@ -79,6 +88,12 @@ FAIR_INLINE __u64 fair_mul_q32(__u64 value, __u64 factor)
 	return (value >> 32) * factor + (((value & 0xffffffff) * factor + (1ULL << 31)) >> 32);
 }
 
+/* value * factor / 2^40, rounded; factor < 2^32. */
+FAIR_INLINE __u64 fair_mul_q40(__u64 value, __u64 factor)
+{
+	return ((value >> 32) * factor + (((value & 0xffffffff) * factor) >> 32) + (1 << 7)) >> 8;
+}
+
 /* value * 2^-y, y in Q56, rounded. */
 FAIR_INLINE __u64 fair_scale_down(__u64 value, __u64 y)
 {
@@ -86,21 +101,20 @@ FAIR_INLINE __u64 fair_scale_down(__u64 value, __u64 y)
 
 	if (whole >= 64)
 		return 0;
-	scaled = fair_mul_q32(value, fair_exp2_neg_q32(y));
+	scaled = fair_mul_q32(value, fair_exp2_table[(y >> 48) & 0xff]);
+	scaled -= fair_mul_q40(scaled, fair_cell_loss_q40(y));
 	return whole == 0 ? scaled : (scaled >> whole) + ((scaled >> (whole - 1)) & 1);
 }
 
 FAIR_INLINE __u64 fair_tick(const struct fair_decay *decay, __u64 ns)
 {
-	return ns >> ((decay->shift + FAIR_FINE_BITS) & 63);
+	return ns >> (decay->shift & 63);
 }
 
 /* The exponent of 1/2 that a number of ticks is, Q56; 64 (nothing left) at most. */
 FAIR_INLINE __u64 fair_ticks_exponent(const struct fair_decay *decay, __u64 ticks)
 {
-	if (ticks >= FAIR_FORGOTTEN >> FAIR_FINE_BITS)
-		return ~0ULL;
-	return (ticks << FAIR_FINE_BITS) * decay->step;
+	return ticks >= FAIR_FORGOTTEN ? ~0ULL : ticks * decay->step;
 }
 
 /* value * exp(-ticks * tick / memory). */
@@ -110,38 +124,41 @@ FAIR_INLINE __u64 fair_decay_apply(const struct fair_decay *decay, __u64 value, 
 }
 
 /* The nearest label to a logarithm in Q31, saturating. */
-FAIR_INLINE __s16 fair_activity_of_q31(__s64 logarithm)
+FAIR_INLINE __s32 fair_activity_of_q31(__s64 logarithm)
 {
-	__s64 rounded = (logarithm + (1 << 20)) >> 21;
+	__s64 rounded = (logarithm + (1 << 14)) >> 15;
 
-	if (rounded < -32768)
-		return -32768;
-	if (rounded > 32767)
-		return 32767;
-	return (__s16)rounded;
+	if (rounded < -FAIR_ACTIVITY_BIAS)
+		return -FAIR_ACTIVITY_BIAS;
+	if (rounded >= FAIR_ACTIVITY_BIAS)
+		return FAIR_ACTIVITY_BIAS - 1;
+	return (__s32)rounded;
 }
 
 /* Activity + 32 as an unsigned number. */
-FAIR_INLINE __u16 fair_biased(__s16 activity)
+FAIR_INLINE __u32 fair_biased(__s32 activity)
 {
-	return (__u16)activity ^ 0x8000;
+	return (__u32)(activity + FAIR_ACTIVITY_BIAS);
 }
 
-FAIR_INLINE __s16 fair_unbiased(__u16 biased)
+FAIR_INLINE __s32 fair_unbiased(__u32 biased)
 {
-	return (__s16)(biased ^ 0x8000);
+	return (__s32)(biased & ((1U << FAIR_ACTIVITY_BITS) - 1)) - FAIR_ACTIVITY_BIAS;
 }
 
 /* log2(T) in Q31, T of eq. (2) in ns. */
 FAIR_INLINE __s64 fair_log2_measured_time(const struct fair_decay *decay, __s64 log2_memory, __u64 age_ns)
 {
-	__u64 fine_ticks = age_ns >> (decay->shift & 63), exponent;
+	__u64 ticks = fair_tick(decay, age_ns), exponent, y;
 
-	if (!age_ns || fine_ticks >= FAIR_FORGOTTEN)
+	if (!age_ns || ticks >= FAIR_FORGOTTEN)
 		return log2_memory;
-	exponent = fine_ticks * decay->step;
-	if (fine_ticks < FAIR_YOUNG_FINE_TICKS)
-		return fair_log2_q31(age_ns) - (__s64)(exponent >> 26);
+	exponent = ticks * decay->step;
+	if (ticks < FAIR_YOUNG_TICKS) {
+		y = exponent >> 24;
+		return fair_log2_q31(age_ns) - (__s64)(y >> 2) +
+		       (__s64)((((y * y) >> 32) * FAIR_LN2_24TH_Q32) >> 33);
+	}
 	return log2_memory + fair_log2_q31((1ULL << 32) - fair_scale_down(1ULL << 32, exponent)) - (32LL << 31);
 }
 
@@ -152,7 +169,7 @@ FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_d
 	__u64 tick = fair_tick(decay, age_ns);
 	__u64 ticks = tick > meter->last_tick ? tick - meter->last_tick : 0;
 	__u64 left = fair_decay_apply(decay, meter->sum, ticks);
-	__u64 weighed = ((__u64)bytes * factor_q20 + (1 << 7)) >> (20 - FAIR_METER_SUM_BITS);
+	__u64 weighed = ((__u64)bytes * factor_q20 + (1 << 3)) >> (20 - FAIR_METER_SUM_BITS);
 	__u64 sum = left + weighed;
 
 	if (sum < left)
@@ -164,14 +181,14 @@ FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_d
 }
 
 /* The activity that S stands for: eq. (2), (3), (5). */
-FAIR_INLINE __s16 fair_meter_activity(__u64 sum, const struct fair_decay *decay, __s64 log2_memory, __s64 offset,
+FAIR_INLINE __s32 fair_meter_activity(__u64 sum, const struct fair_decay *decay, __s64 log2_memory, __s64 offset,
 				      __u64 age_ns)
 {
 	return fair_activity_of_q31(fair_log2_q31(sum) - fair_log2_measured_time(decay, log2_memory, age_ns) + offset);
 }
 
 /* Counts an accepted packet: eq. (6) to (9). */
-FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __s16 activity,
+FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __s32 activity,
 				      __u64 now_ns)
 {
 	__u64 tick = fair_tick(decay, now_ns);
@@ -189,26 +206,24 @@ FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const stru
 }
 
 /* A_avg; 0 before the first accepted packet. */
-FAIR_INLINE __s16 fair_averager_average(const struct fair_averager *averager)
+FAIR_INLINE __s32 fair_averager_average(const struct fair_averager *averager)
 {
-	__u64 count = averager->count, biased;
+	__u64 sum = averager->sum, count = averager->count, biased;
+	__u32 dropped_bits = count < 1ULL << 41 ? 0 : count < 1ULL << 52 ? 11 : 22;
 
 	if (!count)
 		return 0;
-	if (count < 1ULL << 40) {
-		biased = ((averager->sum << 16) + (count >> 1)) / count;
-	} else {
-		count >>= 16;
-		biased = (averager->sum + (count >> 1)) / count;
-	}
-	return fair_unbiased(biased > 0xffff ? 0xffff : (__u16)biased);
+	sum >>= dropped_bits;
+	count >>= dropped_bits;
+	biased = ((sum << FAIR_ACTIVITY_BITS) + (count >> 1)) / count;
+	return fair_unbiased(biased >> FAIR_ACTIVITY_BITS ? (1U << FAIR_ACTIVITY_BITS) - 1 : (__u32)biased);
 }
 
 /* T_drop of eq. (10), rounded up to a whole unit of the queue. */
-FAIR_INLINE __s64 fair_drop_threshold(__s64 q_min, __s64 q_base, __s64 gamma, __s16 activity, __s16 average)
+FAIR_INLINE __s64 fair_drop_threshold(__s64 q_min, __s64 q_base, __s64 gamma, __s32 activity, __s32 average)
 {
 	__s64 excess = (__s64)activity - (__s64)average;
-	__s64 threshold = q_base - ((gamma * excess) >> FAIR_ACTIVITY_BITS);
+	__s64 threshold = q_base - ((gamma * excess) >> FAIR_ACTIVITY_FRACTION);
 
 	return threshold > q_min ? threshold : q_min;
 }

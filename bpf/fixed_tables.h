@@ -4,27 +4,31 @@
 #define FAIRLANE_FIXED_TABLES_H
 
 /* Fraction bits of the label. */
-#define FAIR_ACTIVITY_BITS 10
+#define FAIR_ACTIVITY_FRACTION 16
+/* All bits of the label. */
+#define FAIR_ACTIVITY_BITS 22
+/* Activity 0 in the biased form of the label, 32. */
+#define FAIR_ACTIVITY_BIAS 2097152
 /* Fraction bits of an exponent of 1/2. */
 #define FAIR_EXPONENT_BITS 56
 /* ln 2 in Q32. */
 #define FAIR_LN2_Q32 2977044472ULL
 /* log2(0) in Q31, by convention. */
 #define FAIR_LOG2_OF_ZERO_Q31 (-137438953472LL)
-/* Fine ticks in a tick, as a power of two. */
-#define FAIR_FINE_BITS 5
-/* Fine ticks after which nothing is left. */
+/* Ticks after which nothing is left. */
 #define FAIR_FORGOTTEN 67108864ULL
 /* Fraction bits of S of the meter, bytes. */
-#define FAIR_METER_SUM_BITS 12
-/* Fine ticks up to which T is a parabola. */
-#define FAIR_YOUNG_FINE_TICKS 16384
+#define FAIR_METER_SUM_BITS 16
+/* Ticks up to which T is taken from its series. */
+#define FAIR_YOUNG_TICKS 131072
+/* ln 2 / 24 in Q32. */
+#define FAIR_LN2_24TH_Q32 124043520ULL
 /* Accounting factor 1, Q20. */
 #define FAIR_ACCOUNTING_ONE 1048576
 /* Fraction bits of N of the averager. */
-#define FAIR_COUNT_BITS 24
+#define FAIR_COUNT_BITS 28
 /* Fraction bits of S of the averager beyond the label's. */
-#define FAIR_SUM_EXTRA_BITS 8
+#define FAIR_SUM_EXTRA_BITS 6
 /* One packet, in units of a queue in packets. */
 #define FAIR_PACKET 16
 

@@ -74,7 +74,7 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	struct rule *rule;
 	__u64 now, age, sum;
 	__u32 zero = 0, class;
-	__s16 activity;
+	__s32 activity;
 
 	skb->mark = 0;
 	source_of(skb, &source);
@@ -143,7 +143,7 @@ static __always_inline int strip(struct __sk_buff *skb, struct ingress_stats *st
 static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *stats)
 {
 	__u32 tci = skb->vlan_tci;
-	__u16 biased = (tci >> 13 << 12 | (tci & 0xfff)) << 1;
+	__u32 upper = (tci >> 13 & 7) << 12 | (tci & 0xfff);
 
 	if (!skb->vlan_present || !has_tag(skb)) {
 		skb->mark = 0;
@@ -153,7 +153,7 @@ static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *st
 		stats->refused++;
 		return TC_ACT_SHOT;
 	}
-	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | biased;
+	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1;
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
@@ -225,13 +225,21 @@ static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
 	return unit == UNIT_PACKETS ? (__s64)packets * FAIR_PACKET : bytes;
 }
 
-/* Decides on the packet: eq. (10), then the limit; an accepted one moves the average. */
+/* What a packet adds to the queue, in the unit of the port. */
+static __always_inline __s64 share_of_queue(const struct port_config *port, __u32 bytes)
+{
+	if (port->unit == UNIT_PACKETS)
+		return FAIR_PACKET;
+	return port->unit == UNIT_BYTES ? bytes : (bytes * port->ns_per_byte_q20) >> 20;
+}
+
+/* Decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
 	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
-	__s16 activity = fair_unbiased(mark & 0xffff), average;
+	__s32 activity = fair_unbiased(mark & MARK_ACTIVITY), average;
 	__u64 now = clock_ns();
-	__s64 queue = 0, threshold;
+	__s64 queue = 0, share = share_of_queue(port, bytes), threshold;
 	int verdict = TC_ACT_UNSPEC;
 
 	if (port->unit != UNIT_VIRTUAL)
@@ -247,7 +255,7 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 	if (queue >= threshold) {
 		state->dropped++;
 		verdict = TC_ACT_SHOT;
-	} else if (port->limit && queue >= port->limit) {
+	} else if (port->limit && queue + share > port->limit) {
 		state->overlimit++;
 		verdict = TC_ACT_SHOT;
 	} else {
@@ -258,7 +266,7 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 		else
 			state->unlabelled++;
 		if (port->unit == UNIT_VIRTUAL)
-			state->free_at_ns = now + queue + ((bytes * port->ns_per_byte_q20) >> 20);
+			state->free_at_ns = now + queue + share;
 	}
 	bpf_spin_unlock(&state->lock);
 	return verdict;
@@ -290,10 +298,10 @@ int fairlane_egress(struct __sk_buff *skb)
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];
 	if (port->tag) {
-		__u32 biased = (mark & 0xffff) >> 1;
+		__u32 upper = (mark & MARK_ACTIVITY) >> TAG_LOST_BITS;
 
 		if (bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE),
-				      biased >> 12 << 13 | (class == CLASS_EF ? TAG_DEI : 0) | (biased & 0xfff)))
+				      upper >> 12 << 13 | (class == CLASS_EF ? TAG_DEI : 0) | (upper & 0xfff)))
 			return TC_ACT_SHOT;
 	}
 	return TC_ACT_UNSPEC;

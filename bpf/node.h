@@ -20,18 +20,20 @@ enum { INGRESS_NONE, INGRESS_METER, INGRESS_TRUSTED };
 
 /*
  * The label inside a node is the mark of the packet:
- *   31..24 MARK_VALID, 16 class EF, 15..0 biased activity.
+ *   31..24 MARK_VALID, 23 zero, 22 class EF, 21..0 biased activity.
  */
 #define MARK_VALID 0xfa000000U
 #define MARK_VALID_MASK 0xff000000U
-#define MARK_EF 0x00010000U
+#define MARK_EF 0x00400000U
+#define MARK_ACTIVITY 0x003fffffU
 
 /*
- * On a link it is an 802.1ad tag: PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. The lowest
- * bit of the activity, 2^-10, is lost.
+ * On a link it is an 802.1ad tag: PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. The lower 7
+ * are lost; what comes out is the middle of the activities with these upper bits, which is wrong by 2^-10 at most.
  */
 #define TAG_ETHERTYPE 0x88a8
 #define TAG_DEI 0x1000
+#define TAG_LOST_BITS (FAIR_ACTIVITY_BITS - 15)
 
 #define DSCP_EF 46
 /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */
@@ -70,8 +72,7 @@ struct rule {
 
 struct user {
 	struct bpf_spin_lock lock;
-	__s16 activity; /* last label */
-	__u16 reserved;
+	__s32 activity; /* last label */
 	struct fair_meter meter;
 	__u64 last_ns;
 	__u64 packets;
@@ -98,8 +99,7 @@ struct port_config {
 /* Counters of a port; in one lock with what they count. */
 struct port_state {
 	struct bpf_spin_lock lock;
-	__s16 average; /* A_avg before the last packet */
-	__u16 reserved;
+	__s32 average; /* A_avg before the last packet */
 	struct fair_averager averager;
 	__u64 free_at_ns; /* virtual queue: when it will be empty */
 	__s64 queue; /* that the last packet found */

@@ -160,7 +160,7 @@ fn forged_marks_and_tags_never_change_a_decision() {
         let frame = ipv4([10, 0, 0, (rng.bits() % 5) as u8], 0, 40 + (rng.bits() % 1400) as u16);
         let tag = (0x88a8_0000 | (rng.bits() as u32 & 0xffff)).to_be_bytes();
         let mut verdicts = Vec::new();
-        let mark = VALID | (rng.bits() as u32 & 0x1_ffff);
+        let mark = VALID | (rng.bits() as u32 & 0x7f_ffff);
         for (programs, frame, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&input).unwrap();
             let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, mark, 1).unwrap();

@@ -241,8 +241,8 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
     assert_eq!(at_a["ingress"]["metered"], 37);
     assert_eq!(at_b["ingress"]["trusted"], 37);
     assert_eq!(port(&at_b, "out1")["unlabelled"], 0);
-    // The averages of the two ports saw the same labels but for the last bit, 2^-10, that a tag drops; the packets of
-    // one port are a few us later than those of the other.
+    // The averages of the two ports saw the same labels but for the bits that a tag drops, 2^-10; the packets of one
+    // port are a few us later than those of the other.
     let average = |status: &Json, interface| port(status, interface)["average_activity"].as_f64().unwrap();
     let difference = average(&at_a, "mid0") - average(&at_b, "out1");
     assert!((-0.01..0.01).contains(&difference), "{difference} {at_a} {at_b}");

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdint.h>
-typedef uint16_t __u16; typedef int16_t __s16; typedef uint32_t __u32; typedef uint64_t __u64; typedef int64_t __s64;
+typedef int32_t __s32; typedef uint32_t __u32; typedef uint64_t __u64; typedef int64_t __s64;
 #include "fixed.h"
 int main(void)
 {
@@ -36,7 +36,7 @@ int main(void)
 		case 'l': result = fair_log2_q31(a); break;
 		case 'e': result = fair_exp2_neg_q32(a); break;
 		case 's': result = fair_scale_down(a, b); break;
-		case 't': result = fair_drop_threshold(c, d, e, (__s16)(a - 32768), (__s16)(b - 32768)); break;
+		case 't': result = fair_drop_threshold(c, d, e, fair_unbiased(a), fair_unbiased(b)); break;
 		case 'd': /* another memory: everything starts anew */
 			decay = (struct fair_decay){ .step = a, .shift = b };
 			log2_memory = c;
@@ -89,7 +89,7 @@ impl Script {
             self.add('s', [x, y], [0; 3], scale_down(x, y).cast_signed());
             let thresholds = [0; 3].map(|_| (Self::number(rng) >> 24).cast_signed());
             let [q_min, q_base, gamma] = thresholds;
-            let labels = [0; 2].map(|_| rng.bits() as u16);
+            let labels = [0; 2].map(|_| rng.bits() as u32);
             let [activity, average] = labels.map(Activity::from_biased);
             let threshold = FixedThreshold::new(q_min, q_base, gamma).unwrap().drop_threshold(activity, average);
             self.add('t', labels.map(u64::from), thresholds, threshold);
@@ -112,9 +112,9 @@ impl Script {
                 now = if i % 50 == 49 { now - now / 8 } else { now.saturating_add(Self::number(rng) >> 24) };
                 let bytes = rng.bits() as u32 >> (rng.bits() % 32);
                 let label = meter.mark(&params, bytes, factor, now);
-                self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.0.into());
+                self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.units().into());
                 averager.accept(&decay, label, now);
-                self.add('a', [now, 0], [label.0.into(), 0, 0], averager.average().0.into());
+                self.add('a', [now, 0], [label.units().into(), 0, 0], averager.average().units().into());
             }
         }
     }

@@ -31,8 +31,8 @@ impl Reader<'_> {
     fn field<const N: usize>(&self, at: usize) -> [u8; N] {
         self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
     }
-    fn i16(&self, at: usize) -> i16 {
-        i16::from_ne_bytes(self.field(at))
+    fn activity(&self, at: usize) -> Activity {
+        Activity::from_units(i32::from_ne_bytes(self.field(at)))
     }
     fn u32(&self, at: usize) -> u32 {
         u32::from_ne_bytes(self.field(at))
@@ -208,7 +208,7 @@ impl UserState {
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let at = Reader(bytes);
         Self {
-            activity: Activity(at.i16(4)),
+            activity: at.activity(4),
             last_ns: at.u64(24),
             packets: at.u64(32),
             bytes: at.u64(40),
@@ -398,7 +398,7 @@ impl PortState {
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let at = Reader(bytes);
         Self {
-            average: Activity(at.i16(4)),
+            average: at.activity(4),
             queue: at.i64(40),
             threshold: at.i64(48),
             accepted: at.u64(56),

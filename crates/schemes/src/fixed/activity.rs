@@ -1,64 +1,96 @@
-//! The label on the wire: activity as a signed 16-bit number of 2^-10 units.
+//! The label: activity as a signed 22-bit number of 2^-16 units.
 
-/// Activity, `log2` of a user's rate over the reference rate: signed Q10, from -32 to 32 - 2^-10.
+/// Activity, `log2` of a user's rate over the reference rate: signed Q16, from -32 to 32 - 2^-16.
 ///
-/// Ten fraction bits hold a rate to 0.07 %, six bits before the point a ratio of 2^64.
+/// Sixteen fraction bits hold a rate to 0.001 %, six bits before the point a ratio of 2^64: 22 bits in all, which is
+/// what a carrier has to have room for. The upper n bits of [`Activity::biased`] are a coarser label, see
+/// [`Activity::from_upper_bits`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Activity(pub i16);
+pub struct Activity(i32);
 
 impl Activity {
-    /// The lowest label, -32: also that of a rate of zero.
-    pub const MIN: Self = Self(i16::MIN);
-    /// The highest label, 32 - 2^-10.
-    pub const MAX: Self = Self(i16::MAX);
     /// Fraction bits of the label.
-    pub const FRACTION_BITS: u32 = 10;
+    pub const FRACTION_BITS: u32 = 16;
+    /// All bits of the label.
+    pub const BITS: u32 = 22;
+    /// What [`Activity::biased`] adds: 32.
+    pub const BIAS: i32 = 1 << (Self::BITS - 1);
+    /// The lowest label, -32: also that of a rate of zero.
+    pub const MIN: Self = Self(-Self::BIAS);
+    /// The highest label, 32 - 2^-16.
+    pub const MAX: Self = Self(Self::BIAS - 1);
+
+    /// The label of a number of units; what is out of range gets the lowest or the highest.
+    #[must_use]
+    #[inline]
+    pub fn from_units(units: i32) -> Self {
+        Self(units.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// The number of units of 2^-16, from -2^21 to 2^21 - 1.
+    #[must_use]
+    #[inline]
+    pub fn units(self) -> i32 {
+        self.0
+    }
 
     /// The nearest label; what is out of range gets the lowest or the highest, infinities too.
     ///
     /// ```text
-    /// round(activity * 2^10)
+    /// round(activity * 2^16)
     /// ```
     ///
-    /// Error: half a unit, 2^-11, from -32 to 32 - 2^-10. NaN is no activity (meter and averager never divide
+    /// Error: half a unit, 2^-17, from -32 to 32 - 2^-16. NaN is no activity (meter and averager never divide
     /// by zero); it becomes 0, the activity of the reference rate.
     #[must_use]
     #[inline]
     pub fn from_f64(activity: f64) -> Self {
-        Self((activity * 1024.0).round() as i16)
+        Self::from_units((activity * f64::from(1 << Self::FRACTION_BITS)).round() as i32)
     }
 
     /// The activity as a floating-point number: exact.
     #[must_use]
     #[inline]
     pub fn to_f64(self) -> f64 {
-        f64::from(self.0) / 1024.0
+        f64::from(self.0) / f64::from(1 << Self::FRACTION_BITS)
     }
 
     /// The label nearest to a logarithm in Q31, saturating.
     ///
-    /// Error: half a unit, 2^-11, in range.
+    /// Error: half a unit, 2^-17, in range.
     #[must_use]
     #[inline]
     pub fn from_q31(logarithm: i64) -> Self {
-        let rounded = (logarithm + (1 << 20)) >> 21;
-        Self(rounded.clamp(i64::from(i16::MIN), i64::from(i16::MAX)) as i16)
+        let rounded = (logarithm + (1 << 14)) >> (31 - Self::FRACTION_BITS);
+        Self(rounded.clamp(i64::from(Self::MIN.0), i64::from(Self::MAX.0)) as i32)
     }
 
-    /// Activity + 32 as an unsigned number: the form for sums and for hosts that divide unsigned numbers only.
+    /// Activity + 32 as an unsigned number of 22 bits: the form for carriers, sums and hosts that divide unsigned
+    /// numbers only.
     ///
     /// Differences do not feel the bias.
     #[must_use]
     #[inline]
-    pub fn biased(self) -> u16 {
-        (self.0 as u16) ^ 0x8000
+    pub fn biased(self) -> u32 {
+        (self.0 + Self::BIAS).cast_unsigned()
     }
 
-    /// The inverse of [`Activity::biased`].
+    /// The inverse of [`Activity::biased`]; bits above the 22 are ignored.
     #[must_use]
     #[inline]
-    pub fn from_biased(biased: u16) -> Self {
-        Self((biased ^ 0x8000) as i16)
+    pub fn from_biased(biased: u32) -> Self {
+        Self((biased & ((1 << Self::BITS) - 1)).cast_signed() - Self::BIAS)
+    }
+
+    /// The label of a carrier that has room for the upper `bits` of the biased form only, 1 to 22: the middle of the
+    /// activities that have these bits in common.
+    ///
+    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label that has been through such a carrier passes the next unchanged.
+    #[must_use]
+    #[inline]
+    pub fn from_upper_bits(upper: u32, bits: u32) -> Self {
+        let lost = Self::BITS - bits;
+        Self::from_biased(upper << lost | (1 << lost) >> 1)
     }
 }
 
@@ -68,14 +100,29 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_label_survives_both_conversions() {
-        for bits in i16::MIN..=i16::MAX {
-            let label = Activity(bits);
+    fn every_label_survives_all_conversions() {
+        for units in Activity::MIN.units()..=Activity::MAX.units() {
+            let label = Activity::from_units(units);
+            assert_eq!(label.units(), units);
             assert_eq!(Activity::from_f64(label.to_f64()), label);
             assert_eq!(Activity::from_biased(label.biased()), label);
-            assert_eq!(Activity::from_q31(i64::from(bits) << 21), label);
-            assert_eq!(i32::from(label.biased()), i32::from(bits) + 32 * 1024);
+            assert_eq!(Activity::from_biased(label.biased() | 0xffc0_0000), label);
+            assert_eq!(Activity::from_upper_bits(label.biased(), 22), label);
+            assert_eq!(Activity::from_q31(i64::from(units) << 15), label);
+            assert_eq!(label.biased().cast_signed(), units + 32 * 65_536);
         }
+    }
+
+    #[test]
+    fn fifteen_bits_err_by_a_1024th_at_most_and_only_once() {
+        let mut worst = 0.0f64;
+        for units in Activity::MIN.units()..=Activity::MAX.units() {
+            let label = Activity::from_units(units);
+            let coarse = Activity::from_upper_bits(label.biased() >> 7, 15);
+            worst = worst.max((coarse.to_f64() - label.to_f64()).abs());
+            assert_eq!(Activity::from_upper_bits(coarse.biased() >> 7, 15), coarse);
+        }
+        assert_eq!(worst, 1.0 / 1024.0);
     }
 
     #[test]
@@ -84,19 +131,21 @@ mod tests {
             assert_eq!(Activity::from_f64(high), Activity::MAX);
             assert_eq!(Activity::from_f64(-high), Activity::MIN);
         }
-        assert_eq!(Activity::from_f64(f64::NAN), Activity(0));
+        assert_eq!(Activity::from_f64(f64::NAN), Activity::from_units(0));
         assert_eq!(Activity::from_q31(32 << 31), Activity::MAX);
         assert_eq!(Activity::from_q31(-33 << 31), Activity::MIN);
+        assert_eq!(Activity::from_units(i32::MAX), Activity::MAX);
+        assert_eq!(Activity::from_units(i32::MIN), Activity::MIN);
     }
 
     proptest! {
         #[test]
-        fn rounding_errs_by_half_a_unit(activity in -32.0..32.0 - 1.0 / 1024.0) {
+        fn rounding_errs_by_half_a_unit(activity in -32.0..32.0 - 1.0 / 65536.0) {
             let error = (Activity::from_f64(activity).to_f64() - activity).abs();
-            prop_assert!(error <= 1.0 / 2048.0);
+            prop_assert!(error <= 1.0 / 131_072.0);
             let logarithm = (activity * (1u64 << 31) as f64) as i64;
             let error = (Activity::from_q31(logarithm).to_f64() - activity).abs();
-            prop_assert!(error <= 1.0 / 2048.0 + 1e-9);
+            prop_assert!(error <= 1.0 / 131_072.0 + 1e-9);
         }
     }
 }

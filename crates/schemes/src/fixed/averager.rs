@@ -7,29 +7,29 @@
 //! ```
 //!
 //! S sums the biased activity A + 32, so that all numbers are unsigned; the mean has the same bias, and it is taken off
-//! at the end. S has 18 fraction bits (the 10 of the label and 8 more), N has 24: then S <= N as raw numbers, for
-//! A + 32 is below 2^6.
+//! at the end. S has 22 fraction bits (the 16 of the label and 6 more), N has 28: then S < N as raw numbers, for
+//! A + 32 is at most 2^6 - 2^-16, which is 2^6 units less in S than a packet is in N, more than any rounding.
 //!
 //! Error of the mean against the real-valued formula fed with the same labels:
 //!
 //! | cause | bound |
 //! |---|---|
-//! | ticks: weights are wrong by 2^-14 among each other, 2^-15 * mean distance from A_avg (32 at most) | 9.77e-4 |
-//! | rounding of S and N, a unit a packet: 2^-18 + 2^-24 * 64 | 7.7e-6 |
-//! | decay factors, common to S and N | 0 |
-//! | mean, half a unit | 4.89e-4 |
-//! | **sum** | **1.48e-3** |
-//! | without division, two logarithms in place of it: 2.8e-6 * ln 2 * 64 | 1.25e-4 more |
+//! | ticks: weights are wrong by 2^-19 among each other, 2^-20 * mean distance from A_avg (32 at most) | 3.06e-5 |
+//! | decay: a memory wrong by 2.9e-6, times that distance | 9.28e-5 |
+//! | rounding of S and N, 1.5 units a packet: 1.5 * (2^-22 + 2^-28 * 64) | 7.2e-7 |
+//! | mean, half a unit | 7.63e-6 |
+//! | **sum** | **1.32e-4** |
+//! | without division, two logarithms and a power in place of it: 64 * (2 * 3.3e-9 * ln 2 + 3.8e-9 + 2^-32) | 5.6e-7 more |
 //!
-//! Activities that spread over less than the whole range of 64 err less: 5.3e-4 when their mean distance from the mean
+//! Activities that spread over less than the whole range of 64 err less: 1.3e-5 when their mean distance from the mean
 //! is 1.
 //!
-//! Cost: 24 bytes per port; per accepted packet 8 multiplications of 64 bits (S and N share one factor), per mean one
-//! division or 7 multiplications.
+//! Cost: 24 bytes per port; per accepted packet 10 multiplications of 64 bits (S and N share two factors), per mean one
+//! division or 14 multiplications.
 //!
 //! Deviations:
-//! 1. From 2^39 packets of weight on (150 million a second for one hour), S and N are halved: they do not overflow, and
-//!    the mean forgets a little faster than it should.
+//! 1. From 2^35 packets of weight on (9.5 million a second for one hour, 110 thousand million for 0.3 s), S and N are
+//!    halved: they do not overflow, and the mean forgets a little faster than it should.
 //! 2. Time that runs backwards (clocks of several processors) counts as no time.
 
 use super::Activity;
@@ -38,17 +38,17 @@ use super::exp2::{EXPONENT_BITS, scale_down};
 use super::log2::log2_q31;
 
 /// Fraction bits of N.
-pub(super) const COUNT_BITS: u32 = 24;
+pub(super) const COUNT_BITS: u32 = 28;
 
 /// Fraction bits of S beyond those of the label.
-pub(super) const SUM_EXTRA_BITS: u32 = 8;
+pub(super) const SUM_EXTRA_BITS: u32 = 6;
 
 /// The averager of one port: 24 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedAverager {
-    /// S: biased activities, Q18.
+    /// S: biased activities, Q22.
     sum: u64,
-    /// N in Q24, below 2^63.
+    /// N in Q28, below 2^63.
     count: u64,
     /// t_last, as the number of its tick.
     last_tick: u64,
@@ -59,7 +59,7 @@ impl FixedAverager {
     ///
     /// Error: see the head of this module.
     ///
-    /// 64 bits suffice: N < 2^63 before a packet adds 2^24, and S <= N but for a few units.
+    /// 64 bits suffice: N < 2^63 before a packet adds 2^28, and S < N.
     #[inline]
     pub fn accept(&mut self, decay: &Decay, activity: Activity, now_ns: u64) {
         let tick = decay.tick(now_ns);
@@ -76,25 +76,22 @@ impl FixedAverager {
     /// A_avg by one unsigned division; 0 before the first accepted packet.
     ///
     /// ```text
-    /// S/N = (S * 2^16 / N) * 2^-10 as raw numbers
+    /// S/N = (S * 2^22 / N) * 2^-16 as raw numbers
     /// ```
     ///
-    /// Error: 1.48e-3 over the whole range, see the head of this module.
+    /// Error: 1.32e-4 over the whole range, see the head of this module.
     ///
-    /// 64 bits suffice: up to N < 2^40, S * 2^16 < 2^57; beyond, N loses 16 of its more than 40 bits (2^-24).
+    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. Of a larger N as many bits are dropped from both; at least
+    /// 30 are left, which errs by 64 * 2^-29 = 1.2e-7.
     #[must_use]
     #[inline]
     pub fn average(&self) -> Activity {
         if self.count == 0 {
-            return Activity(0); // abc2018 IV-G5
+            return Activity::default(); // abc2018 IV-G5
         }
-        let biased = if self.count < 1 << 40 {
-            ((self.sum << 16) + (self.count >> 1)) / self.count // eq. (8)
-        } else {
-            let count = self.count >> 16;
-            (self.sum + (count >> 1)) / count
-        };
-        Activity::from_biased(biased.min(u64::from(u16::MAX)) as u16)
+        let dropped_bits = if self.count < 1 << 41 { 0 } else { 11 << u32::from(self.count >= 1 << 52) };
+        let (sum, count) = (self.sum >> dropped_bits, self.count >> dropped_bits);
+        from_biased_mean(((sum << Activity::BITS) + (count >> 1)) / count) // eq. (8)
     }
 
     /// A_avg for hosts that cannot divide (P4); 0 before the first accepted packet.
@@ -103,17 +100,22 @@ impl FixedAverager {
     /// S/N = 2^(log2(S) - log2(N))
     /// ```
     ///
-    /// Error: 1.25e-4 more than that of [`FixedAverager::average`], hence one unit of the label at most between them.
+    /// Error: 5.6e-7 more than that of [`FixedAverager::average`], hence one unit of the label at most between them.
     #[must_use]
     #[inline]
     pub fn average_without_division(&self) -> Activity {
         if self.count == 0 {
-            return Activity(0); // abc2018 IV-G5
+            return Activity::default(); // abc2018 IV-G5
         }
         let halvings = (log2_q31(self.count) - log2_q31(self.sum)).max(0) as u64;
-        let biased = (scale_down(1 << 32, halvings << (EXPONENT_BITS - 31)) + (1 << 15)) >> 16;
-        Activity::from_biased(biased.min(u64::from(u16::MAX)) as u16)
+        from_biased_mean((scale_down(1 << 32, halvings << (EXPONENT_BITS - 31)) + (1 << 9)) >> 10)
     }
+}
+
+/// A mean that is rounded up may be the first number out of range.
+#[inline]
+fn from_biased_mean(biased: u64) -> Activity {
+    Activity::from_biased(biased.min((1 << Activity::BITS) - 1) as u32)
 }
 
 #[cfg(test)]
@@ -124,8 +126,9 @@ mod tests {
     use crate::utema::WeightedMean;
     use proptest::prelude::*;
 
-    const BOUND: f64 = 1.48e-3;
-    const WITHOUT_DIVISION: f64 = 1.25e-4;
+    const BOUND: f64 = 1.32e-4;
+    const WITHOUT_DIVISION: f64 = 5.6e-7;
+    const UNIT: f64 = 1.0 / 65_536.0;
 
     /// Runs a random train; returns the worst errors with and without division.
     fn worst(seed: u64, memory_ns: u64, centre: f64, spread: f64) -> (f64, f64) {
@@ -153,14 +156,16 @@ mod tests {
     #[test]
     fn mean_is_zero_before_the_first_packet_and_the_first_label_after_it() {
         let decay = Decay::new(Time::from_millis(300)).unwrap();
-        assert_eq!(FixedAverager::default().average(), Activity(0));
-        assert_eq!(FixedAverager::default().average_without_division(), Activity(0));
-        for bits in (i16::MIN..=i16::MAX).step_by(7).chain([i16::MAX]) {
+        assert_eq!(FixedAverager::default().average(), Activity::default());
+        assert_eq!(FixedAverager::default().average_without_division(), Activity::default());
+        let (lowest, highest) = (Activity::MIN.units(), Activity::MAX.units());
+        for units in (lowest..=highest).step_by(61).chain([highest]) {
             let mut averager = FixedAverager::default();
-            averager.accept(&decay, Activity(bits), 123_456_789_012);
-            assert_eq!(averager.average(), Activity(bits));
-            let error = averager.average_without_division().to_f64() - Activity(bits).to_f64();
-            assert!(error.abs() <= 1.0 / 1024.0, "{bits}: {error}");
+            let label = Activity::from_units(units);
+            averager.accept(&decay, label, 123_456_789_012);
+            assert_eq!(averager.average(), label);
+            let error = averager.average_without_division().to_f64() - label.to_f64();
+            assert!(error.abs() <= UNIT, "{units}: {error}");
         }
     }
 
@@ -179,7 +184,7 @@ mod tests {
     fn equal_labels_have_their_own_mean_at_any_packet_rate() {
         for (memory, gap) in [(300, 1_000), (300, 1_000_000_000), (3_600_000, 7), (1, 7)] {
             let decay = Decay::new(Time::from_millis(memory)).unwrap();
-            for label in [Activity::MIN, Activity(-1), Activity(10_205), Activity::MAX] {
+            for label in [Activity::MIN, Activity::from_units(-1), Activity::from_units(653_121), Activity::MAX] {
                 let mut averager = FixedAverager::default();
                 for packet in 0..300_000 {
                     averager.accept(&decay, label, packet * gap);
@@ -194,23 +199,40 @@ mod tests {
         let decay = Decay::new(Time::from_secs(3600)).unwrap();
         let biased = u64::from(Activity::MAX.biased());
         let count = (1u64 << 63) - 1;
-        let mut averager = FixedAverager { sum: (count >> 16) * biased, count, last_tick: 0 };
+        let mut averager = FixedAverager { sum: (count >> Activity::BITS) * biased, count, last_tick: 0 };
         for _ in 0..1_000_000 {
             averager.accept(&decay, Activity::MAX, 0);
-            assert!(averager.count < 1 << 63);
+            assert!(averager.count < 1 << 63 && averager.sum < averager.count);
         }
         assert_eq!(averager.average(), Activity::MAX);
-        averager.accept(&decay, Activity(0), 1 << 60);
-        assert_eq!(averager.average(), Activity(0));
+        averager.accept(&decay, Activity::default(), 1 << 60);
+        assert_eq!(averager.average(), Activity::default());
+    }
+
+    #[test]
+    fn means_at_every_fill_are_those_of_exact_arithmetic() {
+        // From one packet to the fullest state, on both sides of the two places where bits are dropped.
+        for bits in 28..63u32 {
+            for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
+                for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {
+                    let sum = (u128::from(count) * u128::from(label.biased()) >> Activity::BITS) as u64;
+                    let averager = FixedAverager { sum, count, last_tick: 0 };
+                    let exact = sum as f64 / count as f64 * 64.0 - 32.0;
+                    assert!((averager.average().to_f64() - exact).abs() <= UNIT / 2.0 + 1.2e-7, "{count} {label:?}");
+                    let undivided = averager.average_without_division().to_f64();
+                    assert!((undivided - exact).abs() <= UNIT / 2.0 + WITHOUT_DIVISION, "{count} {label:?}");
+                }
+            }
+        }
     }
 
     #[test]
     fn time_that_runs_backwards_counts_as_no_time() {
         let decay = Decay::new(Time::from_millis(300)).unwrap();
         let mut averager = FixedAverager::default();
-        averager.accept(&decay, Activity(1024), 5_000_000_000);
-        averager.accept(&decay, Activity(3072), 4_000_000_000);
-        assert_eq!(averager.average(), Activity(2048));
+        averager.accept(&decay, Activity::from_f64(1.0), 5_000_000_000);
+        averager.accept(&decay, Activity::from_f64(3.0), 4_000_000_000);
+        assert_eq!(averager.average(), Activity::from_f64(2.0));
     }
 
     #[test]
@@ -229,8 +251,8 @@ mod tests {
 
         #[test]
         fn mean_of_similar_activities_is_within_the_smaller_bound(seed: u64, centre in -29.0..29.0f64) {
-            // Spread 4, as of users within a factor of 16: mean distance 2 at most, 2 * 2^-15 = 6.1e-5.
-            let bound = 6.1e-5 + 7.7e-6 + 4.89e-4;
+            // Spread 4, as of users within a factor of 16: mean distance 2 at most.
+            let bound = 2.0 * (libm::exp2(-20.0) + 2.9e-6) + 7.2e-7 + UNIT / 2.0;
             let (divided, undivided) = worst(seed, 300_000_000, centre, 4.0);
             prop_assert!(divided < bound, "{divided:e}");
             prop_assert!(undivided < bound + WITHOUT_DIVISION, "{undivided:e}");

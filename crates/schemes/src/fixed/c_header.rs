@@ -3,9 +3,9 @@
 //! `make bpf-headers` writes it; a test compares the written file with what this module says.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
-use super::decay::{FINE_BITS, FORGOTTEN};
+use super::decay::FORGOTTEN;
 use super::exp2::{EXPONENT_BITS, LN2_Q32};
-use super::meter::{SUM_BITS, YOUNG_FINE_TICKS};
+use super::meter::{LN2_24TH_Q32, SUM_BITS, YOUNG_TICKS};
 use super::tables::{EXP2, LOG2};
 use super::{Accounting, Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
@@ -19,7 +19,9 @@ pub fn c_header() -> String {
          #ifndef FAIRLANE_FIXED_TABLES_H\n\
          #define FAIRLANE_FIXED_TABLES_H\n\n",
     );
-    constant(&mut text, "Fraction bits of the label.", "FAIR_ACTIVITY_BITS", Activity::FRACTION_BITS);
+    constant(&mut text, "Fraction bits of the label.", "FAIR_ACTIVITY_FRACTION", Activity::FRACTION_BITS);
+    constant(&mut text, "All bits of the label.", "FAIR_ACTIVITY_BITS", Activity::BITS);
+    constant(&mut text, "Activity 0 in the biased form of the label, 32.", "FAIR_ACTIVITY_BIAS", Activity::BIAS);
     constant(&mut text, "Fraction bits of an exponent of 1/2.", "FAIR_EXPONENT_BITS", EXPONENT_BITS);
     constant(&mut text, "ln 2 in Q32.", "FAIR_LN2_Q32", format_args!("{LN2_Q32}ULL"));
     constant(
@@ -28,10 +30,10 @@ pub fn c_header() -> String {
         "FAIR_LOG2_OF_ZERO_Q31",
         format_args!("({LOG2_OF_ZERO_Q31}LL)"),
     );
-    constant(&mut text, "Fine ticks in a tick, as a power of two.", "FAIR_FINE_BITS", FINE_BITS);
-    constant(&mut text, "Fine ticks after which nothing is left.", "FAIR_FORGOTTEN", format_args!("{FORGOTTEN}ULL"));
+    constant(&mut text, "Ticks after which nothing is left.", "FAIR_FORGOTTEN", format_args!("{FORGOTTEN}ULL"));
     constant(&mut text, "Fraction bits of S of the meter, bytes.", "FAIR_METER_SUM_BITS", SUM_BITS);
-    constant(&mut text, "Fine ticks up to which T is a parabola.", "FAIR_YOUNG_FINE_TICKS", YOUNG_FINE_TICKS);
+    constant(&mut text, "Ticks up to which T is taken from its series.", "FAIR_YOUNG_TICKS", YOUNG_TICKS);
+    constant(&mut text, "ln 2 / 24 in Q32.", "FAIR_LN2_24TH_Q32", format_args!("{LN2_24TH_Q32}ULL"));
     constant(&mut text, "Accounting factor 1, Q20.", "FAIR_ACCOUNTING_ONE", Accounting::ONE.q20());
     constant(&mut text, "Fraction bits of N of the averager.", "FAIR_COUNT_BITS", COUNT_BITS);
     constant(
@@ -85,8 +87,13 @@ mod tests {
     #[test]
     fn constants_are_defined_once() {
         let header = c_header();
-        // Labels have 10 fraction bits (2^-10 units); ln 2 is 2 977 044 472 / 2^32.
-        for line in ["#define FAIR_ACTIVITY_BITS 10\n", "#define FAIR_LN2_Q32 2977044472ULL\n"] {
+        // Labels have 22 bits, 16 of them behind the point, and are biased by 32; ln 2 is 2 977 044 472 / 2^32.
+        for line in [
+            "#define FAIR_ACTIVITY_FRACTION 16\n",
+            "#define FAIR_ACTIVITY_BITS 22\n",
+            "#define FAIR_ACTIVITY_BIAS 2097152\n",
+            "#define FAIR_LN2_Q32 2977044472ULL\n",
+        ] {
             assert_eq!(header.matches(line).count(), 1, "{line}");
         }
         assert!(header.ends_with("#endif\n"));

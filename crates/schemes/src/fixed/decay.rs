@@ -1,34 +1,30 @@
 //! Exponential decay `exp(-elapsed/memory)` of a moving average, in integer time.
 //!
-//! Time is a count of nanoseconds in 64 bits (584 years). Each memory has two powers of two of nanoseconds as its
-//! clocks, so that a division of time is a shift:
+//! Time is a count of nanoseconds in 64 bits (584 years). Each memory has a power of two of nanoseconds as its tick, so
+//! that a division of time is a shift. A tick is over 2^-20 and up to 2^-19 memories:
 //!
-//! | clock | length, as part of the memory | 3 s | 0.3 s | 1 ms | use |
-//! |---|---|---|---|---|---|
-//! | tick | over 2^-15, up to 2^-14 | 131 us | 16 us | 32 ns | decay of a state from packet to packet |
-//! | fine tick | over 2^-20, up to 2^-19 | 4.1 us | 0.5 us | 1 ns | decay since the start, of eq. (2) |
+//! | memory | 1 h | 3 s | 0.3 s | 1 ms |
+//! |---|---|---|---|---|
+//! | tick | 4.3 ms | 4.1 us | 0.5 us | 1 ns |
 //!
 //! A state decays by whole ticks: it keeps the number of its tick, not the time, so that the rest of a tick is carried
 //! to the next packet and never lost, however short the gaps are. Within a tick nothing decays, which misplaces a
 //! packet by less than a tick, once. Shorter ticks would not be better: one tick must be long enough for its decay
-//! (at least 2^-15) to be precise in a factor of 32 fraction bits.
+//! (at least 2^-20) to be precise in a loss of 40 fraction bits, see [`scale_down`].
 
 use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::units::Time;
 
-/// Fine ticks in a tick, as a power of two.
-pub(super) const FINE_BITS: u32 = 5;
-
-/// From this many fine ticks on, at least 64 memories, nothing is left of any 64-bit value.
+/// From this many ticks on, at least 64 memories, nothing is left of any 64-bit value.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
 /// The decay of one memory: what a host keeps as configuration, 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
-    /// log2(e) * fine tick / memory in Q56: less than 2^37.53.
+    /// log2(e) * tick / memory in Q56: less than 2^37.53.
     step: u64,
-    /// Binary logarithm of the fine tick in nanoseconds.
+    /// Binary logarithm of the tick in nanoseconds.
     shift: u32,
 }
 
@@ -54,20 +50,20 @@ impl Decay {
             });
         }
         let memory_ns = memory.0 / 1000;
-        // 2^19 fine ticks fit into the memory, 2^20 do not.
+        // 2^19 ticks fit into the memory, 2^20 do not.
         let shift = memory_ns.ilog2() - 19;
         let one = (1u128 << (EXPONENT_BITS + shift)) as f64;
         let step = (core::f64::consts::LOG2_E * one / memory_ns as f64).round() as u64;
         Ok(Self { step, shift })
     }
 
-    /// log2(e) * fine tick / memory in Q56, for hosts that do the arithmetic themselves.
+    /// log2(e) * tick / memory in Q56, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn step_q56(&self) -> u64 {
         self.step
     }
 
-    /// Binary logarithm of the fine tick in nanoseconds, likewise.
+    /// Binary logarithm of the tick in nanoseconds, likewise.
     #[must_use]
     pub fn shift(&self) -> u32 {
         self.shift
@@ -77,7 +73,7 @@ impl Decay {
     #[must_use]
     #[inline]
     pub fn tick(&self, ns: u64) -> u64 {
-        ns >> (self.shift + FINE_BITS)
+        ns >> self.shift
     }
 
     /// What is left of `value` after a number of ticks.
@@ -86,15 +82,15 @@ impl Decay {
     /// value * exp(-ticks * tick / memory)
     /// ```
     ///
-    /// Error: 4.2e-9 of the result and one unit at most; over any sequence of steps 5.1e-6 of a sum that is held up by
-    /// what is added to it (z^2/6 = 1.23e-6 by the parabola, 2^-33 rounding to 2^-15 decay = 3.8e-6).
+    /// Error: 4.2e-9 of the result and one unit at most. In a sequence of short steps 2.9e-6 of what has decayed
+    /// (1.23e-6 by the parabola, 1.55e-12 of at least 2^-20 by rounding), which is a memory wrong by as much.
     #[must_use]
     #[inline]
     pub fn apply(&self, value: u64, ticks: u64) -> u64 {
-        if ticks >= FORGOTTEN >> FINE_BITS {
-            return 0;
+        match self.exponent_of_ticks(ticks) {
+            Some(exponent) => scale_down(value, exponent),
+            None => 0,
         }
-        scale_down(value, (ticks << FINE_BITS) * self.step)
     }
 
     /// The decay of an elapsed time, in Q32.
@@ -103,7 +99,7 @@ impl Decay {
     /// exp(-elapsed / memory)
     /// ```
     ///
-    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the fine tick), and 4.2e-9 of it and a unit of 2^-32
+    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the tick), and 4.2e-9 of it and a unit of 2^-32
     /// to either side.
     #[must_use]
     #[inline]
@@ -120,20 +116,19 @@ impl Decay {
     /// log2(e) * elapsed / memory
     /// ```
     ///
-    /// Error: too small by less than one fine tick, 2^-19 * log2(e) = 2.76e-6.
-    ///
-    /// 64 bits suffice: less than 2^26 fine ticks of less than 2^37.53.
+    /// Error: too small by less than one tick, 2^-19 * log2(e) = 2.76e-6.
     #[must_use]
     #[inline]
     pub(super) fn exponent(&self, elapsed_ns: u64) -> Option<u64> {
-        let fine_ticks = self.fine_ticks(elapsed_ns);
-        (fine_ticks < FORGOTTEN).then(|| fine_ticks * self.step)
+        self.exponent_of_ticks(self.tick(elapsed_ns))
     }
 
-    /// The whole fine ticks in an elapsed time.
+    /// A number of ticks as an exponent of 1/2, in Q56; none if nothing is left of any value.
+    ///
+    /// 64 bits suffice: less than 2^26 ticks of less than 2^37.53.
     #[inline]
-    pub(super) fn fine_ticks(&self, elapsed_ns: u64) -> u64 {
-        elapsed_ns >> self.shift
+    fn exponent_of_ticks(&self, ticks: u64) -> Option<u64> {
+        (ticks < FORGOTTEN).then(|| ticks * self.step)
     }
 }
 
@@ -153,10 +148,11 @@ mod tests {
 
     #[test]
     fn ticks_have_the_lengths_of_the_table() {
-        let tick_ns = |memory| 1u64 << (decay(memory).shift + FINE_BITS);
-        assert_eq!(tick_ns(3_000_000_000), 131_072);
-        assert_eq!(tick_ns(300_000_000), 16_384);
-        assert_eq!(tick_ns(1_000_000), 32);
+        let tick_ns = |memory| 1u64 << decay(memory).shift;
+        assert_eq!(tick_ns(3_600_000_000_000), 4_194_304);
+        assert_eq!(tick_ns(3_000_000_000), 4_096);
+        assert_eq!(tick_ns(300_000_000), 512);
+        assert_eq!(tick_ns(1_000_000), 1);
     }
 
     #[test]
@@ -178,13 +174,13 @@ mod tests {
             // The last exponent below the guard.
             let last = (FORGOTTEN - 1) << decay.shift;
             assert_eq!(decay.factor(last), 0);
-            assert_eq!(decay.apply(u64::MAX, (FORGOTTEN >> FINE_BITS) - 1), 0);
+            assert_eq!(decay.apply(u64::MAX, FORGOTTEN - 1), 0);
         }
     }
 
     #[test]
     fn many_short_steps_decay_like_one_long_one() {
-        // Gaps of 1 us at a tick of 131 us: 3 million packets over one memory leave 1/e.
+        // Gaps of 1 us at a tick of 4.1 us: 3 million packets over one memory leave 1/e.
         let decay = decay(3_000_000_000);
         let (mut value, mut last) = (1u64 << 60, 0);
         for packet in 1..=3_000_000u64 {
@@ -193,8 +189,8 @@ mod tests {
             last = tick;
         }
         let left = value as f64 / (1u64 << 60) as f64 * core::f64::consts::E;
-        // One tick (2^-14) may still be to come; the factors of 22,888 ticks add 5.1e-6.
-        assert!((left - 1.0).abs() < 6.2e-5 + 5.1e-6, "{left}");
+        // One tick (2^-19) may still be to come; the steps of one tick each add 2.9e-6.
+        assert!((left - 1.0).abs() < 1.91e-6 + 2.9e-6, "{left}");
     }
 
     proptest! {
@@ -210,13 +206,13 @@ mod tests {
         #[test]
         fn states_are_within_the_bound(
             memory in any_memory_ns(),
-            ticks in 0u64..2_000_000,
+            ticks in 0u64..64_000_000,
             bits: u64,
             shift in 0u32..64,
         ) {
             let decay = decay(memory);
             let value = bits >> shift;
-            let elapsed = (ticks << (decay.shift + FINE_BITS)) as f64;
+            let elapsed = (ticks << decay.shift) as f64;
             let real = value as f64 * libm::exp(-elapsed / memory as f64);
             let error = (decay.apply(value, ticks) as f64 - real).abs();
             prop_assert!(error <= 4.2e-9 * real + 1.0, "{error:e} of {real:e}");

@@ -19,25 +19,37 @@ pub(super) const LN2_Q32: u64 = 2_977_044_472;
 /// 2^-y = 2^(-i/256) * e^-z  ~  EXP2[i] * (1 - z + z^2/2)
 /// ```
 ///
-/// Error: z^3/6 < 3.31e-9 of the value, and less than z^2/6 < 1.23e-6 of the decay `1 - 2^-y` in the first cell;
-/// rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is exact). Bound: 3.8e-9 of the value.
+/// Error: z^3/6 < 3.31e-9 of the value; rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is
+/// exact). Bound: 3.8e-9 of the value.
 ///
-/// 64 bits suffice: z < 2^-8 * ln 2 has less than 31.5 bits in Q40, so z^2 has less than 63, and the loss times an
-/// entry of 2^32 less than 63.5.
+/// 64 bits suffice: the loss has less than 31.5 bits, times an entry of 2^32 less than 63.5.
 #[must_use]
 #[inline]
 pub fn exp2_neg_q32(y: u64) -> u64 {
-    let entry = EXP2[((y >> 48) & 0xff) as usize];
-    let z = (((y >> 16) & 0xffff_ffff) * LN2_Q32) >> 32;
-    let loss = z - ((z * z) >> 41);
+    let (entry, loss) = entry_and_loss(y);
     entry - ((entry * loss + (1 << 39)) >> 40)
+}
+
+/// The entry of the cell in Q32, and `z - z^2/2`, the part of it that is lost within the cell, in Q40.
+///
+/// Error of the loss: z^3/6, less than 1.23e-6 of itself, and 1.7 * 2^-40 by rounding.
+///
+/// 64 bits suffice: z < 2^-8 * ln 2 has less than 31.5 bits in Q40, so z^2 has less than 63.
+#[inline]
+fn entry_and_loss(y: u64) -> (u64, u64) {
+    let z = (((y >> 16) & 0xffff_ffff) * LN2_Q32) >> 32;
+    (EXP2[((y >> 48) & 0xff) as usize], z - ((z * z) >> 41))
 }
 
 /// `value * 2^-y`, y in Q56, rounded to the nearest whole number.
 ///
-/// Error: 3.8e-9 of the result, and one unit at most by rounding twice (half a unit for y < 1). Zero from y = 64.
+/// The loss within a cell is taken off by itself and with its 40 fraction bits: steps as short as 2^-20 lose the right
+/// part of a value, which the 32 bits of [`exp2_neg_q32`] could not tell from 1.
 ///
-/// 64 bits suffice: see [`mul_q32`].
+/// Error: 3.8e-9 of the result, 1.23e-6 + 1.55e-12/(1 - 2^-y) of the decay in the first cell, and one unit at most by
+/// rounding twice (half a unit and 2^-8 in the first cell). Zero from y = 64.
+///
+/// 64 bits suffice: see [`mul_q32`] and [`mul_q40`].
 #[must_use]
 #[inline]
 pub fn scale_down(value: u64, y: u64) -> u64 {
@@ -45,7 +57,9 @@ pub fn scale_down(value: u64, y: u64) -> u64 {
     if whole >= 64 {
         return 0;
     }
-    let scaled = mul_q32(value, exp2_neg_q32(y));
+    let (entry, loss) = entry_and_loss(y);
+    let in_cell = mul_q32(value, entry);
+    let scaled = in_cell - mul_q40(in_cell, loss);
     if whole == 0 { scaled } else { (scaled >> whole) + ((scaled >> (whole - 1)) & 1) }
 }
 
@@ -58,6 +72,16 @@ pub fn scale_down(value: u64, y: u64) -> u64 {
 #[inline]
 pub fn mul_q32(value: u64, factor: u64) -> u64 {
     (value >> 32) * factor + (((value & 0xffff_ffff) * factor + (1 << 31)) >> 32)
+}
+
+/// `value * factor / 2^40`, rounded to nearest; the factor is less than 2^32.
+///
+/// Error: half a unit and 2^-8.
+///
+/// 64 bits suffice: the high half contributes (2^32 - 1)^2 at most, the low half 2^32 - 1, rounding 2^7.
+#[inline]
+fn mul_q40(value: u64, factor: u64) -> u64 {
+    ((value >> 32) * factor + (((value & 0xffff_ffff) * factor) >> 32) + (1 << 7)) >> 8
 }
 
 #[cfg(test)]
@@ -90,9 +114,9 @@ mod tests {
         for bit in 36..48 {
             for part in 0..1000 {
                 let y = (1u64 << bit) + part * ((1 << bit) / 1000);
-                let loss = ONE - exp2_neg_q32(y) as f64;
+                let loss = ((1u64 << 63) - scale_down(1 << 63, y)) as f64 / (1u64 << 63) as f64;
                 let expected = -libm::expm1(-core::f64::consts::LN_2 * y as f64 / (1u64 << EXPONENT_BITS) as f64);
-                assert!((loss / ONE - expected).abs() <= 1.23e-6 * expected + 0.5 / ONE + 1e-12, "y = {y}");
+                assert!((loss - expected).abs() <= 1.23e-6 * expected + 1.55e-12, "y = {y}");
             }
         }
     }
@@ -105,6 +129,8 @@ mod tests {
         assert_eq!(scale_down(u64::MAX, 64 << EXPONENT_BITS), 0);
         assert_eq!(scale_down(u64::MAX, u64::MAX), 0);
         assert_eq!(mul_q32(u64::MAX, 1 << 32), u64::MAX);
+        // (2^64 - 1)(2^32 - 1)/2^40 = 2^56 - 2^24 - 2^-8 + 2^-40.
+        assert_eq!(mul_q40(u64::MAX, u64::from(u32::MAX)), (1 << 56) - (1 << 24));
     }
 
     proptest! {

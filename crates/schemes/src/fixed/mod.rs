@@ -9,27 +9,27 @@
 //!
 //! | quantity | format | range | resolution |
 //! |---|---|---|---|
-//! | [`Activity`], the label; A_avg | signed Q10, 16 bits | -32 to 32 - 2^-10 | 9.8e-4 |
+//! | [`Activity`], the label; A_avg | signed Q16, 22 bits | -32 to 32 - 2^-16 | 1.5e-5 |
 //! | logarithm inside | signed Q31 | -64 to 64 | 4.7e-10 |
-//! | decay factor | Q32 | 0 to 1 | 2.3e-10 |
+//! | decay factor | Q32, and Q40 for what is lost in a cell | 0 to 1 | 9.1e-13 |
 //! | exponent of a decay | Q56 | below 256 | 1.4e-17 |
-//! | time | whole nanoseconds; ticks of 2^-15 to 2^-14 memories | 584 years | see [`Decay`] |
+//! | time | whole nanoseconds; ticks of 2^-20 to 2^-19 memories | 584 years | see [`Decay`] |
 //! | accounting factor | Q20 | 0.001 to 1000 | 9.5e-7 |
-//! | S of the meter, bytes | Q12 | 2^52 (10 Tbit/s over 1 h), saturating | 2.4e-4 |
-//! | S of the averager, activity + 32 | Q18 | 2^39 packets | 3.8e-6 |
-//! | N of the averager, packets | Q24 | 2^39 packets | 6.0e-8 |
+//! | S of the meter, bytes | Q16 | 2^48 (625 Gbit/s over 1 h), saturating | 1.5e-5 |
+//! | S of the averager, activity + 32 | Q22 | 2^35 packets | 2.4e-7 |
+//! | N of the averager, packets | Q28 | 2^35 packets | 3.7e-9 |
 //! | queue and thresholds | whole bytes or 1/16 packets | 2^40 | exact decisions |
 //!
-//! | function | bound of the error | largest seen, 10^7 arguments or 10^4 trains |
+//! | function | bound of the error | largest seen, 10^7 arguments or 3000 trains |
 //! |---|---|---|
-//! | [`log2_q31`] | 2.753e-6 | 2.742e-6 |
-//! | [`log2_q10`] | 4.911e-4 | 4.910e-4 |
+//! | [`log2_q31`] | 3.3e-9 | 2.1e-9 |
+//! | [`log2_q16`] | 7.633e-6 | 7.631e-6 |
 //! | [`exp2_neg_q32`] | 3.8e-9, relative | 3.74e-9 |
 //! | [`Decay::factor`] | 1.92e-6, relative | 1.908e-6 |
-//! | [`Activity::from_f64`] | 4.883e-4 | by definition |
-//! | [`FixedMeter::mark`] | 6.9e-4 (a*L >= 40 bytes) | 6.14e-4 |
-//! | [`FixedAverager::average`] | 1.48e-3 over the whole range, 5.6e-4 over 4 units | 1.36e-3, 5.4e-4 |
-//! | [`FixedAverager::average_without_division`] | 1.61e-3, 6.9e-4 | 1.36e-3, 6.0e-4 |
+//! | [`Activity::from_f64`] | 7.63e-6 | by definition |
+//! | [`FixedMeter::mark`] | 2.6e-5 (a*L >= 40 bytes) | 1.8e-5 |
+//! | [`FixedAverager::average`] | 1.32e-4 over the whole range, 1.7e-5 over 4 units | 3.0e-5, 9.1e-6 |
+//! | [`FixedAverager::average_without_division`] | 1.33e-4, 1.8e-5 | 3.0e-5, 9.1e-6 |
 //! | [`FixedThreshold::drop_threshold`] | less than a unit; decisions exact | exact |
 //!
 //! State: meter 24 bytes per user, averager 24 bytes per port. Configuration: 32 bytes for meters of one memory and
@@ -53,7 +53,7 @@ pub use activity::Activity;
 pub use averager::FixedAverager;
 pub use decay::Decay;
 pub use exp2::{EXPONENT_BITS, exp2_neg_q32, mul_q32, scale_down};
-pub use log2::{LOG2_OF_ZERO_Q31, log2_q10, log2_q31};
+pub use log2::{LOG2_OF_ZERO_Q31, log2_q16, log2_q31};
 pub use meter::{Accounting, FixedMeter, FixedMeterParams};
 pub use threshold::{FixedThreshold, PACKET};
 

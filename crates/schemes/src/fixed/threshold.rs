@@ -43,11 +43,11 @@ impl FixedThreshold {
     /// Error: less than a unit too high, and none in the decision: a queue is a whole number of units, and it is not
     /// smaller than T_drop if and only if it is not smaller than T_drop rounded up.
     ///
-    /// 64 bits suffice: 2^40 times a difference of 17 bits. The shift of the signed product rounds down.
+    /// 64 bits suffice: 2^40 times a difference of less than 2^22. The shift of the signed product rounds down.
     #[must_use]
     #[inline]
     pub fn drop_threshold(&self, activity: Activity, average: Activity) -> i64 {
-        let excess = i64::from(activity.0) - i64::from(average.0);
+        let excess = i64::from(activity.units()) - i64::from(average.units());
         self.q_min.max(self.q_base - ((self.gamma * excess) >> Activity::FRACTION_BITS)) // eq. (10)
     }
 
@@ -84,9 +84,9 @@ mod tests {
     fn extremes_do_not_overflow() {
         let max = FixedThreshold::MAX;
         let widest = FixedThreshold::new(0, max, max).unwrap();
-        // The widest difference is 2^16 - 1 units of 2^-10: 63.999.
+        // The widest difference is 2^22 - 1 units of 2^-16: 63.99998.
         assert_eq!(widest.drop_threshold(Activity::MAX, Activity::MIN), 0);
-        assert_eq!(widest.drop_threshold(Activity::MIN, Activity::MAX), max + (max / 1024) * 65_535);
+        assert_eq!(widest.drop_threshold(Activity::MIN, Activity::MAX), max + (max / 65_536) * 4_194_303);
     }
 
     #[test]
@@ -100,14 +100,15 @@ mod tests {
         #[test]
         fn decisions_are_those_of_the_real_formula(
             thresholds in (0i64..1 << 20, 0i64..1 << 20, 0i64..1 << 20),
-            activity: i16,
-            excess in -3000i16..3000,
+            biased: u32,
+            excess in -200_000i32..200_000,
             distance in -2i64..=2,
         ) {
             let (q_min, q_base, gamma) = thresholds;
             let fixed = FixedThreshold::new(q_min, q_base, gamma).unwrap();
-            let (activity, average) = (Activity(activity), Activity(activity.saturating_sub(excess)));
-            // Exact in f64: 20 bits times 17 bits and 10 fraction bits.
+            let activity = Activity::from_biased(biased);
+            let average = Activity::from_units(activity.units() - excess);
+            // Exact in f64: 20 bits times 19 bits.
             let excess = activity.to_f64() - average.to_f64();
             let real = f64::max(q_min as f64, q_base as f64 - gamma as f64 * excess);
             let threshold = fixed.drop_threshold(activity, average);
