@@ -30,6 +30,12 @@ def lab_commands() -> None:
 @click.option(
     "--replications", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="Runs of every point."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Runs at once, each in a network of its own [default: one for each processor].",
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario.")
 @click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store].")
 @click.option(
@@ -46,6 +52,7 @@ def run(
     planes: tuple[str, ...],
     quick: bool,
     replications: int,
+    jobs: int | None,
     settings: tuple[str, ...],
     store: Path | None,
     out: Path,
@@ -66,6 +73,7 @@ def run(
             replications=replications,
             settings=parse_settings(settings),
             store=store,
+            jobs=jobs,
             progress=True,
         )
     figures = write(found, out)

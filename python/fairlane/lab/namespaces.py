@@ -95,13 +95,13 @@ class Namespaces:
     def start(
         self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts a process in a namespace, in a session of its own: Ctrl-C is for us, who end it."""
+        """Starts a process in a namespace, in a group of its own: Ctrl-C is for us, who end it."""
         process = subprocess.Popen(
             ["ip", "netns", "exec", name, *command],
             stdin=subprocess.DEVNULL,
             stdout=stdout or subprocess.DEVNULL,
             stderr=stderr or subprocess.DEVNULL,
-            start_new_session=True,
+            process_group=0,  # not a session of its own, which would have the priority of any other
         )
         self._processes.append(process)
         return process

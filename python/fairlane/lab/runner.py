@@ -1,61 +1,74 @@
-"""Runs what the store lacks in the lab, keeping what finishes."""
+"""Runs what the store lacks in the lab, several runs at once, keeping what finishes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted
-from fairlane.lab.measure import measure
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import Setup, setup_of
+from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.progress import progress
 from fairlane.runner import replications
 from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.record import join
 
-VERSION = 2
+VERSION = 3
 """Of what can change a measured run: raised with the lab, the forwarder or the kernel programs."""
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""
+TRIES_BESIDE_OTHERS = 2
+"""So many of them while other runs are made; then it waits until it can be alone."""
+
+Keep = Callable[[Job, str], None]
 
 
-def run_in_lab(scenarios: Sequence[str], store: Store, *, plane: str, show_progress: bool = False) -> list[list[str]]:
-    """The runs (JSON) of every canonical scenario in order of replication, one after another.
+def run_in_lab(
+    scenarios: Sequence[str], store: Store, *, plane: str, jobs: int | None = None, show_progress: bool = False
+) -> list[list[str]]:
+    """The runs (JSON) of every canonical scenario in order of replication.
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Where finished runs are looked up and kept.
         plane: Who forwards: a key of `planes.PLANES`.
+        jobs: Runs at once, each in a network of its own; as many as `default_jobs` if None.
         show_progress: Whether to report on stderr.
 
     Raises:
         UserError: A scenario has something that the lab cannot build.
-        LabError: The network cannot be built, or the machine is too busy.
+        LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
-    points = [_Point(setup_of(scenario), identity(scenario, plane)) for scenario in scenarios]
-    for point in points:
+    points = {scenario: _Point(setup_of(scenario), identity(scenario, plane)) for scenario in scenarios}
+    for point in points.values():
         point.load(store)
-    jobs = [(point, number) for point in points for number in point.missing()]
     # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
-    jobs.sort(key=lambda job: job[1])
-    if jobs:
+    wanted = sorted(
+        (Job(scenario, plane, number) for scenario, point in points.items() for number in point.missing()),
+        key=lambda job: job.replication,
+    )
+    if wanted:
         try:
-            with store.writer() as writer, progress(f"lab, {plane}", len(jobs), show=show_progress) as advance:
-                for point, number in jobs:
-                    run = _try(point.setup, plane, number)
-                    writer.keep(point.identity, number, run)
-                    point.done[number] = run
+            with store.writer() as writer, progress(f"lab, {plane}", len(wanted), show=show_progress) as advance:
+
+                def keep(job: Job, run: str) -> None:
+                    point = points[job.scenario]
+                    writer.keep(point.identity, job.replication, run)
+                    point.done[job.replication] = run
                     advance()
+
+                _make(wanted, min(jobs or default_jobs(), len(wanted)), keep)
         except KeyboardInterrupt:
-            finished = sum(len(point.done) for point in points)
-            total = sum(point.wanted for point in points)
+            finished = sum(len(point.done) for point in points.values())
+            total = sum(point.wanted for point in points.values())
             kept = f"finished and kept in {store.folder}; the same command continues from there"
             raise Interrupted(finished, total, kept) from None
-    return [[point.done[number] for number in range(point.wanted)] for point in points]
+    return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
 
 
 def identity(scenario: str, plane: str) -> Identity:
@@ -81,11 +94,35 @@ class _Point:
         return [number for number in range(self.wanted) if number not in self.done]
 
 
-def _try(setup: Setup, plane: str, number: int) -> str:
-    for left in range(TRIES - 1, -1, -1):
-        try:
-            return measure(setup, plane, number)
-        except RejectedError as error:
-            if not left:
-                raise LabError(f"{setup.table['name']}, run {number}: rejected {TRIES} times, last: {error}") from error
-    raise AssertionError
+def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
+    """Makes all runs, at most `count` at once; those that are rejected again and again last, each alone.
+
+    Raises:
+        LabError: Something does not work; or a run was rejected too often, the others are finished.
+    """
+    together, alone = deque(wanted), deque[Job]()
+    tries: Counter[Job] = Counter()
+    given_up: list[str] = []
+    with Workers(count) as workers:
+        while together or alone or workers.busy:
+            while together and workers.has_idle:
+                workers.begin(together.popleft())
+            if alone and not workers.busy:
+                workers.begin(alone.popleft())
+            for job, outcome in workers.finished():
+                if isinstance(outcome, str):
+                    keep(job, outcome)
+                    continue
+                name = f"{json.loads(job.scenario)['name']}, run {job.replication}"
+                if not isinstance(outcome, RejectedError):
+                    raise LabError(f"{name}: {outcome}")
+                tries[job] += 1
+                if tries[job] >= TRIES:
+                    given_up.append(f"{name}: rejected {TRIES} times, last: {outcome}")
+                elif count > 1 and tries[job] >= TRIES_BESIDE_OTHERS:
+                    alone.append(job)
+                else:
+                    together.append(job)
+    if given_up:
+        more = f"; and {len(given_up) - 1} others" if len(given_up) > 1 else ""
+        raise LabError(given_up[0] + more)

@@ -35,6 +35,7 @@ def lab(
     replications: int = REPLICATIONS,
     settings: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
+    jobs: int | None = None,
     progress: bool = False,
 ) -> dict[str, Reproduction]:
     """Runs experiments of a paper on several planes and tests the paper's claims on each.
@@ -46,6 +47,7 @@ def lab(
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s.
         store: Folder of finished runs, the simulator's too.
+        jobs: Runs at once on real planes; one for each processor if None.
         progress: Whether to report on stderr.
 
     Returns:
@@ -64,7 +66,7 @@ def lab(
     changed = {**SETTINGS, **(settings or {})}
     found = {}
     for plane in planes:
-        runner = None if plane == SIMULATOR else partial(run_in_lab, plane=plane, show_progress=progress)
+        runner = None if plane == SIMULATOR else partial(run_in_lab, plane=plane, jobs=jobs, show_progress=progress)
         found[plane] = reproduce(
             *names,
             quick=quick,

@@ -1,0 +1,84 @@
+"""A process that makes runs, one after another, for a lab that makes several at once: `python -m fairlane.lab.worker`.
+
+It reads jobs from its input, a line of JSON each, and answers each with a line. Every run is a matter of one process,
+with namespaces that carry its id: what a run needs ends with it, whatever happens to the others. When its input ends,
+the lab is no longer there: it stops in the middle of a run, and removes what it has built.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from fairlane.errors import UserError
+from fairlane.lab.measure import measure
+from fairlane.lab.namespaces import LabError, RejectedError
+from fairlane.lab.setup import setup_of
+
+NICENESS = -10
+"""Priority of all that runs here: a sender that waits for a processor is no sender of its rate."""
+
+
+class Worker:
+    """Makes the runs that come, until there are no more."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[str | None] = SimpleQueue()
+        self._is_running = False
+
+    def serve(self) -> None:
+        """Answers jobs until the input ends."""
+        signal.signal(signal.SIGTERM, self._interrupt)
+        threading.Thread(target=self._listen, daemon=True).start()
+        while (line := self._jobs.get()) is not None:
+            self._is_running = True
+            try:
+                answer = _answer(json.loads(line))
+            except KeyboardInterrupt:
+                return
+            self._is_running = False
+            print(json.dumps(answer), flush=True)  # noqa: T201
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            self._jobs.put(line)
+        self._jobs.put(None)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        if self._is_running:
+            self._is_running = False
+            raise KeyboardInterrupt
+
+
+def _answer(job: dict[str, Any]) -> dict[str, str]:
+    """The run record, or why there is none."""
+    try:
+        return {"run": measure(setup_of(job["scenario"]), job["plane"], job["replication"])}
+    except RejectedError as error:
+        return {"rejected": str(error)}
+    except (LabError, UserError) as error:
+        return {"failed": str(error)}
+
+
+def _ask_for_priority() -> None:
+    """Asks for it as far as it is allowed.
+
+    Where sessions share the processors alike (autogroup), niceness counts only within one: the session needs its own.
+    """
+    with suppress(OSError):
+        if os.getpriority(os.PRIO_PROCESS, 0) > NICENESS:
+            os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+        Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
+
+
+if __name__ == "__main__":
+    _ask_for_priority()
+    Worker().serve()

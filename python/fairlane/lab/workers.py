@@ -1,0 +1,132 @@
+"""Several runs at once, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+from fairlane.lab.namespaces import LabError, RejectedError
+
+END_S = 30.0
+"""Time that a worker has to remove what it has built."""
+
+
+def default_jobs() -> int:
+    """Runs at once when nobody says: one for each processor."""
+    return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to make.
+
+    Attributes:
+        scenario: The canonical scenario.
+        plane: Who forwards.
+        replication: Its number.
+    """
+
+    scenario: str
+    plane: str
+    replication: int
+
+    def line(self) -> bytes:
+        """The job as a worker reads it."""
+        return json.dumps(vars(self)).encode() + b"\n"
+
+
+Outcome = str | RejectedError | LabError
+"""The run record (JSON), or why there is none."""
+
+
+class Workers:
+    """Processes that make runs, to be used in a `with` block; they end with it, in the middle of a run if need be."""
+
+    def __init__(self, count: int) -> None:
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._all: list[subprocess.Popen[bytes]] = []
+        self._selector = selectors.DefaultSelector()
+        for _ in range(count):
+            self._start()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # A second Ctrl-C must not leave half of it.
+        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._end()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether a run can begin at once."""
+        return bool(self._idle)
+
+    @property
+    def busy(self) -> int:
+        """Runs that are being made."""
+        return len(self._all) - len(self._idle)
+
+    def begin(self, job: Job) -> None:
+        """Gives a job to a worker that has none."""
+        worker = self._idle.pop()
+        self._selector.register(worker.stdout, selectors.EVENT_READ, (worker, job))  # type: ignore[arg-type]
+        with suppress(BrokenPipeError):  # its end shows at its output
+            worker.stdin.write(job.line())  # type: ignore[union-attr]
+            worker.stdin.flush()  # type: ignore[union-attr]
+
+    def finished(self) -> Iterator[tuple[Job, Outcome]]:
+        """Waits until at least one run has ended; those that have."""
+        for key, _ in self._selector.select():
+            worker, job = key.data
+            self._selector.unregister(worker.stdout)
+            self._idle.append(worker)
+            yield job, _outcome(worker.stdout.readline())
+
+    def _start(self) -> None:
+        # In a session of its own: Ctrl-C is for us, who end it.
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "fairlane.lab.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._all.append(worker)
+        self._idle.append(worker)
+
+    def _end(self) -> None:
+        """The end of a worker's input is its end."""
+        for worker in self._all:
+            with suppress(BrokenPipeError):
+                worker.stdin.close()  # type: ignore[union-attr]
+        for worker in self._all:
+            try:
+                worker.wait(END_S)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+            worker.stdout.close()  # type: ignore[union-attr]
+        self._selector.close()
+
+
+def _outcome(line: bytes) -> Outcome:
+    if not line:
+        return LabError("a process of the lab has ended")
+    answer = json.loads(line)
+    if "run" in answer:
+        return str(answer["run"])
+    return RejectedError(answer["rejected"]) if "rejected" in answer else LabError(answer["failed"])
