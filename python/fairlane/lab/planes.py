@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,15 @@ import tomli_w
 
 from fairlane.errors import UserError
 from fairlane.lab import hosts, node
-from fairlane.lab.namespaces import LabError, Namespaces
+from fairlane.lab.namespaces import Namespaces
 from fairlane.lab.node import Reporter
+from fairlane.lab.qdisc import Sampler
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
 
 ETHERNET_BYTES = 14
 BURST_BYTES = 3200
 """Of the token bucket: two full frames, the least that keeps the rate."""
-SAMPLE_S = 0.1
+QUEUE_HANDLE = 0x10
 WIDE_QUEUE = {"scheme": "droptail", "limit": "100000 packets"}
 
 
@@ -214,7 +214,7 @@ class EbpfPlane(Plane):
         self._report.answer()
         self._before = self._counters()
         self._since = time.monotonic()
-        self._sampler = _Sampler(self)
+        self._sampler = Sampler(self._node, "server", QUEUE_HANDLE << 16)
         self._sampler.start()
 
     def end(self) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class EbpfPlane(Plane):
         lasted_s = time.monotonic() - self._since
         self._report.ask()
         report = self._report.answer()
-        samples = self._sampler.stop()
+        readings = self._sampler.stop()
         counted = {name: after[name] - self._before[name] for name in after}
         sent_bps = 8 * counted["bytes"] / lasted_s
         arrived = counted["packets"] + counted["overlimit"] + counted["aqm"]
@@ -241,13 +241,15 @@ class EbpfPlane(Plane):
             "utilisation": sent_bps / self._setup.bottleneck_bps,
             "throughput_bps": sent_bps,
             "queue": {
-                "mean_packets": sum(samples) / len(samples) if samples else 0.0,
-                "max_packets": max(samples, default=0),
-                "samples": len(samples),
+                "mean_packets": readings.mean_packets,
+                "max_packets": readings.max_packets,
+                "samples": readings.count,
             },
             "drops": drops,
             "readings": {},
         }
+        if counted["aqm"]:  # those of the full queue are nobody's
+            link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
         return {"link": link, "emulation": emulation(report)}
 
     def qdiscs(self) -> list[dict[str, Any]]:
@@ -266,33 +268,12 @@ class EbpfPlane(Plane):
             )
             server = next(port for port in status["ports"] if port["interface"] == "server")
             counters["aqm"] = server["dropped"]
+            drops = {user["user"].partition("/")[0]: user["drops"] for user in status["users"]}
+            counters |= {client.address: drops.get(client.address, 0) for client in self._setup.clients}
         return counters
 
     def _qdisc(self, handle: str) -> dict[str, Any]:
         return next(qdisc for qdisc in self.qdiscs() if qdisc["handle"] == handle)
-
-
-class _Sampler(threading.Thread):
-    """Reads the queue's length again and again."""
-
-    def __init__(self, plane: EbpfPlane) -> None:
-        super().__init__(daemon=True)
-        self._plane = plane
-        self._over = threading.Event()
-        self._samples: list[int] = []
-
-    def run(self) -> None:
-        while not self._over.wait(SAMPLE_S):
-            try:
-                qdisc = next(qdisc for qdisc in self._plane.qdiscs() if qdisc["handle"] == "10:")
-            except LabError:
-                return
-            self._samples.append(qdisc["qlen"])
-
-    def stop(self) -> Sequence[int]:
-        self._over.set()
-        self.join()
-        return self._samples
 
 
 def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
