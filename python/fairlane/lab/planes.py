@@ -213,19 +213,18 @@ class EbpfPlane(Plane):
         self._report.ask()
         self._report.answer()
         self._before = self._counters()
-        self._since = time.monotonic()
         self._sampler = Sampler(self._node, "server", QUEUE_HANDLE << 16)
         self._sampler.start()
 
     def end(self) -> dict[str, Any]:
         """See `Plane`."""
         after = self._counters()
-        lasted_s = time.monotonic() - self._since
         self._report.ask()
         report = self._report.answer()
         readings = self._sampler.stop()
+        near = next(port for port in report["ports"] if port["interface"] == "near")
         counted = {name: after[name] - self._before[name] for name in after}
-        sent_bps = 8 * counted["bytes"] / lasted_s
+        sent_bps = 8e9 * counted["bytes"] / counted["ns"]
         arrived = counted["packets"] + counted["overlimit"] + counted["aqm"]
         drops = [
             {
@@ -246,22 +245,27 @@ class EbpfPlane(Plane):
                 "samples": readings.count,
             },
             "drops": drops,
+            "departure_gaps": near["ingress"]["gaps"],
             "readings": {},
         }
         if counted["aqm"]:  # those of the full queue are nobody's
             link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
         return {"link": link, "emulation": emulation(report)}
 
-    def qdiscs(self) -> list[dict[str, Any]]:
+    def _qdiscs(self) -> list[dict[str, Any]]:
         """What `tc` says of the queues in front of the server."""
         text = self._namespaces.run(self._node, ["tc", "-s", "-j", "qdisc", "show", "dev", "server"])
         found: list[dict[str, Any]] = json.loads(text)
         return found
 
     def _counters(self) -> dict[str, int]:
-        root, queue = (self._qdisc(handle) for handle in ("1:", "10:"))
-        bytes_sent = root["bytes"] - ETHERNET_BYTES * root["packets"]
-        counters = {"packets": root["packets"], "bytes": bytes_sent, "overlimit": queue["drops"], "aqm": 0}
+        before_ns = time.monotonic_ns()
+        qdiscs = {qdisc["handle"]: qdisc for qdisc in self._qdiscs()}
+        root, queue = qdiscs["1:"], qdiscs["10:"]
+        now_ns = (before_ns + time.monotonic_ns()) // 2
+        # The size table holds for what the qdisc counts, too: bytes from the IP header on.
+        counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}
+        counters["ns"] = now_ns
         if hasattr(self, "_config"):
             status = json.loads(
                 self._namespaces.run(self._node, [node.program(), "status", str(self._config), "--json"])
@@ -271,9 +275,6 @@ class EbpfPlane(Plane):
             drops = {user["user"].partition("/")[0]: user["drops"] for user in status["users"]}
             counters |= {client.address: drops.get(client.address, 0) for client in self._setup.clients}
         return counters
-
-    def _qdisc(self, handle: str) -> dict[str, Any]:
-        return next(qdisc for qdisc in self.qdiscs() if qdisc["handle"] == handle)
 
 
 def emulation(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ impl Core {
             ecn: frame.ecn,
             ecn_before: frame.ecn,
         };
-        state.received.received.add(packet.bytes);
+        state.received.arrived(packet.bytes, at);
         if let Err(packet) = state.line.offer(packet, at) {
             state.received.line_drops += 1;
             self.pool.release(packet.frame);

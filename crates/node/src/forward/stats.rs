@@ -32,6 +32,10 @@ impl Count {
 pub struct IngressStats {
     /// Frames that were read.
     pub received: Count,
+    /// When the last of them arrived.
+    last: Option<Time>,
+    /// From the end of one frame to the end of the next.
+    gaps: Histogram,
     /// Dropped at the end of the queue of the emulated link.
     pub line_drops: u64,
     /// Longer than the longest frame: dropped.
@@ -45,11 +49,21 @@ pub struct IngressStats {
 }
 
 impl IngressStats {
+    /// Counts a frame that arrived at `at`.
+    #[inline]
+    pub fn arrived(&mut self, bytes: u32, at: Time) {
+        self.received.add(bytes);
+        if let Some(last) = self.last.replace(at) {
+            self.gaps.add(at.saturating_sub(last));
+        }
+    }
+
     /// As JSON.
     #[must_use]
     pub fn report(&self) -> Json {
         json!({
             "received": self.received.report(),
+            "gaps": self.gaps.report(),
             "line_drops": self.line_drops,
             "oversized": self.oversized,
             "without_checksum": self.without_checksum,
