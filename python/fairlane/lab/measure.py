@@ -28,8 +28,10 @@ MOST_LATE_P99_S = 2e-3
 MOST_LOST_SHARE = 1e-4
 RATE_SLACK = 0.02
 """A sender that misses its rate by more had no processor."""
+LONGER_S = 2.0
+"""Senders go on so long when the window has ended: one that ended within it would leave its share to the other."""
 SPARE_S = 8.0
-"""Time that iperf3 has beyond the run to exchange its results through the bottleneck."""
+"""Time that iperf3 has beyond that to exchange its results through the bottleneck."""
 WHOLE_S = 1.0
 """Interval of iperf3's reports."""
 SETTLE_S = 0.3
@@ -84,6 +86,7 @@ class _Traffic:
         time.sleep(SETTLE_S)
         seed = setup.table["run"]["seed"] * 1000 + replication
         hosts = list(zip(setup.clients, network.clients, strict=True))
+        self._start_s = time.monotonic()
         for client, at in hosts:
             if client.source.kind == "tcp":
                 self._start(client, at, seed)
@@ -94,6 +97,7 @@ class _Traffic:
                 self._start(client, at, seed)
 
     def begin(self) -> None:
+        self._begin_s = time.monotonic() - self._start_s
         for sink in self._sinks.values():
             sink.ask()
         for sink in self._sinks.values():
@@ -117,22 +121,22 @@ class _Traffic:
 
     def _start(self, client: Client, at: str, seed: int) -> None:
         source, setup = client.source, self._setup
-        total_s = setup.warmup_s + setup.measure_s
+        total_s = setup.warmup_s + setup.measure_s + LONGER_S
         if source.kind == "tcp":
-            # iperf3 takes whole seconds; the window begins with ours and may end a fraction later.
-            times = ["-O", str(round(setup.warmup_s)), "-t", str(round(setup.measure_s)), "-i", "1"]
+            # iperf3 takes whole seconds. Its own option to leave a warm-up out spoils the interval that follows.
+            times = ["-t", str(math.ceil(total_s + AHEAD_S)), "-i", "1"]
             to = ["iperf3", "-c", SERVER_ADDRESS, "-p", str(client.port), "--connect-timeout", "3000"]
             command = self._limited([*to, *times, "-P", str(source.flows), "-C", source.congestion_control])
         else:
             rate = ["--rate", f"{source.rate_bps} bit/s", "--payload", str(source.payload_bytes)]
             shape = ["--gaps", source.kind, "--jitter", str(source.jitter)]
-            when = ["--time", f"{total_s + 1} s", "--seed", str(seed), "--stream", str(client.number)]
+            when = ["--time", f"{total_s} s", "--seed", str(seed), "--stream", str(client.number)]
             command = [node.program(), "send", f"{SERVER_ADDRESS}:{client.port}", *rate, *shape, *when]
         with self._file(client, "client").open("wb") as out:
             self._senders[client.number] = self._namespaces.start(at, command, out)
 
     def _limited(self, command: Sequence[str]) -> list[str]:
-        most_s = self._setup.warmup_s + self._setup.measure_s + SPARE_S
+        most_s = self._setup.warmup_s + self._setup.measure_s + LONGER_S + SPARE_S
         return ["timeout", "--kill-after=2", f"{most_s:g}", *command]
 
     def _file(self, client: Client, end: str) -> Path:
@@ -148,7 +152,7 @@ class _Traffic:
         except subprocess.TimeoutExpired as error:
             raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
         report = self._file(client, "server").read_text(encoding="utf-8")
-        return tcp_goodput_bps(report, self._setup.measure_s, client.number)
+        return tcp_goodput_bps(report, self._begin_s, self._setup.measure_s, client.number)
 
     def _check_sender(self, client: Client) -> None:
         """A sender that could not keep its rate is no sender of that rate."""
@@ -165,8 +169,8 @@ class _Traffic:
             )
 
 
-def tcp_goodput_bps(text: str, measure_s: float, client: int = 0) -> float:
-    """Goodput from the JSON of an iperf3 server: mean over the intervals of the window behind the warm-up.
+def tcp_goodput_bps(text: str, begin_s: float, measure_s: float, client: int = 0) -> float:
+    """Goodput from the JSON of an iperf3 server: mean over its intervals that are nearest to the window.
 
     A server that had to be ended counts, if it was there for the window: a starved client cannot even say goodbye.
 
@@ -178,7 +182,8 @@ def tcp_goodput_bps(text: str, measure_s: float, client: int = 0) -> float:
     except json.JSONDecodeError as error:
         raise RejectedError(f"iperf3 of client {client}: no report") from error
     sums = [interval["sum"] for interval in document.get("intervals", ())]
-    counted = [entry for entry in sums if not entry["omitted"] and entry["start"] < measure_s - WHOLE_S / 2]
+    first_s = begin_s - WHOLE_S / 2
+    counted = [entry for entry in sums if first_s <= entry["start"] < first_s + measure_s]
     lasted_s = math.fsum(entry["seconds"] for entry in counted)
     if lasted_s < measure_s - WHOLE_S:
         raise RejectedError(f"iperf3 of client {client}: {document.get('error', 'too little measured')}")

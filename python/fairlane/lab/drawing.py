@@ -1,0 +1,84 @@
+"""Planes in one figure: a pair of axes for each scheme and metric, a colour for each plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fairlane.papers.drawing import Canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairlane.papers.grid import Cell
+    from fairlane.papers.reproduce import Reproduction
+
+TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel", "p4": "P4 switch"}
+STYLES = {"sim": ("-", None), "user": ("--", "o"), "ebpf": ("--", "s"), "p4": ("--", "^")}
+"""Line and marker: the simulator is what the others are compared with."""
+PANEL_IN = (4.2, 3.1)
+
+
+@dataclass(frozen=True)
+class _Recorder(Canvas):
+    """Takes down what a paper's figure shows instead of drawing it."""
+
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    def curves(self, x: str, *metrics: str, names: Mapping[tuple[str, Any], str], **_: Any) -> None:
+        self.shown.update(x=x, metrics=metrics, names=names)
+
+
+def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figure:
+    """The figure of an experiment with all planes in it, from stored results."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from fairlane import plots
+
+    first = next(iter(found.values()))
+    experiment = first.paper.experiments[experiment_id]
+    with mpl.rc_context(plots.STYLE):
+        recorder = _Recorder(Figure().subplots(), first.tables[experiment_id], experiment)
+        first.paper.figures()[experiment_id](recorder)
+        metrics, names = recorder.shown["metrics"], recorder.shown["names"]
+        columns = [(scheme, metric) for scheme in experiment.schemes for metric in metrics]
+        rows = len(experiment.schemes)
+        drawn = Figure(figsize=(PANEL_IN[0] * len(metrics), 0.9 + PANEL_IN[1] * rows), layout="constrained")
+        panels = drawn.subplots(rows, len(metrics), sharex=True, sharey=True, squeeze=False).flat
+        for axes, (scheme, metric) in zip(panels, columns, strict=True):
+            for number, (plane, reproduction) in enumerate(found.items()):
+                cells = reproduction.tables[experiment_id].cells([scheme], [metric])
+                _curve(axes, plane, cells, recorder.shown["x"], plots.COLOURS[number % len(plots.COLOURS)])
+            plots.set_subtitle(axes, f"{names['metric', metric]}, {names['scheme', scheme]}")
+            axes.set(xlabel=recorder.axes.get_xlabel(), ylabel=recorder.axes.get_ylabel(), ylim=(0, None))
+            axes.label_outer()
+        drawn.suptitle(_title(found, experiment_id), fontsize=11, x=0.01, ha="left", wrap=True)
+        plots.legend(drawn, drawn.axes[0], len(found))
+    return drawn
+
+
+def _curve(axes: Axes, plane: str, cells: Sequence[Cell], x: str, colour: str) -> None:
+    line, marker = STYLES[plane]
+    means = [cell.interval for cell in cells]
+    axes.errorbar(
+        [cell.at[x] for cell in cells],
+        [mean.mean for mean in means],
+        yerr=[mean.slack for mean in means],
+        color=colour,
+        linestyle=line,
+        marker=marker,
+        markerfacecolor="white",
+        capsize=2,
+        label=TITLES[plane],
+    )
+
+
+def _title(found: Mapping[str, Reproduction], experiment_id: str) -> str:
+    first = next(iter(found.values()))
+    counts = {reproduction.replications[experiment_id] for reproduction in found.values()}
+    runs = " or ".join(str(count) for count in sorted(counts))
+    title = first.paper.experiments[experiment_id].title
+    return f"{experiment_id}: {title}\nmeans of {runs} runs, bars: {first.paper.confidence:.0%} intervals"
