@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlane.lab.page import TITLES, conditions
 from fairlane.papers.drawing import Canvas
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from fairlane.papers.grid import Cell
     from fairlane.papers.reproduce import Reproduction
 
-TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel", "p4": "P4 switch"}
 STYLES = {"sim": ("-", None), "user": ("--", "o"), "ebpf": ("--", "s"), "p4": ("--", "^")}
 """Line and marker: the simulator is what the others are compared with."""
 PANEL_IN = (4.2, 3.1)
@@ -77,8 +77,5 @@ def _curve(axes: Axes, plane: str, cells: Sequence[Cell], x: str, colour: str) -
 
 
 def _title(found: Mapping[str, Reproduction], experiment_id: str) -> str:
-    first = next(iter(found.values()))
-    counts = {reproduction.replications[experiment_id] for reproduction in found.values()}
-    runs = " or ".join(str(count) for count in sorted(counts))
-    title = first.paper.experiments[experiment_id].title
-    return f"{experiment_id}: {title}\nmeans of {runs} runs, bars: {first.paper.confidence:.0%} intervals"
+    experiment = next(iter(found.values())).paper.experiments[experiment_id]
+    return f"{experiment_id}: {experiment.title}\n{conditions(found, experiment_id)}"

@@ -7,25 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlane.errors import UserError
 from fairlane.files import staged
 from fairlane.lab import node
 from fairlane.lab.namespaces import clean
+from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
 from fairlane.lab.runner import run_in_lab
 from fairlane.papers.reproduce import Reproduction, reproduce
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIMULATOR = "sim"
 ALL_PLANES = (SIMULATOR, *PLANES)
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
 """Real time is dear. Meters remember 3 s."""
 REPLICATIONS = 5
-TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel"}
 
 
 def lab(
@@ -80,12 +77,13 @@ def lab(
 
 
 def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:
-    """Writes the points and claims of every plane, and a figure for each experiment with the planes side by side.
+    """Writes the points and claims of every plane, a figure for each experiment with all planes in it, and `lab.md`.
 
     Returns:
         The figures, as PNG.
     """
     from fairlane import plots
+    from fairlane.lab.drawing import planes_in_one
 
     for plane, reproduction in found.items():
         reproduction.write(folder / plane)
@@ -93,32 +91,10 @@ def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:
     with staged(folder) as stage:
         for experiment in next(iter(found.values())).experiments:
             if experiment.kind == "figure":
-                plots.save(side_by_side(found, experiment.id), stage / experiment.name)
+                plots.save(planes_in_one(found, experiment.id), stage / experiment.name)
                 figures.append(folder / f"{experiment.name}.png")
+        (stage / "lab.md").write_text(page(found), encoding="utf-8")
     return figures
-
-
-def side_by_side(found: Mapping[str, Reproduction], experiment_id: str) -> Figure:
-    """One figure of an experiment with a pair of axes for each plane, from stored results."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    from fairlane import plots
-    from fairlane.papers.drawing import Canvas
-
-    with mpl.rc_context(plots.STYLE):
-        drawn = Figure(figsize=(0.6 + 3.4 * len(found), 4.4), layout="constrained")
-        row = drawn.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        for axes, (plane, reproduction) in zip(row, found.items(), strict=True):
-            paper = reproduction.paper
-            experiment = paper.experiments[experiment_id]
-            paper.figures()[experiment_id](Canvas(axes, reproduction.tables[experiment_id], experiment))
-            count = reproduction.replications[experiment_id]
-            plots.set_subtitle(axes, f"{TITLES[plane]}: mean of {count} runs, {paper.confidence:.0%} intervals")
-            axes.label_outer()
-        drawn.suptitle(f"{experiment_id}: {experiment.title}", fontsize=11, x=0.01, ha="left", wrap=True)
-        plots.legend(drawn, row[0])
-    return drawn
 
 
 @contextmanager

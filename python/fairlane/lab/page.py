@@ -1,0 +1,103 @@
+"""What came out, as a page of Markdown: points and claims of all planes side by side, with intervals."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from fairlane.intervals import format_interval
+
+if TYPE_CHECKING:
+    from fairlane.papers.paper import Experiment
+    from fairlane.papers.reproduce import Reproduction
+
+TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel", "p4": "P4 switch"}
+"""Planes in words."""
+
+Found = Mapping[str, "Reproduction"]
+"""What was found, by plane."""
+
+
+def page(found: Found) -> str:
+    """The page: for each experiment its figure, its points, its claims."""
+    first = next(iter(found.values()))
+    parts = [f"# {first.paper.key} on {_and([TITLES[plane] for plane in found])}"]
+    for experiment in first.experiments:
+        parts += [f"## {experiment.id}: {experiment.title}", _sentence(conditions(found, experiment.id))]
+        if experiment.kind == "figure":
+            parts.append(f"![Goodput on all planes]({experiment.name}.png)")
+        parts.append(_points(found, experiment))
+        if experiment.claims:
+            parts.append(_claims(found, experiment))
+    return "\n\n".join(parts) + "\n"
+
+
+def conditions(found: Found, experiment_id: str) -> str:
+    """How often and how long it was run."""
+    first = next(iter(found.values()))
+    counts = {plane: reproduction.replications[experiment_id] for plane, reproduction in found.items()}
+    if len(set(counts.values())) == 1:
+        runs = f"means of {next(iter(counts.values()))} runs"
+    else:
+        runs = "means of " + _and([f"{count} runs ({TITLES[plane]})" for plane, count in counts.items()])
+    window = first.settings.get("run.measure", "300 s")
+    return f"{runs} of {window} on each plane, {first.paper.confidence:.0%} intervals"
+
+
+def explanations(reproduction: Reproduction) -> Mapping[tuple[str, str], str]:
+    """Why claims differ on planes (lab.toml of the paper), by claim and plane."""
+    file = reproduction.paper.folder / "lab.toml"
+    if not file.exists():
+        return {}
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))["explanations"]
+    pairs = ((entry, *pair) for entry in entries for pair in product(entry["claims"], entry["planes"]))
+    return {(claim, plane): " ".join(entry["text"].split()) for entry, claim, plane in pairs}
+
+
+def _points(found: Found, experiment: Experiment) -> str:
+    """A row for each point and scheme; the metrics of each plane."""
+    metrics = experiment.metrics
+    names = [*experiment.grid, "scheme", *(f"{metric}, {TITLES[plane]}" for metric in metrics for plane in found)]
+    first = next(iter(found.values()))
+    rows = []
+    for at in first.tables[experiment.id].cells(experiment.schemes, metrics[:1]):
+        where = {name: value for name, value in at.at.items() if name != "metric"}
+        row = [str(where[name]) for name in (*experiment.grid, "scheme")]
+        for metric, reproduction in product(metrics, found.values()):
+            cells = reproduction.tables[experiment.id].cells([where["scheme"]], [metric], where)
+            row += [format_interval(cell.interval.mean, cell.interval.half_width) for cell in cells] or [""]
+        rows.append(row)
+    return _table(names, rows)
+
+
+def _claims(found: Found, experiment: Experiment) -> str:
+    """A row for each claim; what was measured on each plane, and whether it holds; then why not."""
+    first = next(iter(found.values()))
+    reasons = explanations(first)
+    rows, notes = [], []
+    for verdict in first.verdicts_of(experiment):
+        row = [f"`{verdict.claim.rpartition('.')[2]}`: {verdict.statement}", verdict.paper]
+        for plane, reproduction in found.items():
+            own = next(other for other in reproduction.verdicts_of(experiment) if other.claim == verdict.claim)
+            row.append(f"**{own.verdict}**: {own.measured}" + (f"; {own.worst}" if own.worst else ""))
+            if own.verdict == "differs":
+                reason = reasons.get((own.claim, plane)) or reproduction.paper.explanations.get(own.claim)
+                notes.append(f"- `{own.claim}`, {TITLES[plane]}: {reason or 'not explained'}")
+        rows.append(row)
+    table = _table(["claim", "paper", *(TITLES[plane] for plane in found)], rows)
+    return table + ("\n\nWhat differs:\n\n" + "\n".join(notes) if notes else "")
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
