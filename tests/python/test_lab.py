@@ -2,19 +2,25 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from conftest import FAIRLANE
 from fairlane.errors import UserError
-from fairlane.lab import namespaces, planes
+from fairlane.intervals import format_interval
+from fairlane.lab import namespaces, planes, runner
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
+from fairlane.lab.qdisc import Sampler
 from fairlane.lab.runner import identity
 from fairlane.lab.setup import setup_of
-from fairlane.lab.verb import _check_machine
+from fairlane.lab.verb import _check_machine, lab, write
+from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
 
@@ -68,16 +74,83 @@ def test_what_cannot_be_built_is_refused(key: str, value: object, message: str) 
 
 
 def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
-    def interval(start: float, size: int, *, omitted: bool = False) -> dict[str, object]:
-        return {"sum": {"start": start, "omitted": omitted, "seconds": 1.0, "bytes": size}}
+    def interval(start: float, size: int) -> dict[str, object]:
+        return {"sum": {"start": start, "seconds": 1.0, "bytes": size}}
 
-    intervals = [interval(0, 9_000_000, omitted=True), interval(0, 1_000_000), interval(1, 125_000), interval(2, 7)]
-    # What comes behind the window does not count; that the server had to be ended does not matter.
+    intervals = [interval(0, 9_000_000), interval(1.0001, 1_000_000), interval(2.0002, 125_000), interval(3, 7)]
+    # A window of 2 s from 1.3 s on; that the server had to be ended does not matter.
     text = json.dumps({"intervals": intervals, "error": "interrupt - the server has terminated"})
-    assert tcp_goodput_bps(text, 2.0) == 8 * 1_125_000 / 2
+    assert tcp_goodput_bps(text, 1.3, 2.0) == 8 * 1_125_000 / 2
     for text in ("", json.dumps({"intervals": [], "error": "unable to connect"}), json.dumps({"intervals": intervals})):
         with pytest.raises(RejectedError):
-            tcp_goodput_bps(text, 5.0)
+            tcp_goodput_bps(text, 1.3, 5.0)
+
+
+class ScriptedWorkers:
+    """In place of processes: gives the outcomes that were written down for each replication, one after another."""
+
+    outcomes: ClassVar[dict[int, list[str | Exception]]] = {}
+    beside: ClassVar[list[tuple[int, int]]] = []
+
+    def __init__(self, count: int) -> None:
+        self.count, self.running = count, []
+
+    def __enter__(self) -> "ScriptedWorkers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def has_idle(self) -> bool:
+        return len(self.running) < self.count
+
+    @property
+    def busy(self) -> int:
+        return len(self.running)
+
+    def begin(self, job: Job) -> None:
+        self.running.append(job)
+
+    def finished(self) -> Iterator[tuple[Job, str | Exception]]:
+        self.beside.append((self.running[0].replication, len(self.running) - 1))
+        job = self.running.pop(0)
+        yield job, self.outcomes[job.replication].pop(0)
+
+
+def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = RejectedError("busy")
+    outcomes = {0: [busy, busy, "run 0"], 1: ["run 1"], 2: [busy, "run 2"], 3: [busy] * 4}
+    monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
+    monkeypatch.setattr(ScriptedWorkers, "outcomes", outcomes)
+    monkeypatch.setattr(ScriptedWorkers, "beside", [])
+    done: dict[int, str] = {}
+    jobs = [Job(canonical("single"), "user", number) for number in range(4)]
+    with pytest.raises(LabError, match="p4abc, run 3: rejected 4 times, last: busy"):
+        runner._make(jobs, 3, lambda job, run: done.update({job.replication: run}))
+    assert done == {0: "run 0", 1: "run 1", 2: "run 2"}
+    assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
+
+
+def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
+    monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
+    with pytest.raises(LabError, match="p4abc, run 0: no such program"):
+        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run: None)
+
+
+def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
+    settings = {"run.warmup": "1 s", "run.measure": "2 s"}
+    once = lab("p4abc.fig5", planes=["sim"], quick=True, replications=2, settings=settings, store=tmp_path / "store")
+    found = dict.fromkeys(("sim", "user", "ebpf", "p4"), once["sim"])
+    (figure,) = write(found, tmp_path / "out")
+    assert figure.stat().st_size > 10_000
+    text = (tmp_path / "out" / "lab.md").read_text()
+    assert "simulator, forwarder, kernel and P4 switch" in text
+    cell = once["sim"].tables["p4abc.fig5"].cells(["abc"], ["G0"], {"f0": 16})[0].interval
+    line = next(line for line in text.splitlines() if line.startswith("| 16 | abc |"))
+    assert line.count(format_interval(cell.mean, cell.half_width)) == 4
+    assert "| claim | paper | simulator | forwarder | kernel | P4 switch |" in text
 
 
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
@@ -134,18 +207,79 @@ def test_nothing_is_left_after_a_signal(tmp_path: Path, number: signal.Signals) 
     process = subprocess.Popen(
         lab_command(tmp_path / "store", tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    mark = f"{namespaces.PREFIX}-{process.pid}-"
+    workers: set[str] = set()
 
     def left() -> list[str]:
-        return [line for line in namespaces.run(["ip", "netns", "list"]).splitlines() if line.startswith(mark)]
+        names = [line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()]
+        return [name for name in names if name.startswith(namespaces.PREFIX) and name.split("-")[2] in workers]
 
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while len(left()) < 3 and process.poll() is None and time.monotonic() < until:
+        workers |= {str(pid) for pid in children(process.pid)}
         time.sleep(0.02)
     time.sleep(0.5)  # into the traffic
+    assert left()
+    if number == signal.SIGKILL:
+        for worker in workers:  # else they clean up
+            os.kill(int(worker), number)
     process.send_signal(number)
-    process.wait(30)
+    process.wait(40)
     if number == signal.SIGKILL:
         assert left()
         subprocess.run([str(FAIRLANE), "lab", "clean"], check=True, capture_output=True, timeout=60)
     assert not left()
+
+
+@needs_lab
+def test_workers_clean_up_when_the_lab_is_killed(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        lab_command(tmp_path / "store", tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 30
+    made: list[str] = []
+    while not made and time.monotonic() < until:
+        workers = [str(pid) for pid in children(process.pid)]
+        names = [line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()]
+        made = [name for name in names if name.startswith(namespaces.PREFIX) and name.split("-")[2] in workers]
+        time.sleep(0.02)
+    assert made
+    process.kill()
+    process.wait(10)
+    until = time.monotonic() + 30
+    while any(Path("/proc", worker).exists() for worker in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not set(made) & {line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()}
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@needs_lab
+def test_the_queue_is_the_one_that_the_kernel_counts() -> None:
+    with Namespaces() as made:
+        name = made.add("node")
+        made.run(name, ["ip", "link", "add", "here", "type", "veth", "peer", "name", "there"])
+        for interface in ("here", "there"):
+            made.run(name, ["ip", "link", "set", interface, "up"])
+        made.run(name, ["ip", "addr", "add", "10.9.9.1/24", "dev", "here"])
+        made.run(
+            name,
+            ["ip", "neigh", "replace", "10.9.9.2", "lladdr", "02:00:00:00:00:01", "dev", "here", "nud", "permanent"],
+        )
+        # 1 kbit/s: of seven packets of 1028 bytes one fits the bucket, six wait for 8 s.
+        shape = ["tbf", "rate", "1kbit", "burst", "1100", "limit", "100000"]
+        made.run(name, ["tc", "qdisc", "add", "dev", "here", "root", "handle", "1:", *shape])
+        made.run(name, ["tc", "qdisc", "add", "dev", "here", "parent", "1:1", "handle", "10:", "pfifo", "limit", "24"])
+        send = "import socket; s = socket.socket(2, 2); [s.sendto(bytes(1000), ('10.9.9.2', 9)) for _ in range(7)]"
+        made.run(name, [sys.executable, "-c", send])
+        sampler = Sampler(name, "here", 0x10 << 16)
+        sampler.start()
+        time.sleep(0.2)
+        readings = sampler.stop()
+        assert (readings.mean_packets, readings.max_packets) == (6, 6)
+        assert readings.count > 5
+        missing = Sampler(name, "here", 0x11 << 16)
+        missing.start()
+        with pytest.raises(LabError, match="queue of here"):
+            missing.stop()

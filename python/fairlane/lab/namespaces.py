@@ -169,13 +169,14 @@ def _is_left(name: str) -> bool:
 
 
 def _started(pid: int) -> int:
-    """When the kernel started a process, in ticks; 0 if there is none."""
+    """When the kernel started a process, in ticks; 0 if there is none, or one that has ended and is still listed."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return 0
     # The name of the program, in brackets, may hold anything; the time is the 20th field behind it.
-    return int(stat.rpartition(")")[2].split()[19])
+    fields = stat.rpartition(")")[2].split()
+    return 0 if fields[0] in "ZX" else int(fields[19])
 
 
 def _unmount(folder: Path) -> None:
