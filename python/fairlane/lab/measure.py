@@ -24,7 +24,7 @@ from fairlane.lab.setup import SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6
 MOST_LATE_P99_S = 2e-3
-"""A run whose forwarder was later than this is rejected: its delays were not those of the scenario."""
+"""A run whose forwarder, or a sender of UDP, was later than this is rejected: it was not that of the scenario."""
 MOST_LOST_SHARE = 1e-4
 RATE_SLACK = 0.02
 """A sender that misses its rate by more had no processor."""
@@ -66,11 +66,17 @@ def measure(setup: Setup, plane: str, replication: int) -> str:
 
 
 def _judge(emulation: Mapping[str, Any]) -> None:
-    for name, most in (("lateness_mean_s", MOST_LATE_MEAN_S), ("lateness_p99_s", MOST_LATE_P99_S)):
-        if emulation[name] > most:
-            raise RejectedError(f"{name} {1e3 * emulation[name]:.2f} ms, at most {1e3 * most:g} ms is allowed")
+    _judge_lateness("the forwarder", emulation["lateness_mean_s"], emulation["lateness_p99_s"])
     if emulation["lost_frames"] or emulation["send_errors"]:
         raise RejectedError(f"{emulation['lost_frames']} frames lost, {emulation['send_errors']} not sent")
+
+
+def _judge_lateness(who: str, mean_s: float, p99_s: float) -> None:
+    if mean_s > MOST_LATE_MEAN_S or p99_s > MOST_LATE_P99_S:
+        raise RejectedError(
+            f"{who} was late by {1e3 * mean_s:.2f} ms on average, {1e3 * p99_s:.2f} ms at the 99th percentile; "
+            f"allowed are {1e3 * MOST_LATE_MEAN_S:g} and {1e3 * MOST_LATE_P99_S:g} ms"
+        )
 
 
 class _Traffic:
@@ -159,6 +165,8 @@ class _Traffic:
         process = self._senders[client.number]
         process.wait(5)
         report = json.loads(self._file(client, "client").read_text(encoding="utf-8"))
+        lateness = report["lateness"]
+        _judge_lateness(f"the sender of client {client.number}", lateness["mean_s"], lateness["p99_s"])
         source = client.source
         packets = report["rate_bps"] / (8 * (source.payload_bytes + 28)) * report["time_s"]
         # A Poisson process varies by the root of its count; four of them.
