@@ -69,6 +69,40 @@ fn what_a_full_queue_drops_is_what_does_not_arrive() {
 }
 
 #[test]
+fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
+    skip_unless_possible!();
+    let testbed = Testbed::routed();
+    let mut forwarder = testbed.forward(
+        r#"
+        [[ports]]
+        interface = "p0"
+        address = "10.9.0.254/24"
+        [[ports]]
+        interface = "p1"
+        address = "10.8.0.254/24"
+        egress = { rate = "100 Mbit/s", delay = "2 ms", queue = { scheme = "droptail" } }
+        "#,
+    );
+    let to = format!("{}:9000", testbed::FAR_SERVER);
+    let mut sink = testbed.sink(&to);
+    // What comes before the neighbour's answer is lost: at 1 Mbit/s a packet or two.
+    let first = testbed.send(&[&to, "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let (stream, report) = (sink.report()["streams"][0].clone(), forwarder.report());
+    let lost = report["ports"][0]["ingress"]["router"]["unresolved"].as_u64().unwrap();
+    assert!(lost >= 1, "{report}");
+    assert_eq!(first["packets"].as_u64().unwrap(), lost + stream["packets"].as_u64().unwrap(), "{report}");
+    let second = testbed.send(&[&to, "--rate", "5 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(sink.report()["streams"][0]["packets"], second["packets"]);
+    // Nobody has this address: packets are dropped, and it is asked for once a second.
+    testbed.send(&["10.8.0.77:9000", "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
+    testbed.send(&["192.0.2.1:9000", "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.2 s"]);
+    let router = forwarder.report()["ports"][0]["ingress"]["router"].clone();
+    assert!(router["unresolved"].as_u64().unwrap() > 10 && router["no_route"].as_u64().unwrap() > 5, "{router}");
+}
+
+#[test]
 fn frames_with_any_tags_and_protocol_pass_unchanged() {
     skip_unless_possible!();
     let testbed = Testbed::new(false);

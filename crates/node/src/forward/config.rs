@@ -10,7 +10,9 @@ use fairlane_schemes::params;
 use fairlane_schemes::scheme::QueueConfig;
 use fairlane_schemes::units::{BitRate, Bytes, Time};
 use serde_json::Value as Json;
+use std::net::Ipv4Addr;
 use std::path::Path;
+use std::str::FromStr;
 
 params! {
     /// What concerns the forwarder as a whole.
@@ -73,6 +75,68 @@ pub struct Egress {
     pub marker: MarkerConfig,
 }
 
+/// The address of a port of a router, and the length of the prefix of the subnet that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub ip: Ipv4Addr,
+    length: u8,
+}
+
+impl Address {
+    /// The subnet.
+    ///
+    /// # Panics
+    /// Never: an address without the bits behind its prefix is a prefix.
+    #[must_use]
+    pub fn subnet(&self) -> Prefix {
+        let network = Ipv4Addr::from_bits(self.ip.to_bits() & self.mask());
+        format!("{network}/{}", self.length).parse().expect("no bits behind the prefix")
+    }
+
+    /// Whether another host of the subnet may have the address.
+    #[must_use]
+    pub fn has_neighbour(&self, other: Ipv4Addr) -> bool {
+        let is_in = (other.to_bits() ^ self.ip.to_bits()) & self.mask() == 0;
+        // A point-to-point subnet has no addresses of its own, RFC 3021.
+        let host = other.to_bits() & !self.mask();
+        is_in && other != self.ip && (self.length >= 31 || (host != 0 && host != !self.mask()))
+    }
+
+    /// The Ethernet address of the port: locally administered, it follows from the IP address.
+    #[must_use]
+    pub fn mac(&self) -> [u8; 6] {
+        let [a, b, c, d] = self.ip.octets();
+        [0x02, 0xfa, a, b, c, d]
+    }
+
+    fn mask(&self) -> u32 {
+        u32::MAX.checked_shl(32 - u32::from(self.length)).unwrap_or(0)
+    }
+}
+
+impl FromStr for Address {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (ip, length) = text.split_once('/').ok_or(())?;
+        let address = Self { ip: ip.parse().map_err(|_| ())?, length: length.parse().map_err(|_| ())? };
+        let is_host = !address.ip.is_multicast() && !address.ip.is_unspecified() && !address.ip.is_loopback();
+        if address.length <= 32 && is_host { Ok(address) } else { Err(()) }
+    }
+}
+
+/// Where packets to a prefix go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Destinations.
+    pub prefix: Prefix,
+    /// Number of the port that they leave by.
+    pub port: usize,
+    /// The router there; without one they are neighbours.
+    pub next_hop: Option<Ipv4Addr>,
+}
+
 /// A port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
@@ -80,6 +144,8 @@ pub struct Port {
     pub interface: String,
     /// Number of the port that takes all that comes in here; without it the port belongs to the bridge.
     pub peer: Option<usize>,
+    /// Its address; if the ports have addresses, the forwarder is a router.
+    pub address: Option<Address>,
     /// The link that packets come on.
     pub ingress: LineParams,
     /// The link that packets leave on.
@@ -97,6 +163,8 @@ pub struct ForwardConfig {
     pub users: Vec<User>,
     /// `[[ports]]`, at least two.
     pub ports: Vec<Port>,
+    /// `[[routes]]` of a router.
+    pub routes: Vec<Route>,
 }
 
 impl ForwardConfig {
@@ -125,9 +193,13 @@ impl ForwardConfig {
         let names = tables.iter_mut().map(|table| table.required("interface")).collect::<Result<Vec<String>, _>>()?;
         unique("ports", "interface", names.iter().cloned())?;
         let ports = tables.iter_mut().map(|table| read_port(table, &names)).collect::<Result<Vec<_>, _>>()?;
+        let mut tables = root.tables("routes")?;
+        let routes = tables.iter_mut().map(|table| read_route(table, &names)).collect::<Result<Vec<_>, _>>()?;
+        unique("routes", "prefix", routes.iter().map(|route| route.prefix.to_string()))?;
         check_peers(&ports)?;
+        check_addresses(&ports, &routes)?;
         root.finish()?;
-        Ok(Self { forward, default_user, users, ports })
+        Ok(Self { forward, default_user, users, ports, routes })
     }
 
     /// The meter of every user, the default user's last.
@@ -160,19 +232,39 @@ fn read_user(table: &mut Table<'_>) -> Result<User, ConfigError> {
 
 fn read_port(table: &mut Table<'_>, names: &[String]) -> Result<Port, ConfigError> {
     let interface: String = table.required("interface")?;
-    let peer = match table.optional::<String>("peer", None)? {
-        None => None,
-        Some(peer) => Some(names.iter().position(|name| *name == peer).ok_or_else(|| {
-            ConfigError::new(table.key("peer"), format!("\"{peer}\" is no port; there are {}", names.join(", ")))
-        })?),
-    };
+    let peer =
+        table.optional::<String>("peer", None)?.map(|peer| port_named(table, "peer", &peer, names)).transpose()?;
+    let address = table.optional::<String>("address", None)?.map(|text| {
+        let problem = format!("\"{text}\" is no IPv4 address of a host with its prefix, such as \"10.0.1.1/24\"");
+        text.parse().map_err(|()| ConfigError::new(table.key("address"), problem))
+    });
+    let address = address.transpose()?;
     let ingress = section(table, "ingress")?;
     let egress = match table.table("egress")? {
         Some(mut egress) => read_egress(&mut egress)?,
         None => Egress { params: EgressParams::default(), queue: None, marker: MarkerConfig::None },
     };
     table.finish()?;
-    Ok(Port { interface, peer, ingress, egress })
+    Ok(Port { interface, peer, address, ingress, egress })
+}
+
+fn port_named(table: &Table<'_>, key: &'static str, name: &str, names: &[String]) -> Result<usize, ConfigError> {
+    names.iter().position(|other| other == name).ok_or_else(|| {
+        ConfigError::new(table.key(key), format!("\"{name}\" is no port; there are {}", names.join(", ")))
+    })
+}
+
+fn read_route(table: &mut Table<'_>, names: &[String]) -> Result<Route, ConfigError> {
+    let prefix: Prefix = table.required("prefix")?;
+    let name: String = table.required("port")?;
+    let port = port_named(table, "port", &name, names)?;
+    let next_hop = table.optional::<String>("next_hop", None)?.map(|text| {
+        let problem = format!("\"{text}\" is no IPv4 address, such as \"10.0.2.9\"");
+        text.parse().map_err(|_| ConfigError::new(table.key("next_hop"), problem))
+    });
+    let route = Route { prefix, port, next_hop: next_hop.transpose()? };
+    table.finish()?;
+    Ok(route)
 }
 
 fn read_egress(table: &mut Table<'_>) -> Result<Egress, ConfigError> {
@@ -226,6 +318,36 @@ fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// All ports have addresses, or none; every next hop is a neighbour of its port.
+fn check_addresses(ports: &[Port], routes: &[Route]) -> Result<(), ConfigError> {
+    let addressed = ports.iter().filter(|port| port.address.is_some()).count();
+    if addressed == 0 {
+        return match routes.first() {
+            Some(_) => Err(ConfigError::new("routes", "a router's ports have addresses, give each port its own")),
+            None => Ok(()),
+        };
+    }
+    unique("ports", "address", ports.iter().filter_map(|port| Some(port.address?.subnet().to_string())))?;
+    for (number, port) in ports.iter().enumerate() {
+        let name = &port.interface;
+        if port.address.is_none() {
+            let problem = format!("missing at \"{name}\", either all ports have addresses or none");
+            return Err(ConfigError::new(format!("ports[{number}].address"), problem));
+        }
+        if port.peer.is_some() {
+            return Err(ConfigError::new(format!("ports[{number}].peer"), "a port of a router has none"));
+        }
+    }
+    for (number, route) in routes.iter().enumerate() {
+        let Some(hop) = route.next_hop else { continue };
+        if !ports[route.port].address.is_some_and(|address| address.has_neighbour(hop)) {
+            let problem = format!("{hop} is no neighbour of \"{}\"", ports[route.port].interface);
+            return Err(ConfigError::new(format!("routes[{number}].next_hop"), problem));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +388,29 @@ mod tests {
             message(&json!({"ports": [{"interface": "a", "peer": "b"}, {"interface": "b"}]})),
             "ports[0].peer: \"b\" does not name \"a\" as its peer"
         );
+        let router = |a: &str, b: Json, route: Json| {
+            let b = if b.is_null() { json!({"interface": "b"}) } else { json!({"interface": "b", "address": b}) };
+            let ports = json!([{"interface": "a", "address": a}, b]);
+            message(&json!({"ports": ports, "routes": [route]}))
+        };
+        let (b, route) = (json!("10.0.2.1/24"), json!({"prefix": "0.0.0.0/0", "port": "b", "next_hop": "10.0.1.2"}));
+        assert_eq!(
+            router("10.0.1.1", b.clone(), route.clone()),
+            "ports[0].address: \"10.0.1.1\" is no IPv4 address of a host with its prefix, such as \"10.0.1.1/24\""
+        );
+        assert_eq!(
+            router("10.0.1.1/24", Json::Null, route.clone()),
+            "ports[1].address: missing at \"b\", either all ports have addresses or none"
+        );
+        assert_eq!(
+            router("10.0.2.9/24", b.clone(), route.clone()),
+            "ports[1].address: \"10.0.2.0/24\" is in another table already"
+        );
+        assert_eq!(router("10.0.1.1/24", b.clone(), route), "routes[0].next_hop: 10.0.1.2 is no neighbour of \"b\"");
+        assert_eq!(
+            router("10.0.1.1/24", b, json!({"prefix": "10.0.0.0/8", "port": "c"})),
+            "routes[0].port: \"c\" is no port; there are a, b"
+        );
     }
 
     #[test]
@@ -273,8 +418,10 @@ mod tests {
         let text =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/node/forward.toml")).unwrap();
         ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
+        const OTHERS: [&str; 9] =
+            ["prefix", "name", "interface", "peer", "queue", "marker", "address", "port", "next_hop"];
         let keys = [ForwardParams::specs(), UserParams::specs(), LineParams::specs(), EgressParams::specs()].concat();
-        for key in keys.iter().map(|spec| spec.name).chain(["prefix", "name", "interface", "peer", "queue", "marker"]) {
+        for key in keys.iter().map(|spec| spec.name).chain(OTHERS) {
             assert!(text.contains(&format!("{key} =")), "{key}");
         }
     }

@@ -1,4 +1,4 @@
-//! The forwarder without clock and sockets: ports, the bridge, and time as an argument.
+//! The forwarder without clock and sockets: ports, the bridge or router, and time as an argument.
 //!
 //! Frames come with the time at which they arrived. Every step that follows, the end of an emulated link, a decision of a
 //! scheme, the end of a transmission, has a time of its own that follows from the times before it, not from when the
@@ -11,6 +11,7 @@ use super::egress::EgressLink;
 use super::line::Line;
 use super::packet::NodePacket;
 use super::pool::{FrameId, Pool};
+use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
 use super::stats::{EgressStats, IngressStats};
 use crate::config::ClassRule;
 use crate::frame::{Frame, UserIndex};
@@ -26,11 +27,28 @@ struct PortState {
     egress: EgressLink,
 }
 
+/// What decides where frames go.
+#[derive(Debug)]
+enum Paths {
+    Bridge(Bridge),
+    Router(Router),
+}
+
+impl Paths {
+    fn of(config: &ForwardConfig) -> Self {
+        let addresses: Option<Vec<_>> = config.ports.iter().map(|port| port.address).collect();
+        match addresses {
+            Some(addresses) => Self::Router(Router::new(addresses, &config.routes)),
+            None => Self::Bridge(Bridge::new(config.ports.iter().map(|port| port.peer).collect())),
+        }
+    }
+}
+
 /// All ports and the frames in between.
 #[derive(Debug)]
 pub struct Core {
     ports: Vec<PortState>,
-    bridge: Bridge,
+    paths: Paths,
     users: UserIndex,
     classes: Vec<ClassRule>,
     user_names: Vec<String>,
@@ -54,7 +72,7 @@ impl Core {
         let prefixes: Vec<_> = config.users.iter().map(|user| user.prefix).collect();
         Self {
             ports: ports.collect(),
-            bridge: Bridge::new(config.ports.iter().map(|port| port.peer).collect()),
+            paths: Paths::of(config),
             users: UserIndex::new(&prefixes),
             classes: config.users.iter().map(|user| user.params.class).chain([config.default_user.class]).collect(),
             user_names: config.users.iter().map(|user| user.name.clone()).chain(["default".into()]).collect(),
@@ -199,16 +217,57 @@ impl Core {
     #[inline]
     fn forward(&mut self, port: usize) {
         let Some(packet) = self.ports[port].line.take() else { return };
-        match self.bridge.target(self.pool.frame(packet.frame), port) {
+        let target = match &mut self.paths {
+            Paths::Bridge(bridge) => bridge.target(self.pool.frame(packet.frame), port),
+            Paths::Router(router) => {
+                let action = router.route(self.pool.frame_mut(packet.frame), port, self.now);
+                return self.route(packet, port, action);
+            }
+        };
+        match target {
             Target::Port(to) => self.ports[to].egress.offer(packet, self.now, &mut self.pool),
             Target::None => self.pool.release(packet.frame),
             Target::All => self.flood(packet, port),
         }
     }
 
+    #[inline]
+    fn route(&mut self, packet: NodePacket, from: usize, action: Action) {
+        let stats = &mut self.ports[from].received.router;
+        match action {
+            Action::Forward(to) => self.ports[to].egress.offer(packet, self.now, &mut self.pool),
+            Action::Arp(to, instead) => {
+                match instead {
+                    Instead::Request => stats.own += 1,
+                    Instead::Packet => stats.unresolved += 1,
+                }
+                self.pool.shorten(packet.frame, ARP_FRAME_BYTES as u32);
+                let frame = self.pool.frame(packet.frame);
+                let parsed = Frame::parse(frame);
+                // The router's own: of the default user.
+                let user = self.users.of(parsed.source);
+                let flow = parsed.flow(frame) & 0xffff;
+                let (class, ecn) = (TrafficClass::BestEffort, parsed.ecn);
+                let own = NodePacket { flow, user, bytes: parsed.bytes, class, ecn, ecn_before: ecn, ..packet };
+                self.ports[to].egress.offer(own, self.now, &mut self.pool);
+            }
+            Action::Drop(reason) => {
+                *match reason {
+                    Reason::Own => &mut stats.own,
+                    Reason::Refused => &mut stats.refused,
+                    Reason::TtlExpired => &mut stats.ttl_expired,
+                    Reason::NoRoute => &mut stats.no_route,
+                    Reason::Unresolved => &mut stats.unresolved,
+                } += 1;
+                self.pool.release(packet.frame);
+            }
+        }
+    }
+
     fn flood(&mut self, packet: NodePacket, from: usize) {
         for to in 0..self.ports.len() {
-            if to == from || !self.bridge.is_bridged(to) {
+            let is_bridged = matches!(&self.paths, Paths::Bridge(bridge) if bridge.is_bridged(to));
+            if to == from || !is_bridged {
                 continue;
             }
             match self.pool.duplicate(packet.frame) {

@@ -1,4 +1,4 @@
-//! The user-space forwarder: a bridge whose links have the rate, delay, buffer and scheme of choice.
+//! The user-space forwarder: a bridge or a router whose links have the rate, delay, buffer and scheme of choice.
 //!
 //! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET`),
 //! [`offline`] on a capture file.
@@ -12,4 +12,5 @@ pub mod live;
 pub mod offline;
 mod packet;
 mod pool;
+mod router;
 mod stats;

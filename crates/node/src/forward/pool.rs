@@ -66,6 +66,12 @@ impl Pool {
         &mut self.bytes[at..at + self.lengths[id.0 as usize] as usize]
     }
 
+    /// Leaves the first bytes of the frame in a slot only.
+    pub fn shorten(&mut self, id: FrameId, bytes: u32) {
+        let length = &mut self.lengths[id.0 as usize];
+        *length = bytes.min(*length);
+    }
+
     /// Gives a slot back.
     #[inline]
     pub fn release(&mut self, id: FrameId) {

@@ -46,6 +46,35 @@ pub struct IngressStats {
     pub no_frame: u64,
     /// Dropped by the kernel since the ring was full.
     pub kernel_drops: u64,
+    /// What a router did not forward, or answered.
+    pub router: RouterStats,
+}
+
+/// What a router did not forward, or answered; none of it in a bridge.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RouterStats {
+    /// ARP frames for the router, and packets to its addresses.
+    pub own: u64,
+    /// Not for its Ethernet address, or no sound IPv4 header.
+    pub refused: u64,
+    /// TTL 0 or 1.
+    pub ttl_expired: u64,
+    /// No route fits.
+    pub no_route: u64,
+    /// Lost since their next hop was not known yet.
+    pub unresolved: u64,
+}
+
+impl RouterStats {
+    fn report(&self) -> Json {
+        json!({
+            "own": self.own,
+            "refused": self.refused,
+            "ttl_expired": self.ttl_expired,
+            "no_route": self.no_route,
+            "unresolved": self.unresolved,
+        })
+    }
 }
 
 impl IngressStats {
@@ -69,6 +98,7 @@ impl IngressStats {
             "without_checksum": self.without_checksum,
             "no_frame": self.no_frame,
             "kernel_drops": self.kernel_drops,
+            "router": self.router.report(),
         })
     }
 }

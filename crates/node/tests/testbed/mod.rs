@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub const CLIENT: &str = "10.9.0.1";
 pub const SERVER: &str = "10.9.0.9";
+pub const FAR_SERVER: &str = "10.8.0.9";
 
 /// Leaves the test with the reason printed if namespaces cannot be made here.
 #[macro_export]
@@ -63,6 +64,17 @@ impl Testbed {
                 run(&format!("ip netns exec {host} ethtool -K {inner} tx off tso off gso off gro off"));
             }
         }
+        testbed
+    }
+
+    /// Hosts in subnets of their own, each with the node as its router.
+    pub fn routed() -> Self {
+        let testbed = Self::new(false);
+        let [client, _, server] = &testbed.names;
+        run(&format!("ip -n {server} addr flush dev s0"));
+        run(&format!("ip -n {server} addr add {FAR_SERVER}/24 dev s0"));
+        run(&format!("ip -n {client} route add default via 10.9.0.254"));
+        run(&format!("ip -n {server} route add default via 10.8.0.254"));
         testbed
     }
 

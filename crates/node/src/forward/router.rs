@@ -1,0 +1,342 @@
+//! Where a packet goes in a router: IPv4 by the longest prefix, with ARP on every port.
+//!
+//! What it does to a packet: RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624), RFC 826 (ARP). A packet whose
+//! next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Not there: IPv6,
+//! ICMP (an expired TTL is counted, not answered), fragmentation, options that concern routers, ageing of neighbours.
+
+use super::config::{Address, Route};
+use crate::frame::UserIndex;
+use fairlane_schemes::units::Time;
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Neighbours that are remembered, and as many that were asked for.
+const MOST_NEIGHBOURS: usize = 4096;
+/// Between two requests for the same neighbour, RFC 1122 section 2.3.2.1.
+const ASK_EVERY: Time = Time::from_secs(1);
+
+const ETHERNET_BYTES: usize = 14;
+const ARP_BYTES: usize = 28;
+/// Of an ARP frame without padding.
+pub const ARP_FRAME_BYTES: usize = ETHERNET_BYTES + ARP_BYTES;
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
+/// Ethernet addresses for IPv4 addresses.
+const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
+
+type Mac = [u8; 6];
+const BROADCAST: Mac = [0xff; 6];
+
+/// What happens to a frame; it has been rewritten for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It leaves by this port.
+    Forward(usize),
+    /// It has become an ARP frame of [`ARP_FRAME_BYTES`] that leaves by this port.
+    Arp(usize, Instead),
+    /// It is dropped.
+    Drop(Reason),
+}
+
+/// What an ARP frame has taken the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// The request that it answers.
+    Request,
+    /// A packet whose next hop is not known yet, which is lost.
+    Packet,
+}
+
+/// Why a frame is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was for the router itself, an ARP frame for example.
+    Own,
+    /// Not for the router's Ethernet address, or no sound IPv4 header.
+    Refused,
+    /// TTL 0 or 1.
+    TtlExpired,
+    /// No route fits.
+    NoRoute,
+    /// Its next hop is not known yet and was asked for less than a second ago.
+    Unresolved,
+}
+
+/// Forwards by IPv4 addresses.
+#[derive(Clone, Debug)]
+pub struct Router {
+    addresses: Vec<Address>,
+    /// Number of the hop of a destination; the one after the last: none.
+    index: UserIndex,
+    /// Port and next hop; without one the destination is a neighbour.
+    hops: Vec<(usize, Option<Ipv4Addr>)>,
+    neighbours: HashMap<(usize, Ipv4Addr), Mac>,
+    asked: HashMap<(usize, Ipv4Addr), Time>,
+}
+
+impl Router {
+    /// A router with these addresses, port by port, and routes beyond the subnets that they are in.
+    #[must_use]
+    pub fn new(addresses: Vec<Address>, routes: &[Route]) -> Self {
+        let far = routes.iter().map(|route| (route.prefix, (route.port, route.next_hop)));
+        let near = addresses.iter().enumerate().map(|(port, address)| (address.subnet(), (port, None)));
+        let (prefixes, hops): (Vec<_>, Vec<_>) = far.chain(near).unzip();
+        Self { addresses, index: UserIndex::new(&prefixes), hops, neighbours: HashMap::new(), asked: HashMap::new() }
+    }
+
+    /// Decides on a frame that came in at `port`, at `now`, and rewrites it.
+    #[inline]
+    pub fn route(&mut self, frame: &mut [u8], port: usize, now: Time) -> Action {
+        match frame.get(12..14) {
+            Some(kind) if kind == ETHERTYPE_IPV4 => self.packet(frame, port, now),
+            Some(kind) if kind == ETHERTYPE_ARP => self.arp(frame, port),
+            _ => Action::Drop(Reason::Refused),
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, frame: &mut [u8], port: usize, now: Time) -> Action {
+        let is_ours = frame[..6] == self.addresses[port].mac();
+        let Some(header) = header_of(&mut frame[ETHERNET_BYTES..]).filter(|_| is_ours) else {
+            return Action::Drop(Reason::Refused);
+        };
+        let to = Ipv4Addr::new(header[16], header[17], header[18], header[19]);
+        if to.is_multicast() || to.is_broadcast() || to.is_loopback() {
+            return Action::Drop(Reason::Refused);
+        }
+        if self.addresses.iter().any(|address| address.ip == to) {
+            return Action::Drop(Reason::Own);
+        }
+        if header[8] < 2 {
+            return Action::Drop(Reason::TtlExpired);
+        }
+        let Some(&(out, hop)) = self.hops.get(self.index.of(to.to_ipv6_mapped().octets()) as usize) else {
+            return Action::Drop(Reason::NoRoute);
+        };
+        let hop = hop.unwrap_or(to);
+        let Some(&mac) = self.neighbours.get(&(out, hop)) else { return self.ask(frame, out, hop, now) };
+        decrement_ttl(header);
+        frame[..6].copy_from_slice(&mac);
+        frame[6..12].copy_from_slice(&self.addresses[out].mac());
+        Action::Forward(out)
+    }
+
+    /// Learns from ARP frames that concern the router, and answers requests for its address.
+    #[cold]
+    fn arp(&mut self, frame: &mut [u8], port: usize) -> Action {
+        let own = self.addresses[port];
+        let Some((kind, arp)) = frame.get(14..ARP_FRAME_BYTES).and_then(|arp| arp.split_first_chunk::<6>()) else {
+            return Action::Drop(Reason::Refused);
+        };
+        let (from_mac, to) = (Mac::try_from(&arp[2..8]).unwrap_or(BROADCAST), ip(&arp[18..22]));
+        let from = ip(&arp[8..12]);
+        let is_sound = *kind == ARP_KIND && arp[0] == 0 && from_mac[0] & 1 == 0;
+        if !is_sound || to != own.ip || !own.has_neighbour(from) {
+            return Action::Drop(Reason::Refused);
+        }
+        let operation = arp[1];
+        if self.neighbours.len() < MOST_NEIGHBOURS || self.neighbours.contains_key(&(port, from)) {
+            self.neighbours.insert((port, from), from_mac);
+            self.asked.remove(&(port, from));
+        }
+        if operation != REQUEST {
+            return Action::Drop(Reason::Own);
+        }
+        write_arp(frame, REPLY, (own.mac(), own.ip), (from_mac, from), from_mac);
+        Action::Arp(port, Instead::Request)
+    }
+
+    #[cold]
+    fn ask(&mut self, frame: &mut [u8], out: usize, hop: Ipv4Addr, now: Time) -> Action {
+        let is_known = self.asked.contains_key(&(out, hop));
+        let is_recent = self.asked.get(&(out, hop)).is_some_and(|&at| now.saturating_sub(at) < ASK_EVERY);
+        if is_recent || frame.len() < ARP_FRAME_BYTES {
+            return Action::Drop(Reason::Unresolved);
+        }
+        if !is_known && self.asked.len() >= MOST_NEIGHBOURS {
+            // Whoever was not there in time may be asked for again.
+            self.asked.retain(|_, at| now.saturating_sub(*at) < ASK_EVERY);
+            if self.asked.len() >= MOST_NEIGHBOURS {
+                return Action::Drop(Reason::Unresolved);
+            }
+        }
+        self.asked.insert((out, hop), now);
+        let own = self.addresses[out];
+        write_arp(frame, REQUEST, (own.mac(), own.ip), ([0; 6], hop), BROADCAST);
+        Action::Arp(out, Instead::Packet)
+    }
+}
+
+/// The fixed header of a sound IPv4 packet (RFC 1812, 5.2.2).
+#[inline]
+fn header_of(packet: &mut [u8]) -> Option<&mut [u8; 20]> {
+    let length = usize::from(packet.first()? & 15) * 4;
+    let header = packet.get(..length.max(20))?;
+    let stated = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header[0] >> 4 != 4 || length < 20 || stated < length || stated > packet.len() || sum(header) != 0xffff {
+        return None;
+    }
+    packet.first_chunk_mut()
+}
+
+/// The sum of all words in ones' complement: 0xffff over a header with its checksum.
+#[inline]
+fn sum(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// One less, and the checksum with it: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
+#[inline]
+fn decrement_ttl(header: &mut [u8; 20]) {
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    header[8] -= 1;
+    let new = u16::from_be_bytes([header[8], header[9]]);
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + u32::from(!old) + u32::from(new);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
+}
+
+fn ip(bytes: &[u8]) -> Ipv4Addr {
+    Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])
+}
+
+fn write_arp(frame: &mut [u8], operation: u8, from: (Mac, Ipv4Addr), about: (Mac, Ipv4Addr), to: Mac) {
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from.0);
+    frame[12..14].copy_from_slice(&ETHERTYPE_ARP);
+    frame[14..20].copy_from_slice(&ARP_KIND);
+    frame[20..22].copy_from_slice(&[0, operation]);
+    frame[22..28].copy_from_slice(&from.0);
+    frame[28..32].copy_from_slice(&from.1.octets());
+    frame[32..38].copy_from_slice(&about.0);
+    frame[38..42].copy_from_slice(&about.1.octets());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{Ipv4HeaderSlice, PacketBuilder};
+
+    const HOST: Mac = [2, 0, 0, 0, 0, 7];
+    const NEXT: Mac = [2, 0, 0, 0, 0, 8];
+
+    /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24, behind which 10.9.0.0/16 is.
+    fn router() -> Router {
+        let addresses = ["10.0.1.1/24", "10.0.2.1/24"].map(|text| text.parse().unwrap());
+        let route =
+            Route { prefix: "10.9.0.0/16".parse().unwrap(), port: 1, next_hop: Some(Ipv4Addr::new(10, 0, 2, 9)) };
+        Router::new(addresses.to_vec(), &[route])
+    }
+
+    fn packet(router: &Router, to: [u8; 4], ttl: u8) -> Vec<u8> {
+        let builder = PacketBuilder::ethernet2(HOST, router.addresses[0].mac()).ipv4([10, 0, 1, 7], to, ttl).udp(1, 2);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &[0; 40]).unwrap();
+        frame
+    }
+
+    fn arp(operation: u8, from: (Mac, [u8; 4]), to: [u8; 4]) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        write_arp(&mut frame, operation, (from.0, from.1.into()), ([0; 6], to.into()), BROADCAST);
+        frame
+    }
+
+    #[test]
+    fn a_packet_goes_to_the_next_hop_once_its_address_is_known() {
+        let mut router = router();
+        let mut frame = packet(&router, [10, 9, 3, 4], 64);
+        assert_eq!(router.route(&mut frame, 0, Time::ZERO), Action::Arp(1, Instead::Packet));
+        // Who has 10.0.2.9, tell 10.0.2.1.
+        assert_eq!((&frame[..6], &frame[12..14], frame[21]), (&BROADCAST[..], &[8, 6][..], REQUEST));
+        assert_eq!((&frame[28..32], &frame[38..42]), (&[10, 0, 2, 1][..], &[10, 0, 2, 9][..]));
+        let mut again = packet(&router, [10, 9, 3, 4], 64);
+        assert_eq!(router.route(&mut again, 0, Time::from_millis(999)), Action::Drop(Reason::Unresolved));
+        assert_eq!(router.route(&mut again, 0, Time::from_secs(1)), Action::Arp(1, Instead::Packet));
+        let mut answer = arp(REPLY, (NEXT, [10, 0, 2, 9]), [10, 0, 2, 1]);
+        assert_eq!(router.route(&mut answer, 1, Time::ZERO), Action::Drop(Reason::Own));
+        let mut frame = packet(&router, [10, 9, 3, 4], 64);
+        assert_eq!(router.route(&mut frame, 0, Time::ZERO), Action::Forward(1));
+        assert_eq!((&frame[..6], &frame[6..12]), (&NEXT[..], &router.addresses[1].mac()[..]));
+        let header = Ipv4HeaderSlice::from_slice(&frame[14..]).unwrap().to_header();
+        assert_eq!((header.time_to_live, header.header_checksum), (63, header.calc_header_checksum()));
+    }
+
+    #[test]
+    fn the_checksum_is_right_for_every_ttl() {
+        let mut router = router();
+        router.neighbours.insert((1, Ipv4Addr::new(10, 0, 2, 9)), NEXT);
+        for ttl in 0..=255 {
+            for last in 0..=255 {
+                let mut frame = packet(&router, [10, 9, 0, last], ttl);
+                let action = router.route(&mut frame, 0, Time::ZERO);
+                if ttl < 2 {
+                    assert_eq!(action, Action::Drop(Reason::TtlExpired));
+                } else {
+                    assert_eq!((action, sum(&frame[14..34])), (Action::Forward(1), 0xffff));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn requests_for_the_router_are_answered_and_teach_it() {
+        let mut router = router();
+        let mut request = arp(REQUEST, (HOST, [10, 0, 1, 7]), [10, 0, 1, 1]);
+        assert_eq!(router.route(&mut request, 0, Time::ZERO), Action::Arp(0, Instead::Request));
+        assert_eq!((&request[..6], request[21]), (&HOST[..], REPLY));
+        assert_eq!((&request[22..28], &request[28..32]), (&router.addresses[0].mac()[..], &[10, 0, 1, 1][..]));
+        assert_eq!((&request[32..38], &request[38..42]), (&HOST[..], &[10, 0, 1, 7][..]));
+        assert_eq!(router.neighbours[&(0, Ipv4Addr::new(10, 0, 1, 7))], HOST);
+        for (from, to) in
+            [([10, 0, 1, 7], [10, 0, 1, 9]), ([10, 0, 2, 7], [10, 0, 1, 1]), ([10, 0, 1, 1], [10, 0, 1, 1])]
+        {
+            let mut other = arp(REQUEST, (NEXT, from), to);
+            assert_eq!(router.route(&mut other, 0, Time::ZERO), Action::Drop(Reason::Refused));
+        }
+        assert_eq!(router.neighbours.len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_routed_is_dropped_with_its_reason() {
+        let mut router = router();
+        let mut reason = |change: &dyn Fn(&mut Vec<u8>), to: [u8; 4]| {
+            let mut frame = packet(&router, to, 64);
+            change(&mut frame);
+            match router.route(&mut frame, 0, Time::ZERO) {
+                Action::Drop(reason) => reason,
+                other => panic!("{other:?}"),
+            }
+        };
+        let same = |_: &mut Vec<u8>| {};
+        assert_eq!(reason(&same, [192, 0, 2, 1]), Reason::NoRoute);
+        assert_eq!(reason(&same, [10, 0, 2, 1]), Reason::Own);
+        assert_eq!(reason(&same, [224, 0, 0, 1]), Reason::Refused);
+        let changes: [&dyn Fn(&mut Vec<u8>); 6] = [
+            &|frame| frame[0] ^= 2,
+            &|frame| frame[12] = 0x86,
+            &|frame| frame[14] = 0x44,
+            &|frame| frame[24] ^= 1,
+            &|frame| frame.truncate(40),
+            &|frame| frame.truncate(13),
+        ];
+        for change in changes {
+            assert_eq!(reason(change, [10, 9, 0, 1]), Reason::Refused);
+        }
+    }
+
+    #[test]
+    fn a_host_that_makes_up_addresses_fills_the_tables_and_no_more() {
+        let addresses = vec!["10.0.0.1/8".parse().unwrap(), "11.0.0.1/8".parse().unwrap()];
+        let mut router = Router::new(addresses, &[]);
+        for number in 0..20_000u32 {
+            let [_, a, b, c] = (number + 5).to_be_bytes();
+            let _ = router.route(&mut packet(&router, [11, a, b, c], 9), 0, Time::ZERO);
+            let _ = router.route(&mut arp(REQUEST, (HOST, [10, a, b, c]), [10, 0, 0, 1]), 0, Time::ZERO);
+        }
+        assert_eq!((router.asked.len(), router.neighbours.len()), (MOST_NEIGHBOURS, MOST_NEIGHBOURS));
+    }
+}
