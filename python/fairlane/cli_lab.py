@@ -34,7 +34,7 @@ def lab_commands() -> None:
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Runs at once, each in a network of its own [default: one for each processor].",
+    help="Runs at once, each in a network of its own [default: one for every two processors].",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario.")
 @click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store].")

@@ -44,7 +44,7 @@ def lab(
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s.
         store: Folder of finished runs, the simulator's too.
-        jobs: Runs at once on real planes; one for each processor if None.
+        jobs: Runs at once on real planes; one for every two processors if None.
         progress: Whether to report on stderr.
 
     Returns:

@@ -20,8 +20,8 @@ END_S = 30.0
 
 
 def default_jobs() -> int:
-    """Runs at once when nobody says: one for each processor."""
-    return len(os.sched_getaffinity(0))
+    """Runs at once when nobody says: one for every two processors; a run at 50 Mbit/s uses 0.6 of one."""
+    return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 @dataclass(frozen=True)
