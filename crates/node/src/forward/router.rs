@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn what_cannot_be_routed_is_dropped_with_its_reason() {
         let mut router = router();
-        let mut reason = |change: &dyn Fn(&mut Vec<u8>), to: [u8; 4]| {
+        let mut reason = |change: fn(&mut Vec<u8>), to: [u8; 4]| {
             let mut frame = packet(&router, to, 64);
             change(&mut frame);
             match router.route(&mut frame, 0, Time::ZERO) {
@@ -311,17 +311,17 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let same = |_: &mut Vec<u8>| {};
-        assert_eq!(reason(&same, [192, 0, 2, 1]), Reason::NoRoute);
-        assert_eq!(reason(&same, [10, 0, 2, 1]), Reason::Own);
-        assert_eq!(reason(&same, [224, 0, 0, 1]), Reason::Refused);
-        let changes: [&dyn Fn(&mut Vec<u8>); 6] = [
-            &|frame| frame[0] ^= 2,
-            &|frame| frame[12] = 0x86,
-            &|frame| frame[14] = 0x44,
-            &|frame| frame[24] ^= 1,
-            &|frame| frame.truncate(40),
-            &|frame| frame.truncate(13),
+        let same: fn(&mut Vec<u8>) = |_| {};
+        assert_eq!(reason(same, [192, 0, 2, 1]), Reason::NoRoute);
+        assert_eq!(reason(same, [10, 0, 2, 1]), Reason::Own);
+        assert_eq!(reason(same, [224, 0, 0, 1]), Reason::Refused);
+        let changes: [fn(&mut Vec<u8>); 6] = [
+            |frame| frame[0] ^= 2,
+            |frame| frame[12] = 0x86,
+            |frame| frame[14] = 0x44,
+            |frame| frame[24] ^= 1,
+            |frame| frame.truncate(40),
+            |frame| frame.truncate(13),
         ];
         for change in changes {
             assert_eq!(reason(change, [10, 9, 0, 1]), Reason::Refused);
