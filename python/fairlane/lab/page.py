@@ -38,11 +38,13 @@ def conditions(found: Found, experiment_id: str) -> str:
     """How often and how long it was run."""
     first = next(iter(found.values()))
     counts = {plane: reproduction.replications[experiment_id] for plane, reproduction in found.items()}
+    window = first.settings.get("run.measure", "300 s")
+    if set(counts.values()) == {1}:
+        return f"one run of {window} on each plane"
     if len(set(counts.values())) == 1:
         runs = f"means of {next(iter(counts.values()))} runs"
     else:
         runs = "means of " + _and([f"{count} runs ({TITLES[plane]})" for plane, count in counts.items()])
-    window = first.settings.get("run.measure", "300 s")
     return f"{runs} of {window} on each plane, {first.paper.confidence:.0%} intervals"
 
 
