@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The integer arithmetic of fairlane_schemes::fixed, operation by operation: what it computes, its error bounds and why
+ * 64 bits suffice stand there. Logarithms are signed Q31 in two's complement; nothing else is signed.
+ */
+#ifndef FAIRLANE_ARITHMETIC_P4
+#define FAIRLANE_ARITHMETIC_P4
+
+/* A power 2^-y: a factor, from 2^32 (one) down to above 2^31, and whole halvings. A factor of 0 leaves nothing. */
+struct power_t {
+    bit<64> factor; /* Q32 */
+    bit<8>  halvings;
+}
+
+/* The sign of a number in two's complement. */
+bit<1> is_negative(in bit<64> x) {
+    return x[63:63];
+}
+
+/* value * factor / 2^32, rounded; factor <= 2^32. */
+bit<64> mul_q32(in bit<64> value, in bit<64> factor) {
+    return (value >> 32) * factor + (((value & 0xffffffff) * factor + (1 << 31)) >> 32);
+}
+
+/* value * 2^-y, rounded. */
+bit<64> scale_down(in bit<64> value, in power_t power) {
+    bit<64> scaled = mul_q32(value, power.factor);
+    bit<64> half = (scaled >> (power.halvings |-| 1)) & 1;
+    return (scaled >> power.halvings) + (power.halvings == 0 ? 0 : half);
+}
+
+/* What is left after some ticks, as an exponent of 1/2, Q56; 64 or more: nothing. */
+bit<64> ticks_exponent(in bit<64> ticks, in bit<64> decay_step) {
+    return ticks >= FORGOTTEN >> FINE_BITS ? NOTHING_LEFT : (ticks << FINE_BITS) * decay_step;
+}
+
+/* log2(x) in Q31: the whole part by the longest prefix of zeros, the rest on a chord of a table. */
+control Log2(in bit<64> x, out bit<64> logarithm) {
+    bit<64> mantissa = 0;
+    bit<64> whole = 0;
+    bit<64> fraction = 0;
+
+    action set_exponent(bit<8> leading_zeros, bit<64> exponent) {
+        mantissa = x << leading_zeros;
+        whole = exponent;
+    }
+
+    table exponents {
+        key = { x: lpm; }
+        actions = { set_exponent; NoAction; }
+        default_action = NoAction();
+        LOG2_EXPONENTS
+    }
+
+    /* LOG2[i] + r * (LOG2[i+1] - LOG2[i]) */
+    action set_chord(bit<64> low, bit<64> rise) {
+        bit<64> rest = (bit<64>)mantissa[54:23];
+        fraction = low + ((rise * rest) >> 32);
+    }
+
+    table chords {
+        key = { mantissa[62:55]: exact; }
+        actions = { set_chord; }
+        default_action = set_chord(0, 0);
+        LOG2_CHORDS
+    }
+
+    apply {
+        if (exponents.apply().hit) {
+            chords.apply();
+            logarithm = whole + fraction;
+        } else {
+            logarithm = LOG2_OF_ZERO;
+        }
+    }
+}
+
+/* 2^-y, y in Q56: EXP2[i] * (1 - z + z^2/2) for the fraction of y. */
+control Exp2(in bit<64> y, out power_t power) {
+    action set_power(bit<64> entry) {
+        bit<64> z = (((y >> 16) & 0xffffffff) * LN2) >> 32;
+        bit<64> loss = z - ((z * z) >> 41);
+        power.factor = entry - ((entry * loss + (1 << 39)) >> 40);
+    }
+
+    table powers {
+        key = { y[55:48]: exact; }
+        actions = { set_power; }
+        default_action = set_power(0);
+        EXP2_POWERS
+    }
+
+    apply {
+        power.halvings = y[63:56];
+        if (power.halvings >= 64) {
+            power.factor = 0;
+            power.halvings = 0;
+        } else {
+            powers.apply();
+        }
+    }
+}
+
+#endif

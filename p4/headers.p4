@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Headers on the wire, and what the switch knows of a packet. */
+#ifndef FAIRLANE_HEADERS_P4
+#define FAIRLANE_HEADERS_P4
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_8021Q = 0x8100;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+/* 802.1ad: what carries labels, as on the Linux node (bpf/node.h). */
+const bit<16> ETHERTYPE_8021AD = 0x88a8;
+
+const bit<6> DSCP_EF = 46;
+const bit<32> ETHERNET_BYTES = 14;
+const bit<32> TAG_BYTES = 4;
+
+header ethernet_t {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ethertype;
+}
+
+/*
+ * PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. Activities keep 2^-9; the finer digits
+ * stay in the switch that metered.
+ */
+header tag_t {
+    bit<3>  pcp;
+    bit<1>  dei;
+    bit<12> vid;
+    bit<16> ethertype;
+}
+
+header ipv4_t {
+    bit<4>  version;
+    bit<4>  header_words;
+    bit<6>  dscp;
+    bit<2>  ecn;
+    bit<16> total_bytes;
+    bit<16> identification;
+    bit<3>  flags;
+    bit<13> fragment_offset;
+    bit<8>  ttl;
+    bit<8>  protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+header ipv6_t {
+    bit<4>   version;
+    bit<6>   dscp;
+    bit<2>   ecn;
+    bit<20>  flow_label;
+    bit<16>  payload_bytes;
+    bit<8>   next_header;
+    bit<8>   hop_limit;
+    bit<128> source;
+    bit<128> destination;
+}
+
+struct headers_t {
+#ifdef FAIRLANE_PROBE
+    probe_t    probe;
+#endif
+    ethernet_t ethernet;
+    /* Outermost 802.1ad tags: the label of a neighbour, or what hosts forged. */
+    tag_t      label;
+    tag_t      inner_label;
+    /* Further tags that the source address is looked for behind. */
+    tag_t      vlan;
+    tag_t      inner_vlan;
+    ipv4_t     ipv4;
+    ipv6_t     ipv6;
+}
+
+/* What happens to packets that come in at a port. */
+enum bit<2> Role {
+    PLAIN = 0,     /* labels are stripped, nobody is metered */
+    UNTRUSTED = 1, /* edge: labels are stripped, users metered */
+    TRUSTED = 2    /* core: labels are believed */
+}
+
+/* Which class a user's packets are in. */
+enum bit<2> ClassRule {
+    BEST_EFFORT = 0,
+    EXPEDITED = 1,
+    DSCP = 2 /* expedited if the DSCP is EF */
+}
+
+/* What became of a packet. */
+enum bit<3> Verdict {
+    ACCEPTED = 0,
+    DROPPED = 1,   /* by the AQM */
+    OVERLIMIT = 2, /* by the limit of the queue */
+    REFUSED = 3,   /* malformed label */
+    NO_ROUTE = 4
+}
+
+/* The label of a packet inside the switch. */
+struct label_t {
+    bit<1>     is_valid;
+    bit<1>     is_expedited;
+    activity_t activity; /* biased: activity + 32, unsigned */
+}
+
+/* What the meter needs to know, of the domain and of the user. */
+struct user_t {
+    bit<64> offset; /* FixedMeterParams::offset_q31, two's complement */
+    ClassRule class_rule;
+    bit<32> index; /* of the registers */
+}
+
+struct domain_t {
+    bit<64> decay_step;  /* Decay::step_q56 of M_AM */
+    bit<8>  decay_shift; /* Decay::shift */
+    bit<64> log2_memory; /* FixedMeterParams::log2_memory_q31 */
+    bit<32> factor_be;   /* accounting factors, Q20 */
+    bit<32> factor_ef;
+    bit<48> start_us;    /* t0 of all meters */
+}
+
+/* What the AQM of a port needs to know; queue and thresholds in one unit. */
+struct aqm_t {
+    bit<1>  is_active;
+    bit<1>  is_virtual;   /* unit: nanoseconds of a virtual queue; otherwise 1/16 packets of the egress queues */
+    bit<64> decay_step;   /* Decay::step_q56 of M_AA */
+    bit<8>  decay_shift;  /* Decay::shift */
+    bit<64> q_min;
+    bit<64> q_base;
+    bit<64> gamma;
+    bit<64> limit;        /* 2^64 - 1: none */
+    bit<64> ns_per_byte;  /* Q20, of the virtual queue */
+    bit<3>  ef_priority;  /* queue of expedited packets; 0: that of all others */
+}
+
+struct metadata_t {
+    Role       role;
+    Verdict    verdict;
+    label_t    label;
+    bit<64>    now_ns;
+    bit<32>    ip_bytes;    /* from the IP header on; of other packets, from behind Ethernet and tags */
+    bit<128>   source;      /* IPv4 addresses are ::ffff:0:0/96 */
+    bit<128>   destination;
+    bit<1>     is_ip;
+    bit<6>     dscp;
+    bit<1>     is_stripped; /* a label of an untrusted port */
+    bit<1>     is_routed;
+    domain_t   domain;
+    user_t     user;
+    aqm_t      aqm;
+    /* From the AQM to the egress: whose place in which queue this is. */
+    bit<1>     is_counted;
+    bit<32>    queue_index;
+    bit<32>    queue_place;
+#ifdef FAIRLANE_PROBE
+    activity_t average;
+    bit<64>    threshold;
+    bit<64>    queue;
+#endif
+}
+
+#endif
