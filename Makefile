@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-tables p4-vectors vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -91,6 +91,9 @@ vectors: ## Write the golden vectors of all schemes anew, after a change that is
 
 bpf-headers: ## Write the tables of the integer arithmetic for the kernel programs anew
 	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/fixed_tables.h
+
+p4-tables: ## Write the tables of the integer arithmetic for the P4 programs anew
+	cargo run --quiet --package fairlane-schemes --example p4_tables -- p4/generated
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

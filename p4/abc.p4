@@ -13,6 +13,7 @@
 #include "generated/constants.p4"
 #include "sizes.p4"
 #include "headers.p4"
+#include "probe.p4"
 #include "parser.p4"
 #include "arithmetic.p4"
 #include "meter.p4"

@@ -96,7 +96,9 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         } else {
             read_queues();
         }
-        PROBE_QUEUE
+#ifdef FAIRLANE_PROBE
+        queue = meta.queue;
+#endif
         read_averager();
         mean.apply(averager, average);
         activity = meta.label.is_valid == 1 ? meta.label.activity : average;
@@ -105,7 +107,11 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         } else {
             set_threshold_of_less_active();
         }
-        PROBE_AQM
+#ifdef FAIRLANE_PROBE
+        meta.average = average;
+        meta.threshold = threshold;
+        meta.is_judged = 1;
+#endif
         if (queue >= threshold) {
             meta.verdict = Verdict.DROPPED;
         } else if (queue >= meta.aqm.limit) {

@@ -49,7 +49,7 @@ control Log2(in bit<64> x, out bit<64> logarithm) {
         key = { x: lpm; }
         actions = { set_exponent; NoAction; }
         default_action = NoAction();
-        LOG2_EXPONENTS
+#include "generated/log2_exponents.p4"
     }
 
     /* LOG2[i] + r * (LOG2[i+1] - LOG2[i]) */
@@ -62,7 +62,7 @@ control Log2(in bit<64> x, out bit<64> logarithm) {
         key = { mantissa[62:55]: exact; }
         actions = { set_chord; }
         default_action = set_chord(0, 0);
-        LOG2_CHORDS
+#include "generated/log2_chords.p4"
     }
 
     apply {
@@ -87,7 +87,7 @@ control Exp2(in bit<64> y, out power_t power) {
         key = { y[55:48]: exact; }
         actions = { set_power; }
         default_action = set_power(0);
-        EXP2_POWERS
+#include "generated/exp2_powers.p4"
     }
 
     apply {

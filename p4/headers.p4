@@ -58,6 +58,25 @@ header ipv6_t {
     bit<128> destination;
 }
 
+#ifdef FAIRLANE_PROBE
+/* In front of Ethernet in tests, see probe.p4. */
+header probe_t {
+    /* In. */
+    bit<32> number;
+    bit<16> ingress_port;
+    bit<64> now_ns;
+    bit<64> queue;      /* in the unit of the AQM */
+    /* Out. */
+    bit<8>  verdict;
+    bit<8>  flags;      /* 1: label is valid, 2: expedited, 4: an AQM has decided, 8: flooded */
+    bit<32> activity;   /* biased */
+    bit<32> average;    /* biased */
+    bit<64> threshold;
+    bit<16> egress_port;
+    bit<8>  priority;
+}
+#endif
+
 struct headers_t {
 #ifdef FAIRLANE_PROBE
     probe_t    probe;
@@ -153,9 +172,10 @@ struct metadata_t {
     bit<32>    queue_index;
     bit<32>    queue_place;
 #ifdef FAIRLANE_PROBE
+    bit<64>    queue;
     activity_t average;
     bit<64>    threshold;
-    bit<64>    queue;
+    bit<1>     is_judged;
 #endif
 }
 

@@ -35,9 +35,8 @@ control Meter(inout metadata_t meta) {
 
     action set_class() {
         bit<1> is_ef = meta.dscp == DSCP_EF ? 1w1 : 0;
-        meta.label.is_expedited =
-            meta.user.class_rule == ClassRule.DSCP ? is_ef :
-            meta.user.class_rule == ClassRule.EXPEDITED ? 1w1 : 0;
+        bit<1> is_rule_ef = meta.user.class_rule == ClassRule.EXPEDITED ? 1w1 : 0;
+        meta.label.is_expedited = (meta.user.class_rule == ClassRule.DSCP) ? is_ef : is_rule_ef;
     }
 
     /* Time that runs backwards counts as no time. */

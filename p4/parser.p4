@@ -11,7 +11,9 @@
 parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     state start {
-        PROBE_PARSE
+#ifdef FAIRLANE_PROBE
+        packet.extract(hdr.probe);
+#endif
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ethertype) {
             ETHERTYPE_8021AD: label;
@@ -93,7 +95,10 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     apply {
         /* Lengths from behind Ethernet and all tags; those that are taken off are none of the packet's. */
-        meta.ip_bytes = standard_metadata.packet_length - ETHERNET_BYTES PROBE_LENGTH;
+        meta.ip_bytes = standard_metadata.packet_length - ETHERNET_BYTES;
+#ifdef FAIRLANE_PROBE
+        meta.ip_bytes = meta.ip_bytes - PROBE_BYTES;
+#endif
         if (hdr.label.isValid()) { meta.ip_bytes = meta.ip_bytes - TAG_BYTES; }
         if (hdr.inner_label.isValid()) { meta.ip_bytes = meta.ip_bytes - TAG_BYTES; }
         if (hdr.vlan.isValid()) { meta.ip_bytes = meta.ip_bytes - TAG_BYTES; }
@@ -144,7 +149,9 @@ control Source(inout headers_t hdr, inout metadata_t meta) {
 
 control PacketDeparser(packet_out packet, in headers_t hdr) {
     apply {
-        PROBE_DEPARSE
+#ifdef FAIRLANE_PROBE
+        packet.emit(hdr.probe);
+#endif
         packet.emit(hdr.ethernet);
         packet.emit(hdr.label);
         packet.emit(hdr.inner_label);

@@ -9,11 +9,15 @@
 #ifndef FAIRLANE_SWITCH_P4
 #define FAIRLANE_SWITCH_P4
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Meter() meter_of_user;
     Aqm() aqm_of_port;
     Strip() strip;
     Source() source;
+#ifdef FAIRLANE_PROBE
+    ProbeBegin() probe_begin;
+    ProbeEnd() probe_end;
+#endif
 
     /* Per port of ingress: labels that hosts forged and that were taken off; packets with malformed tags. */
     @name(".stripped") counter(PORTS, CounterType.packets) stripped;
@@ -40,7 +44,6 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         actions = { plain; untrusted; trusted; }
         default_action = plain();
         size = PORTS;
-        PORTS_ENTRIES
     }
 
     /* ---- users ---- */
@@ -55,7 +58,6 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     @name(".domain")
     table domain {
         actions = { set_domain; }
-        DOMAIN_ENTRY
     }
 
     @name(".set_user")
@@ -76,14 +78,12 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         actions = { set_user; set_user_of_address; NoAction; }
         default_action = NoAction();
         size = USERS;
-        USERS_ENTRIES
     }
 
     /* Who has no prefix of its own, and packets that are no IP. One entry, the default action. */
     @name(".default_user")
     table default_user {
         actions = { set_user; set_user_of_address; }
-        DEFAULT_USER_ENTRY
     }
 
     /* ---- forwarding ---- */
@@ -121,7 +121,6 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         actions = { send; flood; drop; }
         default_action = drop();
         size = 1024;
-        STATIONS_ENTRIES
     }
 
     /* ---- AQM ---- */
@@ -146,7 +145,6 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         actions = { set_aqm; set_virtual_aqm; NoAction; }
         default_action = NoAction();
         size = PORTS;
-        AQM_ENTRIES
     }
 
     /* A hop: RFC 1812 5.3.1; the checksum as in RFC 1141. */
@@ -164,7 +162,9 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         meta.now_ns = (bit<64>)standard_metadata.ingress_global_timestamp * 1000;
-        PROBE_BEGIN
+#ifdef FAIRLANE_PROBE
+        probe_begin.apply(hdr, meta, standard_metadata);
+#endif
         ports.apply();
         strip.apply(hdr, meta, standard_metadata);
         if (meta.verdict == Verdict.REFUSED) {
@@ -208,11 +208,13 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         if (meta.verdict != Verdict.ACCEPTED) {
             mark_to_drop(standard_metadata);
         }
-        PROBE_END
+#ifdef FAIRLANE_PROBE
+        probe_end.apply(hdr, meta, standard_metadata);
+#endif
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SwitchEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Departure() departure;
 
     /* The label on the link: a tag in front of all others. */
@@ -237,26 +239,24 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         actions = { carry_label; end_of_domain; }
         default_action = end_of_domain();
         size = PORTS;
-        LINKS_ENTRIES
     }
 
     apply {
         departure.apply(meta, standard_metadata);
-        PROBE_EGRESS
         if (meta.label.is_valid == 1) {
             links.apply();
         }
     }
 }
 
-control Verify(inout headers_t hdr, inout metadata_t meta) {
+control NoVerification(inout headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-control Compute(inout headers_t hdr, inout metadata_t meta) {
+control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-V1Switch(PacketParser(), Verify(), Ingress(), Egress(), Compute(), PacketDeparser()) main;
+V1Switch(PacketParser(), NoVerification(), SwitchIngress(), SwitchEgress(), NoChecksum(), PacketDeparser()) main;
 
 #endif

@@ -46,6 +46,7 @@ mod decay;
 mod exp2;
 mod log2;
 mod meter;
+pub mod p4;
 pub mod tables;
 mod threshold;
 
