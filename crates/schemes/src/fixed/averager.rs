@@ -55,6 +55,12 @@ pub struct FixedAverager {
 }
 
 impl FixedAverager {
+    /// An averager from the registers of a host: S and N as raw numbers, and the number of the tick of t_last.
+    #[must_use]
+    pub fn from_registers(sum: u64, count: u64, last_tick: u64) -> Self {
+        Self { sum, count, last_tick }
+    }
+
     /// Counts an accepted packet. `decay` is that of the memory M_AA.
     ///
     /// Error: see the head of this module.

@@ -190,6 +190,12 @@ impl FixedMeter {
         Self { sum: 0, last_tick: 0, start_ns }
     }
 
+    /// A meter from the registers of a host: S in bytes, Q12, and the number of the tick of t_last since t0.
+    #[must_use]
+    pub fn from_registers(sum: u64, last_tick: u64, start_ns: u64) -> Self {
+        Self { sum, last_tick, start_ns }
+    }
+
     /// Counts a packet and returns the user's activity, this packet included.
     ///
     /// A user without a single counted byte has the lowest label. S saturates at 2^48 bytes.

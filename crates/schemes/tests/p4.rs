@@ -1,0 +1,79 @@
+//! The P4 program: its generated files, its golden vectors, and the library that replays them bit for bit.
+
+#[allow(missing_docs)]
+mod p4;
+
+use fairlane_schemes::fixed::p4::files;
+use p4::file::Vectors;
+use p4::program;
+use p4::setup::setups;
+use p4::switch::Switch;
+use std::fs;
+
+const VECTORS: &str = "vectors/p4_abc.txt";
+
+fn vectors() -> Vectors {
+    let text = fs::read_to_string(program::project(VECTORS)).expect("the vectors are there");
+    text.parse().expect("the vectors are well formed")
+}
+
+#[test]
+fn written_tables_are_those_of_the_library() {
+    for (name, text) in files() {
+        let written = fs::read_to_string(program::project("p4/generated").join(name)).unwrap_or_default();
+        assert!(written == text, "p4/generated/{name} is out of date: run make p4-tables");
+    }
+}
+
+#[test]
+fn vectors_are_of_this_program() {
+    let hash = program::hash().expect("the program is there");
+    assert_eq!(vectors().program, hash, "p4/abc.p4 has changed since its vectors were recorded: run make p4-vectors");
+}
+
+#[test]
+fn the_library_replays_the_switch_bit_for_bit() {
+    let vectors = vectors();
+    let setups = setups();
+    assert_eq!(vectors.sections.len(), setups.len());
+    for (section, setup) in vectors.sections.iter().zip(&setups) {
+        assert_eq!((section.name.as_str(), &section.commands), (setup.name, &setup.commands()));
+        let mut switch = Switch::new(setup);
+        for (number, (input, recorded)) in section.packets.iter().enumerate() {
+            let outcome = switch.process(input.now_ns, input.ingress_port, input.queue, &input.frame());
+            assert_eq!(outcome, *recorded, "packet {number} of {}: {input:?}", setup.name);
+        }
+    }
+}
+
+#[test]
+fn vectors_cover_what_they_are_to_cover() {
+    let vectors = vectors();
+    let packets: Vec<_> = vectors.sections.iter().flat_map(|section| &section.packets).collect();
+    assert!(packets.len() >= 20_000, "{}", packets.len());
+    let count = |of: &dyn Fn(&p4::file::Input, &p4::switch::Outcome) -> bool| {
+        packets.iter().filter(|(input, outcome)| of(input, outcome)).count()
+    };
+    for verdict in 0..=4 {
+        assert!(count(&|_, outcome| outcome.verdict == verdict) >= 100, "verdict {verdict}");
+    }
+    let most = (1 << 22) - 1;
+    let cases: [(&str, &dyn Fn(&p4::file::Input, &p4::switch::Outcome) -> bool); 10] = [
+        ("expedited, accepted", &|_, out| out.verdict == 0 && out.flags & 6 == 6),
+        ("expedited, dropped", &|_, out| out.verdict == 1 && out.flags & 6 == 6),
+        ("queue of their own", &|_, out| out.priority == 1),
+        ("without a label, judged", &|_, out| out.flags & 5 == 4),
+        ("lowest label", &|_, out| out.flags & 1 == 1 && out.activity == 0),
+        ("highest label", &|_, out| out.activity == most),
+        ("flooded", &|_, out| out.flags & 8 == 8),
+        ("forged and accepted", &|input, out| {
+            input.ingress_port < 3 && out.verdict == 0 && input.recipe.tags.first().is_some_and(|tag| tag.0 == 0x88a8)
+        }),
+        ("forged and refused", &|input, out| input.ingress_port < 3 && out.verdict == 3),
+        ("no IP", &|input, out| input.recipe.ethertype.is_some() && out.verdict < 2),
+    ];
+    for (what, of) in cases {
+        let count = count(of);
+        assert!(count >= 20, "{what}: {count}");
+    }
+}

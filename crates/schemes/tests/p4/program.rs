@@ -1,0 +1,41 @@
+//! The source of the program, and where things are.
+
+use super::switch::fnv1a;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A path in the project.
+pub fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// All files that a P4 program includes, itself first, in the order of the first inclusion.
+///
+/// # Errors
+///
+/// A file is not there.
+pub fn sources(folder: &Path, name: &str) -> io::Result<Vec<(String, String)>> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        if found.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        let text = fs::read_to_string(folder.join(&name))?;
+        let lines = text.lines().filter_map(|line| line.trim().strip_prefix("#include \"")?.strip_suffix('"'));
+        open.extend(lines.map(str::to_owned).collect::<Vec<_>>().into_iter().rev());
+        found.push((name, text));
+    }
+    Ok(found)
+}
+
+/// FNV-1a of the names and texts of all files of `p4/abc.p4`.
+///
+/// # Errors
+///
+/// A file is not there.
+pub fn hash() -> io::Result<String> {
+    let sources = sources(&project("p4"), "abc.p4")?;
+    let bytes = sources.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()).chain([0]));
+    Ok(format!("{:016x}", fnv1a(bytes)))
+}
