@@ -95,6 +95,9 @@ bpf-headers: ## Write the tables of the integer arithmetic for the kernel progra
 p4-tables: ## Write the tables of the integer arithmetic for the P4 programs anew
 	cargo run --quiet --package fairlane-schemes --example p4_tables -- p4/generated
 
+p4-vectors: p4-tables ## Record the golden vectors of the P4 program on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
+	cargo run --quiet --package fairlane-schemes --example p4_vectors -- vectors/p4_abc.txt
+
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so
 

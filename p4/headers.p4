@@ -20,8 +20,8 @@ header ethernet_t {
 }
 
 /*
- * PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. Activities keep 2^-9; the finer digits
- * stay in the switch that metered.
+ * PCP and VID are the upper 15 bits of the biased activity, DEI is class EF: exact to 2^-10. The finer digits stay in
+ * the switch that metered.
  */
 header tag_t {
     bit<3>  pcp;

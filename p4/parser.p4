@@ -85,7 +85,8 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         bit<15> upper = hdr.label.pcp ++ hdr.label.vid;
         meta.label.is_valid = 1;
         meta.label.is_expedited = hdr.label.dei;
-        meta.label.activity = (activity_t)upper << (ACTIVITY_BITS - 15);
+        /* The middle of the activities that have these bits in common. */
+        meta.label.activity = ((activity_t)upper << (ACTIVITY_BITS - 15)) + ((1 << (ACTIVITY_BITS - 15)) >> 1);
     }
 
     action take_off() {

@@ -14,6 +14,8 @@ const TAG: usize = 4;
 const DSCP_EF: u8 = 46;
 /// Bits of the label that the tag has room for.
 const CARRIED_BITS: u32 = 15;
+const ACTIVITY_BITS: u32 = Activity::FRACTION_BITS + 6;
+fn from_upper_bits(upper: u32) -> Activity { let lost = ACTIVITY_BITS - CARRIED_BITS; Activity::from_biased((upper << lost | (1 << lost) >> 1) as _) }
 const DROP_PORT: u16 = 511;
 
 /// What became of a packet; the numbers are those of the program.
@@ -320,7 +322,7 @@ impl Packet {
         if role == Role::Trusted {
             let control = u32::from(ethertype(&self.frame, ETHERNET));
             let upper = control >> 13 << 12 | control & 0xfff;
-            self.label = Some(Activity::from_upper_bits(upper, CARRIED_BITS));
+            self.label = Some(from_upper_bits(upper));
             self.is_expedited = control & 0x1000 != 0;
             self.take_off();
             return true;
@@ -339,7 +341,7 @@ impl Packet {
 
 /// Puts a label in front of all tags.
 fn push(frame: &mut Vec<u8>, label: Activity, is_expedited: bool) {
-    let upper = u32::from(label.biased()) >> (Activity::BITS - CARRIED_BITS);
+    let upper = u32::from(label.biased()) >> (ACTIVITY_BITS - CARRIED_BITS);
     let control = (upper >> 12 << 13 | u32::from(is_expedited) << 12 | upper & 0xfff) as u16;
     let tag = [ETHERTYPE_8021AD.to_be_bytes(), control.to_be_bytes()].concat();
     frame.splice(ETHERNET - 2..ETHERNET - 2, tag);

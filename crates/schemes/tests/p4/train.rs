@@ -154,7 +154,7 @@ fn destination(dice: &mut Dice, source: Option<IpAddr>) -> IpAddr {
     }
 }
 
-/// Queues around the thresholds: half and double of them, exact, and the ends.
+/// Queues around the thresholds: whole packets and parts of them; in the setup of extremes the ends of the range.
 fn queue(dice: &mut Dice, setup: &Setup) -> u64 {
     if setup.name == "extreme" {
         return match dice.below(6) {
@@ -164,7 +164,7 @@ fn queue(dice: &mut Dice, setup: &Setup) -> u64 {
             _ => dice.below(1 << 41),
         };
     }
-    dice.below(if dice.happens(500) { 30 * 16 } else { 26 }) * dice.one_of(&[1, 16]).min(16)
+    if dice.happens(500) { dice.below(30 * 16) } else { dice.below(26) * 16 }
 }
 
 fn noise(dice: &mut Dice) -> Vec<u8> {
