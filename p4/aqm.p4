@@ -4,7 +4,7 @@
  *
  *   T_drop = max(Q_min, Q_base - gamma * (A - A_avg))    (10)
  *
- * A packet that finds a queue not smaller than T_drop is dropped, then one that finds the limit. Accepted packets move
+ * A packet that finds a queue not smaller than T_drop is dropped, then one that does not fit into the limit. Accepted packets move
  * A_avg. A packet without a label is judged as one of average activity and does not move the average, as on the Linux
  * node. Decisions: fairlane_schemes::fixed::FixedThreshold.
  */
@@ -27,7 +27,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     activity_t activity = 0;
     bit<64> threshold = 0;
     bit<64> queue = 0;
-    bit<32> accepted_of_queue = 0;
+    bit<64> share = 0; /* what the packet adds to the queue */
 
     action read_averager() {
         averager_sum.read(averager.sum, port);
@@ -52,6 +52,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         queue_accepted.read(accepted_ef, 2 * port + 1);
         queue_departed.read(departed_be, 2 * port);
         queue_departed.read(departed_ef, 2 * port + 1);
+        share = PACKET;
         queue = (bit<64>)((accepted_be - departed_be) + (accepted_ef - departed_ef)) * PACKET;
         meta.queue_index = 2 * port + (bit<32>)is_ef;
         meta.queue_place = (is_ef == 1 ? accepted_ef : accepted_be) + 1;
@@ -65,12 +66,13 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     action read_virtual_queue() {
         bit<64> free_at_ns;
         virtual_free_at.read(free_at_ns, port);
+        bit<64> bytes = (bit<64>)(meta.ip_bytes + ETHERNET_BYTES);
+        share = (bytes * meta.aqm.ns_per_byte) >> 20;
         queue = free_at_ns |-| meta.now_ns;
     }
 
     action join_virtual_queue() {
-        bit<64> bytes = (bit<64>)(meta.ip_bytes + ETHERNET_BYTES);
-        virtual_free_at.write(port, meta.now_ns + queue + ((bytes * meta.aqm.ns_per_byte) >> 20));
+        virtual_free_at.write(port, meta.now_ns + queue + share);
     }
 
     /* Eq. (10), rounded up to a whole unit of the queue: gamma * (A - A_avg) is rounded down. */
@@ -95,10 +97,10 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
             read_virtual_queue();
         } else {
             read_queues();
-        }
 #ifdef FAIRLANE_PROBE
-        queue = meta.queue;
+            queue = meta.queue;
 #endif
+        }
         read_averager();
         mean.apply(averager, average);
         activity = meta.label.is_valid == 1 ? meta.label.activity : average;
@@ -114,7 +116,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
 #endif
         if (queue >= threshold) {
             meta.verdict = Verdict.DROPPED;
-        } else if (queue >= meta.aqm.limit) {
+        } else if (queue |+| share > meta.aqm.limit) {
             meta.verdict = Verdict.OVERLIMIT;
         } else {
             if (meta.label.is_valid == 1) {

@@ -6,9 +6,10 @@
 #ifndef FAIRLANE_ARITHMETIC_P4
 #define FAIRLANE_ARITHMETIC_P4
 
-/* A power 2^-y: a factor, from 2^32 (one) down to above 2^31, and whole halvings. A factor of 0 leaves nothing. */
+/* A power 2^-y: an entry of the table, what is lost of it within the cell, and whole halvings. All zero: nothing left. */
 struct power_t {
-    bit<64> factor; /* Q32 */
+    bit<64> entry; /* Q32, from 2^32 (one) down to above 2^31 */
+    bit<64> loss;  /* Q40 */
     bit<8>  halvings;
 }
 
@@ -22,19 +23,25 @@ bit<64> mul_q32(in bit<64> value, in bit<64> factor) {
     return (value >> 32) * factor + (((value & 0xffffffff) * factor + (1 << 31)) >> 32);
 }
 
+/* value * factor / 2^40, rounded; factor < 2^32. */
+bit<64> mul_q40(in bit<64> value, in bit<64> factor) {
+    return ((value >> 32) * factor + (((value & 0xffffffff) * factor) >> 32) + (1 << 7)) >> 8;
+}
+
 /* value * 2^-y, rounded. */
 bit<64> scale_down(in bit<64> value, in power_t power) {
-    bit<64> scaled = mul_q32(value, power.factor);
+    bit<64> in_cell = mul_q32(value, power.entry);
+    bit<64> scaled = in_cell - mul_q40(in_cell, power.loss);
     bit<64> half = (scaled >> (power.halvings |-| 1)) & 1;
     return (scaled >> power.halvings) + (power.halvings == 0 ? 0 : half);
 }
 
 /* What is left after some ticks, as an exponent of 1/2, Q56; 64 or more: nothing. */
-bit<64> ticks_exponent(in bit<64> ticks, in bit<64> decay_step) {
-    return ticks >= FORGOTTEN >> FINE_BITS ? NOTHING_LEFT : (ticks << FINE_BITS) * decay_step;
+bit<64> exponent_of_ticks(in bit<64> ticks, in bit<64> decay_step) {
+    return ticks >= FORGOTTEN ? NOTHING_LEFT : ticks * decay_step;
 }
 
-/* log2(x) in Q31: the whole part by the longest prefix of zeros, the rest on a chord of a table. */
+/* log2(x) in Q31: the whole part by the longest prefix of zeros, the rest from a table, by a parabola. */
 control Log2(in bit<64> x, out bit<64> logarithm) {
     bit<64> mantissa = 0;
     bit<64> whole = 0;
@@ -52,16 +59,17 @@ control Log2(in bit<64> x, out bit<64> logarithm) {
 #include "generated/log2_exponents.p4"
     }
 
-    /* LOG2[i] + r * (LOG2[i+1] - LOG2[i]) */
-    action set_chord(bit<64> low, bit<64> rise) {
+    /* LOG2[i] + r * d + r * (1 - r) * bow, d = LOG2[i+1] - LOG2[i], bow = d^2/2 * ln 2. */
+    action set_chord(bit<64> low, bit<64> rise, bit<64> bow) {
         bit<64> rest = (bit<64>)mantissa[54:23];
-        fraction = low + ((rise * rest) >> 32);
+        bit<64> between = (rest * ((1 << 32) - rest)) >> 32;
+        fraction = low + ((rise * rest + bow * between) >> 32);
     }
 
     table chords {
         key = { mantissa[62:55]: exact; }
         actions = { set_chord; }
-        default_action = set_chord(0, 0);
+        default_action = set_chord(0, 0, 0);
 #include "generated/log2_chords.p4"
     }
 
@@ -79,8 +87,8 @@ control Log2(in bit<64> x, out bit<64> logarithm) {
 control Exp2(in bit<64> y, out power_t power) {
     action set_power(bit<64> entry) {
         bit<64> z = (((y >> 16) & 0xffffffff) * LN2) >> 32;
-        bit<64> loss = z - ((z * z) >> 41);
-        power.factor = entry - ((entry * loss + (1 << 39)) >> 40);
+        power.entry = entry;
+        power.loss = z - ((z * z) >> 41);
     }
 
     table powers {
@@ -93,8 +101,7 @@ control Exp2(in bit<64> y, out power_t power) {
     apply {
         power.halvings = y[63:56];
         if (power.halvings >= 64) {
-            power.factor = 0;
-            power.halvings = 0;
+            power = { 0, 0, 0 };
         } else {
             powers.apply();
         }

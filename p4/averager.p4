@@ -23,7 +23,7 @@ control Average(in averager_t averager, out activity_t average) {
     Exp2() ratio;
     bit<64> log2_sum = 0;
     bit<64> log2_count = 0;
-    power_t power = { 0, 0 };
+    power_t power = { 0, 0, 0 };
 
     action set_average() {
         bit<64> rounded = (scale_down(1 << 32, power) + (1 << (31 - ACTIVITY_BITS))) >> (32 - ACTIVITY_BITS);
@@ -52,12 +52,12 @@ control Accept(inout averager_t averager, in bit<64> decay_step, in bit<8> decay
     Exp2() decay;
     bit<64> tick = 0;
     bit<64> exponent = 0;
-    power_t power = { 0, 0 };
+    power_t power = { 0, 0, 0 };
 
     /* Time that runs backwards counts as no time. */
     action set_exponent() {
-        tick = now_ns >> (decay_shift + FINE_BITS);
-        exponent = ticks_exponent(tick |-| averager.last_tick, decay_step);
+        tick = now_ns >> decay_shift;
+        exponent = exponent_of_ticks(tick |-| averager.last_tick, decay_step);
     }
 
     action count_packet() {

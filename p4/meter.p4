@@ -18,12 +18,11 @@ control Meter(inout metadata_t meta) {
     Log2() logarithm_of_sum;
     Log2() logarithm_of_time;
 
-    /* S in bytes, Q12, and t_last as the number of its tick since t0. */
+    /* S in bytes, Q(METER_SUM_BITS), and t_last as the number of its tick since t0. */
     @name(".meter_sum") register<bit<64>>(USERS) meter_sum;
     @name(".meter_tick") register<bit<64>>(USERS) meter_tick;
 
     bit<64> age_ns = 0;
-    bit<64> fine_ticks = 0;
     bit<64> tick = 0;
     bit<64> last_tick = 0;
     bit<64> sum = 0;
@@ -31,7 +30,7 @@ control Meter(inout metadata_t meta) {
     bit<64> argument = 0;
     bit<64> log2_sum = 0;
     bit<64> log2_time = 0;
-    power_t power = { 0, 0 };
+    power_t power = { 0, 0, 0 };
 
     action set_class() {
         bit<1> is_ef = meta.dscp == DSCP_EF ? 1w1 : 0;
@@ -42,11 +41,10 @@ control Meter(inout metadata_t meta) {
     /* Time that runs backwards counts as no time. */
     action read_state() {
         age_ns = meta.now_ns |-| ((bit<64>)meta.domain.start_us * 1000);
-        fine_ticks = age_ns >> meta.domain.decay_shift;
-        tick = fine_ticks >> FINE_BITS;
+        tick = age_ns >> meta.domain.decay_shift;
         meter_sum.read(sum, meta.user.index);
         meter_tick.read(last_tick, meta.user.index);
-        exponent = ticks_exponent(tick |-| last_tick, meta.domain.decay_step);
+        exponent = exponent_of_ticks(tick |-| last_tick, meta.domain.decay_step);
     }
 
     /* Eq. (1), (4); S saturates. */
@@ -61,6 +59,17 @@ control Meter(inout metadata_t meta) {
     /* 1 - exp(-x), x = (t - t0)/M. */
     action set_grown() {
         argument = (1 << 32) - scale_down(1 << 32, power);
+    }
+
+    /* log2(T) = log2(t - t0) - y/2 + y^2/24 * ln 2, y = x * log2(e). */
+    action correct_young() {
+        bit<64> y = exponent >> 24;
+        bit<64> bow = (((y * y) >> 32) * LN2_24TH) >> 33;
+        log2_time = log2_time - (y >> 2) + bow;
+    }
+
+    action correct_grown() {
+        log2_time = log2_time + meta.domain.log2_memory - (32 << 31);
     }
 
     /* Eq. (3), (5), rounded to the unit of the label and biased by 32; out of range, the lowest or the highest. */
@@ -79,22 +88,22 @@ control Meter(inout metadata_t meta) {
         count_bytes();
         logarithm_of_sum.apply(sum, log2_sum);
 
-        /* Eq. (2): log2(M) once T has grown, and by convention at t0; log2(age) - x/2 * log2(e) while it is young. */
-        if (age_ns == 0 || fine_ticks >= FORGOTTEN) {
+        /* Eq. (2): log2(M) once T has grown, and by convention at t0. */
+        if (age_ns == 0 || tick >= FORGOTTEN) {
             log2_time = meta.domain.log2_memory;
         } else {
-            exponent = fine_ticks * meta.domain.decay_step;
-            if (fine_ticks < YOUNG_FINE_TICKS) {
+            exponent = tick * meta.domain.decay_step;
+            if (tick < YOUNG_TICKS) {
                 argument = age_ns;
             } else {
                 decay_since_start.apply(exponent, power);
                 set_grown();
             }
             logarithm_of_time.apply(argument, log2_time);
-            if (fine_ticks < YOUNG_FINE_TICKS) {
-                log2_time = log2_time - (exponent >> 26);
+            if (tick < YOUNG_TICKS) {
+                correct_young();
             } else {
-                log2_time = log2_time + meta.domain.log2_memory - (32 << 31);
+                correct_grown();
             }
         }
         set_label();

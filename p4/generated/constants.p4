@@ -5,15 +5,15 @@
 #define FAIRLANE_CONSTANTS_P4
 
 /* A label, biased: activity + 32. */
-typedef bit<16> activity_t;
+typedef bit<22> activity_t;
 /* Bits of a label. */
-const int ACTIVITY_BITS = 16;
+const int ACTIVITY_BITS = 22;
 /* Those behind the point. */
-const int ACTIVITY_FRACTION_BITS = 10;
+const int ACTIVITY_FRACTION_BITS = 16;
 /* Activity 0. */
-const activity_t ACTIVITY_ZERO = 32768;
+const activity_t ACTIVITY_ZERO = 2097152;
 /* The highest label. */
-const bit<64> ACTIVITY_MOST = 65535;
+const bit<64> ACTIVITY_MOST = 4194303;
 /* Fraction bits of an exponent of 1/2. */
 const int EXPONENT_BITS = 56;
 /* An exponent that leaves nothing. */
@@ -22,18 +22,18 @@ const bit<64> NOTHING_LEFT = 0xffffffffffffffff;
 const bit<64> LN2 = 2977044472;
 /* log2(0) in Q31, by convention -64. */
 const bit<64> LOG2_OF_ZERO = 0xffffffe000000000;
-/* Fine ticks in a tick, as a power of two. */
-const int FINE_BITS = 5;
-/* Fine ticks after which nothing is left. */
+/* ln 2 / 24 in Q32. */
+const bit<64> LN2_24TH = 124043520;
+/* Ticks after which nothing is left. */
 const bit<64> FORGOTTEN = 67108864;
-/* Fine ticks up to which T is a parabola. */
-const bit<64> YOUNG_FINE_TICKS = 16384;
+/* Ticks up to which T is taken from its series. */
+const bit<64> YOUNG_TICKS = 131072;
 /* Fraction bits of S of the meter, bytes. */
-const int METER_SUM_BITS = 12;
+const int METER_SUM_BITS = 16;
 /* Fraction bits of N of the averager. */
-const int COUNT_BITS = 24;
+const int COUNT_BITS = 28;
 /* Those of its S beyond the label's. */
-const int SUM_EXTRA_BITS = 8;
+const int SUM_EXTRA_BITS = 6;
 /* One packet, in units of a queue in packets. */
 const bit<64> PACKET = 16;
 

@@ -28,8 +28,10 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const PACKETS: usize = 7_500;
 /// Ports of the switch; what is sent elsewhere is lost.
 const PORTS: u16 = 12;
-/// Time for setting up before the switch reads packets.
-const SETUP_SECONDS: u64 = 10;
+/// Time for setting up before the switch reads packets; generous, for busy machines.
+const SETUP_SECONDS: u64 = 45;
+/// Time without a packet after which the rest is lost.
+const SILENCE: Duration = Duration::from_secs(90);
 const PROBE_BYTES: usize = 43;
 
 struct Tools {
@@ -70,10 +72,10 @@ fn find(name: &str, variable: &str) -> Option<PathBuf> {
     named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// The last word of what a tool says of its version that begins with a digit.
+/// The first word of what a tool says of its version that begins with a digit.
 fn version(tool: &Path) -> Result<String> {
     let output = Command::new(tool).arg("--version").output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     let number = text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
     Ok(number.ok_or_else(|| format!("{} does not tell its version", tool.display()))?.to_owned())
 }
@@ -186,8 +188,6 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
     let thrift_port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let wait = SETUP_SECONDS.to_string();
     switch.args(["--use-files", &wait, "--thrift-port", &thrift_port.to_string(), "--device-id", &thrift_port.to_string()]);
-    let notifications = format!("ipc://{}/notifications.ipc", folder.display());
-    switch.args(["--notifications-addr", &notifications, "--log-level", "off"]);
     switch.arg(json).args(["--", "--priority-queues", "2"]);
     let started = Instant::now();
     let _running = Running(switch.stdout(Stdio::null()).spawn()?);
@@ -213,12 +213,28 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
         }
         if outcomes.len() > last.0 {
             last = (outcomes.len(), Instant::now());
-        } else if started.elapsed() > Duration::from_secs(2 * SETUP_SECONDS) && last.1.elapsed() > Duration::from_secs(20) {
+        } else if last.1.elapsed() > Duration::from_secs(SETUP_SECONDS) + SILENCE {
             return Err(format!("{} of {} packets came back", outcomes.len(), packets.len()).into());
         }
     }
     let packets = inputs.into_iter().enumerate().map(|(number, input)| (input, outcomes[&(number as u32)])).collect();
     Ok(Section { name: setup.name.into(), commands: setup.commands(), packets })
+}
+
+/// All setups at a time: each switch mostly waits.
+fn record_all(tools: &Tools, json: &Path, folder: &Path) -> Result<Vec<Section>> {
+    let record = |setup: &Setup| {
+        let folder = folder.join(setup.name);
+        fs::create_dir_all(&folder)
+            .map_err(Into::into)
+            .and_then(|()| record(tools, json, &folder, setup))
+            .map_err(|error: Box<dyn Error>| format!("{}: {error}", setup.name))
+    };
+    let setups = setups();
+    std::thread::scope(|scope| {
+        let running: Vec<_> = setups.iter().map(|setup| scope.spawn(|| record(setup))).collect();
+        running.into_iter().map(|thread| Ok(thread.join().expect("recording does not panic")?)).collect()
+    })
 }
 
 fn run() -> Result<()> {
@@ -227,9 +243,10 @@ fn run() -> Result<()> {
     let folder = env::temp_dir().join(format!("fairlane-p4-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let recorded = (|| {
+        let (bmv2, p4c) = (version(&tools.simple_switch)?, version(&tools.p4c)?);
         let json = compile(&tools, &folder)?;
-        let sections = setups().iter().map(|setup| record(&tools, &json, &folder, setup)).collect::<Result<Vec<_>>>()?;
-        Ok(Vectors { bmv2: version(&tools.simple_switch)?, p4c: version(&tools.p4c)?, program: hash()?, sections })
+        let sections = record_all(&tools, &json, &folder)?;
+        Ok(Vectors { bmv2, p4c, program: hash()?, sections })
     })();
     fs::remove_dir_all(&folder)?;
     let vectors: Result<Vectors> = recorded;

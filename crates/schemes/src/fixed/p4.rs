@@ -4,15 +4,13 @@
 //! entries of a table are a file of their own, because a P4 program has a copy of the table wherever it looks up.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
-use super::decay::{FINE_BITS, FORGOTTEN};
+use super::decay::FORGOTTEN;
 use super::exp2::{EXPONENT_BITS, LN2_Q32};
-use super::meter::{SUM_BITS, YOUNG_FINE_TICKS};
+use super::log2::bow;
+use super::meter::{LN2_24TH_Q32, SUM_BITS, YOUNG_TICKS};
 use super::tables::{CELLS, EXP2, LOG2};
 use super::{Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
-
-/// All bits of a label.
-const ACTIVITY_BITS: u32 = Activity::FRACTION_BITS + 6;
 
 /// The files: name and text.
 #[must_use]
@@ -36,22 +34,22 @@ fn head(what: &str) -> String {
 fn constants() -> String {
     let mut text = head("Constants of the arithmetic.");
     text.push_str("#ifndef FAIRLANE_CONSTANTS_P4\n#define FAIRLANE_CONSTANTS_P4\n\n");
-    writeln!(text, "/* A label, biased: activity + 32. */\ntypedef bit<{ACTIVITY_BITS}> activity_t;")
+    writeln!(text, "/* A label, biased: activity + 32. */\ntypedef bit<{}> activity_t;", Activity::BITS)
         .expect("a String takes all");
     let bits = "const int";
     let word = "const bit<64>";
-    constant(&mut text, "Bits of a label.", bits, "ACTIVITY_BITS", ACTIVITY_BITS);
+    constant(&mut text, "Bits of a label.", bits, "ACTIVITY_BITS", Activity::BITS);
     constant(&mut text, "Those behind the point.", bits, "ACTIVITY_FRACTION_BITS", Activity::FRACTION_BITS);
-    constant(&mut text, "Activity 0.", "const activity_t", "ACTIVITY_ZERO", 1u64 << (ACTIVITY_BITS - 1));
-    constant(&mut text, "The highest label.", word, "ACTIVITY_MOST", (1u64 << ACTIVITY_BITS) - 1);
+    constant(&mut text, "Activity 0.", "const activity_t", "ACTIVITY_ZERO", Activity::BIAS);
+    constant(&mut text, "The highest label.", word, "ACTIVITY_MOST", (1u64 << Activity::BITS) - 1);
     constant(&mut text, "Fraction bits of an exponent of 1/2.", bits, "EXPONENT_BITS", EXPONENT_BITS);
     constant(&mut text, "An exponent that leaves nothing.", word, "NOTHING_LEFT", "0xffffffffffffffff");
     constant(&mut text, "ln 2 in Q32.", word, "LN2", LN2_Q32);
     let log2_of_zero = format_args!("{:#x}", LOG2_OF_ZERO_Q31.cast_unsigned()).to_string();
     constant(&mut text, "log2(0) in Q31, by convention -64.", word, "LOG2_OF_ZERO", log2_of_zero);
-    constant(&mut text, "Fine ticks in a tick, as a power of two.", bits, "FINE_BITS", FINE_BITS);
-    constant(&mut text, "Fine ticks after which nothing is left.", word, "FORGOTTEN", FORGOTTEN);
-    constant(&mut text, "Fine ticks up to which T is a parabola.", word, "YOUNG_FINE_TICKS", YOUNG_FINE_TICKS);
+    constant(&mut text, "ln 2 / 24 in Q32.", word, "LN2_24TH", LN2_24TH_Q32);
+    constant(&mut text, "Ticks after which nothing is left.", word, "FORGOTTEN", FORGOTTEN);
+    constant(&mut text, "Ticks up to which T is taken from its series.", word, "YOUNG_TICKS", YOUNG_TICKS);
     constant(&mut text, "Fraction bits of S of the meter, bytes.", bits, "METER_SUM_BITS", SUM_BITS);
     constant(&mut text, "Fraction bits of N of the averager.", bits, "COUNT_BITS", COUNT_BITS);
     constant(&mut text, "Those of its S beyond the label's.", bits, "SUM_EXTRA_BITS", SUM_EXTRA_BITS);
@@ -77,8 +75,11 @@ fn log2_exponents() -> String {
 
 fn log2_chords() -> String {
     entries(
-        "log2(1 + i/256) in Q31, and what the next entry is above it.",
-        (0..CELLS).map(|cell| format!("{cell}: set_chord({}, {});", LOG2[cell], LOG2[cell + 1] - LOG2[cell])),
+        "log2(1 + i/256) in Q31, what the next entry is above it, and how far the curve bows out between them.",
+        (0..CELLS).map(|cell| {
+            let rise = u64::from(LOG2[cell + 1] - LOG2[cell]);
+            format!("{cell}: set_chord({}, {rise}, {});", LOG2[cell], bow(rise))
+        }),
     )
 }
 

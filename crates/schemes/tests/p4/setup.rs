@@ -176,8 +176,9 @@ impl Setup {
             line(format!("table_add links carry_label {port} =>"));
         }
         for (index, sum, tick) in self.meters {
-            line(format!("register_write meter_sum {index} {sum}"));
-            line(format!("register_write meter_tick {index} {tick}"));
+            // The tool takes signed numbers of 64 bits.
+            line(format!("register_write meter_sum {index} {}", sum.cast_signed()));
+            line(format!("register_write meter_tick {index} {}", tick.cast_signed()));
         }
         for (port, sum, count, tick) in self.averagers {
             line(format!("register_write averager_sum {port} {sum}"));
@@ -269,8 +270,8 @@ fn extreme() -> Setup {
         meters: &[(1, u64::MAX - 5_000, 0), (2, u64::MAX, 40), (3, 1, u64::MAX), (4095, 1 << 63, 12)],
         averagers: &[
             // N one packet below where it is halved; S as much, as of labels of 32.
-            (6, (1 << 63) - (1 << 24) - 1, (1 << 63) - (1 << 24) - 1, 0),
-            (7, 0, 1 << 24, 3),
+            (6, (1 << 63) - (1 << 28) - 1, (1 << 63) - (1 << 28) - 1, 0),
+            (7, 0, 1 << 28, 3),
             (8, 1 << 40, 1 << 41, 1 << 50),
         ],
     }

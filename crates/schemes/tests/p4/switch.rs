@@ -3,7 +3,7 @@
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q};
 use super::setup::{ClassRule, FLOODED, Place, ROUTE_MACS, Role, STATIONS, Setup, User, has_prefix, prefix};
 use fairlane_schemes::fixed::{
-    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold,
+    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -14,8 +14,6 @@ const TAG: usize = 4;
 const DSCP_EF: u8 = 46;
 /// Bits of the label that the tag has room for.
 const CARRIED_BITS: u32 = 15;
-const ACTIVITY_BITS: u32 = Activity::FRACTION_BITS + 6;
-fn from_upper_bits(upper: u32) -> Activity { let lost = ACTIVITY_BITS - CARRIED_BITS; Activity::from_biased((upper << lost | (1 << lost) >> 1) as _) }
 const DROP_PORT: u16 = 511;
 
 /// What became of a packet; the numbers are those of the program.
@@ -189,7 +187,7 @@ impl Switch {
                 | u8::from(packet.is_flooded) << 3,
             egress_port: if verdict == Verdict::Accepted { packet.egress_port } else { DROP_PORT },
             priority: packet.priority,
-            activity: packet.label.map_or(0, |label| label.biased().into()),
+            activity: packet.label.map_or(0, Activity::biased),
             average: packet.average,
             threshold: packet.threshold,
             frame: 0,
@@ -276,19 +274,20 @@ impl Switch {
         let activity = packet.label.unwrap_or(average);
         let threshold = port.threshold.drop_threshold(activity, average) as u64;
         packet.is_judged = true;
-        packet.average = average.biased().into();
+        packet.average = average.biased();
         packet.threshold = threshold;
         if queue >= threshold {
             return Verdict::Dropped;
         }
-        if queue >= aqm.limit {
+        let share = aqm.ns_per_byte.map_or(PACKET as u64, |rate| ((ip_bytes + ETHERNET) as u64 * rate) >> 20);
+        if queue.saturating_add(share) > aqm.limit {
             return Verdict::Overlimit;
         }
         if let Some(label) = packet.label {
             port.averager.accept(&port.decay, label, now_ns);
         }
-        if let Some(ns_per_byte) = aqm.ns_per_byte {
-            port.free_at_ns = now_ns + queue + (((ip_bytes + ETHERNET) as u64 * ns_per_byte) >> 20);
+        if aqm.ns_per_byte.is_some() {
+            port.free_at_ns = now_ns + queue + share;
         }
         packet.priority = if packet.is_expedited { aqm.ef_priority } else { 0 };
         Verdict::Accepted
@@ -322,7 +321,7 @@ impl Packet {
         if role == Role::Trusted {
             let control = u32::from(ethertype(&self.frame, ETHERNET));
             let upper = control >> 13 << 12 | control & 0xfff;
-            self.label = Some(from_upper_bits(upper));
+            self.label = Some(Activity::from_upper_bits(upper, CARRIED_BITS));
             self.is_expedited = control & 0x1000 != 0;
             self.take_off();
             return true;
@@ -341,7 +340,7 @@ impl Packet {
 
 /// Puts a label in front of all tags.
 fn push(frame: &mut Vec<u8>, label: Activity, is_expedited: bool) {
-    let upper = u32::from(label.biased()) >> (ACTIVITY_BITS - CARRIED_BITS);
+    let upper = label.biased() >> (Activity::BITS - CARRIED_BITS);
     let control = (upper >> 12 << 13 | u32::from(is_expedited) << 12 | upper & 0xfff) as u16;
     let tag = [ETHERTYPE_8021AD.to_be_bytes(), control.to_be_bytes()].concat();
     frame.splice(ETHERNET - 2..ETHERNET - 2, tag);
