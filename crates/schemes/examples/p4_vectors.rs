@@ -13,6 +13,7 @@ use p4::file::{Input, Section, Vectors};
 use p4::program::{hash, project};
 use p4::setup::{Setup, setups};
 use p4::switch::{Outcome, folded};
+use p4::train::PACKETS;
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write;
@@ -25,7 +26,6 @@ use std::{env, fs};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const PACKETS: usize = 7_500;
 /// Ports of the switch; what is sent elsewhere is lost.
 const PORTS: u16 = 12;
 /// Time for setting up before the switch reads packets; generous, for busy machines.
@@ -177,7 +177,7 @@ fn command_line(tools: &Tools, port: u16, commands: &str) -> Result<()> {
 }
 
 fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Section> {
-    let inputs = p4::train::train(setup, PACKETS);
+    let inputs = p4::train::train(setup);
     let packets: Vec<_> = inputs.iter().enumerate().map(|(number, input)| probed(number as u32, input)).collect();
     let mut switch = Command::new(&tools.simple_switch);
     for port in 0..PORTS {

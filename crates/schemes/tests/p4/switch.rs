@@ -46,7 +46,7 @@ pub struct Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verdict, flags, egress_port, priority, activity, average, threshold, frame } = self;
-        write!(f, "{verdict}{flags:x} {egress_port}.{priority} {activity:x} {average:x} {threshold:x} {frame:08x}")
+        write!(f, "{verdict}{flags:x} {egress_port}.{priority} {activity:x} {average:x} {threshold:x} {frame:x}")
     }
 }
 

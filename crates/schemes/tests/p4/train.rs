@@ -6,6 +6,9 @@ use super::setup::{FLOODED, Setup};
 use fairlane_schemes::rng::Rng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Packets of a setup.
+pub const PACKETS: usize = 6_800;
+
 /// Random choices.
 struct Dice(Rng);
 
@@ -29,12 +32,12 @@ impl Dice {
 }
 
 /// The packets of a setup, in order of arrival.
-pub fn train(setup: &Setup, packets: usize) -> Vec<Input> {
+pub fn train(setup: &Setup) -> Vec<Input> {
     let mut dice = Dice(Rng::stream(1, 0, setup.name, 0));
     let mut now_ns: u64 = 0;
     let (mut gap_ns, mut favourites) = (1e5, Vec::new());
-    let mut inputs = Vec::with_capacity(packets);
-    for number in 0..packets {
+    let mut inputs = Vec::with_capacity(PACKETS);
+    for number in 0..PACKETS {
         if number % 250 == 0 {
             // A phase: a rate, and few senders who are then busy.
             gap_ns = dice.magnitude(2.5, 6.0);
@@ -67,6 +70,8 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], now_ns: u64) -> 
         0..8 => 1514,
         8..12 => 64,
         12 => 9014,
+        // Nothing behind the headers.
+        13 => 14,
         _ => 54 + dice.below(1461) as usize,
     };
     let mut ingress_port = dice.one_of(&[1, 1, 1, 1, 1, 1, 2, 2, 3]);
