@@ -10,7 +10,7 @@
 mod p4;
 
 use p4::file::{Input, Section, Vectors};
-use p4::program::{hash, project};
+use p4::program::{compile, find, hash};
 use p4::setup::{Setup, setups};
 use p4::switch::{Outcome, folded};
 use p4::train::PACKETS;
@@ -66,12 +66,6 @@ impl Tools {
     }
 }
 
-fn find(name: &str, variable: &str) -> Option<PathBuf> {
-    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
-    let folders = env::var_os("PATH").unwrap_or_default();
-    named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
-}
-
 /// The first word of what a tool says of its version that begins with a digit.
 fn version(tool: &Path) -> Result<String> {
     let output = Command::new(tool).arg("--version").output()?;
@@ -91,19 +85,6 @@ impl Drop for Running {
     }
 }
 
-fn compile(tools: &Tools, folder: &Path) -> Result<PathBuf> {
-    let json = folder.join("abc.json");
-    let mut command = Command::new(&tools.p4c);
-    if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {
-        command.arg("-I").arg(include);
-    }
-    let status = command.arg("-DFAIRLANE_PROBE").arg(project("p4/abc.p4")).arg("-o").arg(&json).status()?;
-    if !status.success() {
-        return Err("p4c refuses p4/abc.p4".into());
-    }
-    Ok(json)
-}
-
 /// The probe in front of the frame: inputs, and room for the outputs.
 fn probed(number: u32, input: &Input) -> Vec<u8> {
     let mut packet = number.to_be_bytes().to_vec();
@@ -117,7 +98,8 @@ fn probed(number: u32, input: &Input) -> Vec<u8> {
 
 /// The number of a packet that came back, and what became of it.
 fn outcome(packet: &[u8]) -> (u32, Outcome) {
-    let number = |at: usize, bytes: usize| packet[at..at + bytes].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+    let number =
+        |at: usize, bytes: usize| packet[at..at + bytes].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     let verdict = number(22, 1) as u8;
     let outcome = Outcome {
         verdict,
@@ -168,7 +150,8 @@ fn command_line(tools: &Tools, port: u16, commands: &str) -> Result<()> {
     cli.stdin.take().expect("it is piped").write_all(commands.as_bytes())?;
     let output = cli.wait_with_output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let complaint = text.lines().find(|line| ["Error", "error", "Invalid", "Could not"].iter().any(|word| line.contains(word)));
+    let complaint =
+        text.lines().find(|line| ["Error", "error", "Invalid", "Could not"].iter().any(|word| line.contains(word)));
     match complaint {
         Some(line) => Err(format!("simple_switch_CLI: {line}").into()),
         None if !output.status.success() => Err(format!("simple_switch_CLI: {text}").into()),
@@ -187,7 +170,14 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
     }
     let thrift_port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let wait = SETUP_SECONDS.to_string();
-    switch.args(["--use-files", &wait, "--thrift-port", &thrift_port.to_string(), "--device-id", &thrift_port.to_string()]);
+    switch.args([
+        "--use-files",
+        &wait,
+        "--thrift-port",
+        &thrift_port.to_string(),
+        "--device-id",
+        &thrift_port.to_string(),
+    ]);
     switch.arg(json).args(["--", "--priority-queues", "2"]);
     let started = Instant::now();
     let _running = Running(switch.stdout(Stdio::null()).spawn()?);
@@ -244,7 +234,8 @@ fn run() -> Result<()> {
     fs::create_dir_all(&folder)?;
     let recorded = (|| {
         let (bmv2, p4c) = (version(&tools.simple_switch)?, version(&tools.p4c)?);
-        let json = compile(&tools, &folder)?;
+        let json = folder.join("abc.json");
+        compile(&tools.p4c, "abc.p4", &["-DFAIRLANE_PROBE"], &json)?;
         let sections = record_all(&tools, &json, &folder)?;
         Ok(Vectors { bmv2, p4c, program: hash()?, sections })
     })();

@@ -84,10 +84,7 @@ fn log2_chords() -> String {
 }
 
 fn exp2_powers() -> String {
-    entries(
-        "2^(-i/256) in Q32.",
-        EXP2.iter().enumerate().map(|(cell, entry)| format!("{cell}: set_power({entry});")),
-    )
+    entries("2^(-i/256) in Q32.", EXP2.iter().enumerate().map(|(cell, entry)| format!("{cell}: set_power({entry});")))
 }
 
 fn entries(what: &str, lines: impl Iterator<Item = String>) -> String {
@@ -131,7 +128,10 @@ mod tests {
         assert_eq!(exponents.len(), 64);
         // The first prefix is that of numbers from 2^63 on; log2(1) = 0 is the last.
         assert_eq!((exponents[0].as_slice(), exponents[63].as_slice()), (&[0, 63 << 31][..], &[63, 0][..]));
-        assert!(log2_exponents().contains("    0x0000000000000400 &&& 0xfffffffffffffc00: set_exponent(53, 0x500000000);\n"));
+        assert!(
+            log2_exponents()
+                .contains("    0x0000000000000400 &&& 0xfffffffffffffc00: set_exponent(53, 0x500000000);\n")
+        );
     }
 
     #[test]

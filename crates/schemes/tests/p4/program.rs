@@ -2,7 +2,8 @@
 
 use super::switch::fnv1a;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::process::Command;
+use std::{env, fs, io};
 
 /// A path in the project.
 pub fn project(path: &str) -> PathBuf {
@@ -38,4 +39,27 @@ pub fn hash() -> io::Result<String> {
     let sources = sources(&project("p4"), "abc.p4")?;
     let bytes = sources.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()).chain([0]));
     Ok(format!("{:016x}", fnv1a(bytes)))
+}
+
+/// A tool, named by an environment variable or on the PATH.
+pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
+    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
+    let folders = env::var_os("PATH").unwrap_or_default();
+    named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
+}
+
+/// Compiles a program of `p4/`; what the compiler says otherwise.
+///
+/// # Errors
+///
+/// The compiler cannot be run, or does not accept the program without a warning.
+pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<(), String> {
+    let mut command = Command::new(p4c);
+    if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {
+        command.arg("-I").arg(include);
+    }
+    let output = command.args(options).arg(project("p4").join(name)).arg("-o").arg(json).output();
+    let output = output.map_err(|error| format!("{}: {error}", p4c.display()))?;
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if output.status.success() && text.is_empty() { Ok(()) } else { Err(format!("p4c on p4/{name}: {text}")) }
 }

@@ -304,7 +304,10 @@ fn addresses() -> Setup {
         start_us: 77,
         ports: PORTS,
         default_user: of_address(("::", 0), BestEffort, 1, 7),
-        users: vec![of_address(("10.0.0.0", 8), Dscp, 1000, 1000), of_address(("2001:db8::", 32), BestEffort, 2000, 100)],
+        users: vec![
+            of_address(("10.0.0.0", 8), Dscp, 1000, 1000),
+            of_address(("2001:db8::", 32), BestEffort, 2000, 100),
+        ],
         aqms: vec![aqm, Aqm { port: 7, ns_per_byte: Some((160 << 20) / 3), ef_priority: 1, ..aqm }],
         links: &[7],
         routes: &[("198.51.100.0", 24, 6), ("198.51.100.7", 32, 7), ("2001:db8:99::", 48, 7)],
