@@ -12,7 +12,7 @@ use p4::train::train;
 use std::fs;
 
 /// What some packets of the vectors must be.
-type Condition = dyn Fn(&Input, &Outcome) -> bool;
+type Condition<'a> = dyn Fn(&Input, &Outcome) -> bool + 'a;
 
 const VECTORS: &str = "vectors/p4_abc.txt";
 
@@ -74,12 +74,12 @@ fn vectors_cover_what_they_are_to_cover() {
     let vectors = vectors();
     let packets: Vec<_> = vectors.sections.iter().flat_map(|section| &section.packets).collect();
     assert!(packets.len() >= 20_000, "{}", packets.len());
-    let count = |of: &Condition| packets.iter().filter(|(input, outcome)| of(input, outcome)).count();
+    let count = |of: &Condition<'_>| packets.iter().filter(|(input, outcome)| of(input, outcome)).count();
     for verdict in 0..=4 {
         assert!(count(&|_, outcome| outcome.verdict == verdict) >= 100, "verdict {verdict}");
     }
     let most = (1 << 22) - 1;
-    let cases: [(&str, &Condition); 10] = [
+    let cases: [(&str, &Condition<'_>); 10] = [
         ("expedited, accepted", &|_, out| out.verdict == 0 && out.flags & 6 == 6),
         ("expedited, dropped", &|_, out| out.verdict == 1 && out.flags & 6 == 6),
         ("queue of their own", &|_, out| out.priority == 1),
