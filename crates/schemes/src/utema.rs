@@ -69,6 +69,18 @@ impl RateState {
         Self { weighted_sum: 0.0, measured: 0.0, last: start }
     }
 
+    /// A measurement that goes on from the [`RateState::parts`] of another, for hosts that keep state in registers.
+    #[must_use]
+    pub fn resume(weighted_sum: f64, measured: f64, last: Time) -> Self {
+        Self { weighted_sum, measured, last }
+    }
+
+    /// S in the unit of the amounts, T/M, and the time of the last update: all that is remembered.
+    #[must_use]
+    pub fn parts(&self) -> (f64, f64, Time) {
+        (self.weighted_sum, self.measured, self.last)
+    }
+
     /// Counts `amount` at `now` and returns what the rate, this amount included, brings in one memory: `R*M`.
     #[inline]
     pub fn update(&mut self, memory: Memory, amount: f64, now: Time) -> f64 {
@@ -143,6 +155,19 @@ impl WeightedMean {
     #[must_use]
     pub fn new(memory: Time) -> Self {
         Self { weighted_sum: 0.0, weighted_count: 0.0, mean: 0.0, last: Time::ZERO, memory: Memory::new(memory) }
+    }
+
+    /// A mean that goes on from the [`WeightedMean::parts`] of another, for hosts that keep state in registers.
+    #[must_use]
+    pub fn resume(memory: Time, weighted_sum: f64, weighted_count: f64, last: Time) -> Self {
+        let mean = if weighted_count > 0.0 { weighted_sum / weighted_count } else { 0.0 };
+        Self { weighted_sum, weighted_count, mean, last, memory: Memory::new(memory) }
+    }
+
+    /// S, N and the time of the last update: all that is remembered.
+    #[must_use]
+    pub fn parts(&self) -> (f64, f64, Time) {
+        (self.weighted_sum, self.weighted_count, self.last)
     }
 
     /// Counts `value` at `now`.
@@ -264,6 +289,24 @@ mod tests {
         let g = (-2.0f64).exp();
         mean.update(10.0, Time::from_secs(2));
         close(mean.mean(), (4.0 * g + 10.0) / (g + 1.0), 1e-12);
+    }
+
+    #[test]
+    fn what_goes_on_from_its_parts_does_not_notice() {
+        let memory = Time::from_millis(300);
+        let (mut rate, mut mean) = (RateState::new(Time::ZERO), WeightedMean::new(memory));
+        let (mut kept_rate, mut kept_mean) = (rate.clone(), mean.clone());
+        for step in 1..1000u64 {
+            let (now, value) = (Time::from_micros(700 * step), (step % 7) as f64);
+            let (sum, measured, last) = kept_rate.parts();
+            kept_rate = RateState::resume(sum, measured, last);
+            assert_eq!(kept_rate.update(Memory::new(memory), value, now), rate.update(Memory::new(memory), value, now));
+            let (sum, count, last) = kept_mean.parts();
+            kept_mean = WeightedMean::resume(memory, sum, count, last);
+            assert_eq!(kept_mean.mean(), mean.mean());
+            mean.update(value, now);
+            kept_mean.update(value, now);
+        }
     }
 
     #[test]

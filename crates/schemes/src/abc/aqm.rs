@@ -25,12 +25,37 @@ params! {
     }
 }
 
+/// The rule of the activity AQM: three lengths of the queue, all in one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct AbcRule {
+    /// Q_min.
+    pub q_min: f64,
+    /// Q_base.
+    pub q_base: f64,
+    /// gamma.
+    pub gamma: f64,
+}
+
+impl AbcRule {
+    /// T_drop: the queue length from which a packet of this activity is dropped.
+    #[must_use]
+    #[inline]
+    pub fn drop_threshold(&self, activity: f64, average_activity: f64) -> f64 {
+        f64::max(self.q_min, self.q_base - self.gamma * (activity - average_activity)) // eq. (10)
+    }
+
+    /// What becomes of a packet that finds the queue this long.
+    #[must_use]
+    #[inline]
+    pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {
+        if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
+    }
+}
+
 /// The activity AQM of one port.
 #[derive(Clone, Debug)]
 pub struct AbcAqm {
-    q_min: f64,
-    q_base: f64,
-    gamma: f64,
+    rule: AbcRule,
     average_activity: WeightedMean,
     length: QueueLength,
     drop_threshold: f64,
@@ -41,9 +66,11 @@ impl AbcAqm {
     #[must_use]
     pub fn new(params: &AbcParams) -> Self {
         Self {
-            q_min: params.q_min.magnitude(),
-            q_base: params.q_base.magnitude(),
-            gamma: params.gamma.magnitude(),
+            rule: AbcRule {
+                q_min: params.q_min.magnitude(),
+                q_base: params.q_base.magnitude(),
+                gamma: params.gamma.magnitude(),
+            },
             average_activity: WeightedMean::new(params.averager_memory),
             length: QueueLength::new(params.q_min.measure(), params.delay_estimate),
             drop_threshold: params.q_base.magnitude(),
@@ -83,9 +110,8 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
 impl Aqm for AbcAqm {
     #[inline]
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
-        let excess = packet.label() - self.average_activity.mean();
-        self.drop_threshold = f64::max(self.q_min, self.q_base - self.gamma * excess); // eq. (10)
-        if self.length.of(queue, now) >= self.drop_threshold { Verdict::Drop } else { Verdict::Accept }
+        self.drop_threshold = self.rule.drop_threshold(packet.label(), self.average_activity.mean());
+        AbcRule::verdict(self.length.of(queue, now), self.drop_threshold)
     }
 
     #[inline]

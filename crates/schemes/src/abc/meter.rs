@@ -52,6 +52,23 @@ pub struct MeterState {
     inverse_reference: f64,
 }
 
+impl MeterState {
+    /// What it remembers.
+    #[must_use]
+    pub fn rate(&self) -> &RateState {
+        &self.rate
+    }
+}
+
+impl AbcMarker {
+    /// A meter that goes on from what another remembers; the start in `spec` is not looked at.
+    #[must_use]
+    pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> MeterState {
+        let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
+        MeterState { rate, inverse_reference }
+    }
+}
+
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for AbcMarker {
     type Params = MeterParams;
@@ -66,8 +83,7 @@ impl Marker for AbcMarker {
     }
 
     fn state(&self, spec: &MeterSpec) -> MeterState {
-        let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
-        MeterState { rate: RateState::new(spec.start), inverse_reference }
+        self.resume(spec, RateState::new(spec.start))
     }
 
     #[inline]

@@ -31,7 +31,7 @@ use crate::marker::MarkerScheme;
 use crate::packet::Packet;
 use crate::scheme::{About, Port, SchemeSpec};
 
-pub use aqm::{AbcAqm, AbcParams};
+pub use aqm::{AbcAqm, AbcParams, AbcRule};
 pub use meter::{AbcMarker, MeterKind, MeterParams, MeterState, split_reference_rate};
 
 /// ABC in the list of schemes.
