@@ -1,0 +1,151 @@
+//! Averager and activity AQM of ABC, their state in the caller's hands: abc2018 eq. (6) to (10).
+//!
+//! For each packet: threshold, verdict, and, if it was accepted and stored, the averager.
+
+use crate::meter::memory;
+use crate::{Status, guard, read, time, write};
+use fairlane_schemes::abc::AbcRule;
+use fairlane_schemes::discipline::Verdict;
+use fairlane_schemes::utema::WeightedMean;
+
+/// Parameters of the activity AQM. The lengths share one unit with the queue: packets, bytes or seconds, 0 to 1e12.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AqmConfig {
+    /// Q_min: no packet is dropped while the queue is shorter.
+    pub q_min: f64,
+    /// Q_base: threshold of a packet of average activity.
+    pub q_base: f64,
+    /// gamma: by how much one unit of activity above the average shortens the queue.
+    pub gamma: f64,
+}
+
+/// What an averager remembers: three numbers, to be kept as they are, bit by bit. All zero: nothing so far.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AveragerState {
+    /// S, activities.
+    pub weighted_sum: f64,
+    /// N, packets.
+    pub weighted_count: f64,
+    /// t_last, ns.
+    pub last_ns: u64,
+}
+
+impl AqmConfig {
+    fn rule(&self) -> Result<AbcRule, Status> {
+        let Self { q_min, q_base, gamma } = *self;
+        let is_length = |length: f64| (0.0..=1e12).contains(&length);
+        if [q_min, q_base, gamma].into_iter().all(is_length) {
+            Ok(AbcRule { q_min, q_base, gamma })
+        } else {
+            Err(Status::OutOfRange)
+        }
+    }
+}
+
+impl AveragerState {
+    /// The mean as the reference has it. `memory_ns` is not looked at where nothing is counted.
+    fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
+        let is_count = self.weighted_count >= 0.0 && self.weighted_count.is_finite();
+        if !is_count || !self.weighted_sum.is_finite() {
+            return Err(Status::OutOfRange);
+        }
+        Ok(WeightedMean::resume(memory(memory_ns)?, self.weighted_sum, self.weighted_count, time(self.last_ns)?))
+    }
+}
+
+/// An averager that has seen nothing.
+///
+/// # Safety
+/// `state` is null or points to an `AveragerState` that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller.
+        let state = unsafe { write(state) }?;
+        *state = AveragerState { weighted_sum: 0.0, weighted_count: 0.0, last_ns: 0 };
+        Ok(())
+    })
+}
+
+/// Counts the activity of a packet that was accepted at `now_ns`, in an averager of `memory_ns` (M, 1 ms to 1 h): eq. (6)
+/// to (9).
+///
+/// # Safety
+/// `state` is null or points to an `AveragerState` that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_abc_averager_accept(
+    memory_ns: u64,
+    state: *mut AveragerState,
+    activity: f64,
+    now_ns: u64,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller.
+        let state = unsafe { write(state) }?;
+        if !activity.is_finite() {
+            return Err(Status::OutOfRange);
+        }
+        let now_ns = now_ns.max(state.last_ns);
+        let mut mean = state.mean(memory_ns)?;
+        mean.update(activity, time(now_ns)?);
+        let (weighted_sum, weighted_count, _) = mean.parts();
+        *state = AveragerState { weighted_sum, weighted_count, last_ns: now_ns };
+        Ok(())
+    })
+}
+
+/// A_avg, 0 before the first packet: eq. (8).
+///
+/// # Safety
+/// Each pointer is null or points to a value of its type; `average` is used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerState, average: *mut f64) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (state, average) = unsafe { (read(state)?, write(average)?) };
+        // The mean does not depend on the memory between updates.
+        *average = state.mean(1_000_000)?.mean();
+        Ok(())
+    })
+}
+
+/// T_drop: the queue length from which a packet of `activity` is dropped, in the unit of `config`: eq. (10).
+///
+/// # Safety
+/// Each pointer is null or points to a value of its type; `threshold` is used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
+    config: *const AqmConfig,
+    activity: f64,
+    average: f64,
+    threshold: *mut f64,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (config, threshold) = unsafe { (read(config)?, write(threshold)?) };
+        if !activity.is_finite() || !average.is_finite() {
+            return Err(Status::OutOfRange);
+        }
+        *threshold = config.rule()?.drop_threshold(activity, average);
+        Ok(())
+    })
+}
+
+/// Whether a packet that finds `queue` waiting is to be dropped (1) or not (0): `queue` has reached `threshold`.
+///
+/// # Safety
+/// `drop` is null or points to a number that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_abc_aqm_verdict(queue: f64, threshold: f64, drop: *mut u8) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller.
+        let drop = unsafe { write(drop) }?;
+        if queue.is_nan() || threshold.is_nan() {
+            return Err(Status::OutOfRange);
+        }
+        *drop = u8::from(AbcRule::verdict(queue, threshold) == Verdict::Drop);
+        Ok(())
+    })
+}

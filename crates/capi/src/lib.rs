@@ -1,0 +1,69 @@
+//! The schemes behind a C interface: `include/fairlane.h` declares what is here, a test compares the two.
+//!
+//! Three rooms:
+//!
+//! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a P4
+//!   switch). They are the `f64` reference of [`fairlane_schemes::abc`], called, not written again.
+//! - [`queue`]: any scheme of the list as an opaque queue discipline, made from the text of a `[queue]` table.
+//! - [`marker`]: any marker, made from the text of a `[marker]` table.
+//!
+//! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
+//! nanoseconds on a clock of the caller, up to 213 days (2^64 ps); a clock that runs backwards is taken as standing
+//! still where that can be told. A null pointer, a number out of range or a panic becomes a status, never a crash. A
+//! handle may be used by one thread at a time.
+
+#![allow(unsafe_code, reason = "pointers of callers in C: checked for null, each use with its reason")]
+
+pub mod aqm;
+pub mod marker;
+pub mod meter;
+pub mod packet;
+pub mod queue;
+mod status;
+mod text;
+
+pub use status::{Status, fairlane_status_message};
+
+use fairlane_schemes::units::Time;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Version of the interface: changes when a struct or the meaning of a function does.
+pub const ABI_VERSION: u32 = 1;
+
+/// See [`ABI_VERSION`]. A host compares it with `FAIRLANE_ABI_VERSION` of the header that it was compiled with.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_abi_version() -> u32 {
+    ABI_VERSION
+}
+
+/// Runs `body`; a panic in it ends here.
+fn guard(body: impl FnOnce() -> Result<(), Status>) -> Status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Status::Ok,
+        Ok(Err(status)) => status,
+        Err(_) => Status::Internal,
+    }
+}
+
+/// What a pointer of the caller points to.
+///
+/// # Safety
+/// `pointer` is null or points to a valid `T` that nobody writes meanwhile.
+unsafe fn read<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
+    // SAFETY: the caller of this function says so; null is told apart here.
+    unsafe { pointer.as_ref() }.ok_or(Status::Null)
+}
+
+/// What a pointer of the caller points to, to be written.
+///
+/// # Safety
+/// `pointer` is null or points to a valid `T` that nobody else uses meanwhile.
+unsafe fn write<'a, T>(pointer: *mut T) -> Result<&'a mut T, Status> {
+    // SAFETY: the caller of this function says so; null is told apart here.
+    unsafe { pointer.as_mut() }.ok_or(Status::Null)
+}
+
+/// A time of the caller.
+fn time(ns: u64) -> Result<Time, Status> {
+    ns.checked_mul(1000).filter(|ps| *ps < Time::NEVER.0).map(Time).ok_or(Status::OutOfRange)
+}

@@ -1,0 +1,116 @@
+//! Any marker with the meters of its users behind an opaque handle.
+
+use crate::packet::{CPacket, Held};
+use crate::text::{Message, table};
+use crate::{Status, guard, time, write};
+use fairlane_schemes::config::Table;
+use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MarkerScheme, MeterSpec};
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::units::{BitRate, Time};
+use std::ffi::c_char;
+
+/// Most users of a marker.
+const MOST_USERS: usize = 1 << 20;
+
+/// A marker, opaque to C.
+#[derive(Debug)]
+pub struct Markers {
+    bank: MarkerBank,
+    users: usize,
+    rng: Rng,
+    now: Time,
+}
+
+/// One user of a marker.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UserSpec {
+    /// Reference rate in bit/s, at least 1.
+    pub reference_rate_bps: u64,
+    /// Weight, above 0, for schemes that share in proportion to weights.
+    pub weight: f64,
+}
+
+impl UserSpec {
+    fn meter(&self, start: Time) -> Result<MeterSpec, Status> {
+        if self.reference_rate_bps == 0 || self.weight <= 0.0 || !self.weight.is_finite() {
+            return Err(Status::OutOfRange);
+        }
+        Ok(MeterSpec { reference_rate: BitRate(self.reference_rate_bps), weight: self.weight, start })
+    }
+}
+
+/// Makes a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count` users (1 to
+/// 2^20), numbered in their order, which start to measure at `start_ns`. Otherwise as `fairlane_queue_create`.
+///
+/// # Safety
+/// As for `fairlane_queue_create`; `users` is null or points to `count` users.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_marker_create(
+    description: *const c_char,
+    users: *const UserSpec,
+    count: usize,
+    start_ns: u64,
+    seed: u64,
+    marker: *mut *mut Markers,
+    message: *mut c_char,
+    message_size: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (out, message) = unsafe { (write(marker)?, Message::new(message, message_size)) };
+        if !(1..=MOST_USERS).contains(&count) {
+            return Err(Status::OutOfRange);
+        }
+        if users.is_null() {
+            return Err(Status::Null);
+        }
+        // SAFETY: it is not null, so `count` users are there.
+        let users = unsafe { std::slice::from_raw_parts(users, count) };
+        let start = time(start_ns)?;
+        let specs = users.iter().map(|user| user.meter(start)).collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: as this function asks of its caller.
+        let json = unsafe { table(description, message) }?;
+        let read = Table::new("marker", &json).and_then(|mut table| MarkerConfig::read(&mut table, MarkerScheme::None));
+        let config = read.map_err(|error| message.error(&error))?;
+        let rng = Rng::stream(seed, 0, "marker", 0);
+        *out = Box::into_raw(Box::new(Markers { bank: config.build(&specs), users: count, rng, now: start }));
+        Ok(())
+    })
+}
+
+/// Ends a marker; nothing if it is null.
+///
+/// # Safety
+/// `marker` is null or came from `fairlane_marker_create` and is not used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
+    if !marker.is_null() {
+        guard(|| {
+            // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+            drop(unsafe { Box::from_raw(marker) });
+            Ok(())
+        });
+    }
+}
+
+/// Counts a packet, offered at `now_ns`, at the meter of its user, and writes its label.
+///
+/// # Safety
+/// `marker` is null or a marker, `packet` is null or points to a packet; nobody else uses either meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_marker_mark(marker: *mut Markers, packet: *mut CPacket, now_ns: u64) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (marker, packet) = unsafe { (write(marker)?, write(packet)?) };
+        let mut held = Held::new(*packet)?;
+        let user = packet.user as usize;
+        if user >= marker.users {
+            return Err(Status::OutOfRange);
+        }
+        marker.now = marker.now.max(time(now_ns)?);
+        marker.bank.mark(user, &mut held, marker.now, &mut marker.rng);
+        *packet = held.c();
+        Ok(())
+    })
+}

@@ -1,0 +1,96 @@
+//! A packet as it crosses the interface.
+
+use crate::Status;
+use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
+use fairlane_schemes::units::Time;
+
+/// A packet of the caller. The library copies it; `id` and `label` are how the caller knows it again.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CPacket {
+    /// Anything of the caller's, such as a pointer to its own packet.
+    pub id: u64,
+    /// What the marker wrote: an activity, a rate, a tag.
+    pub label: f64,
+    /// Transport connection.
+    pub flow: u32,
+    /// User.
+    pub user: u32,
+    /// Length in bytes at the IP layer, at least 1.
+    pub bytes: u32,
+    /// 0 best effort, 1 expedited.
+    pub traffic_class: u8,
+    /// ECN field of the IP header, 0 to 3 (RFC 3168).
+    pub ecn: u8,
+    /// 0.
+    pub reserved: u16,
+}
+
+/// The traffic class with this number.
+pub(crate) fn class(number: u8) -> Result<TrafficClass, Status> {
+    TrafficClass::ALL.get(usize::from(number)).copied().ok_or(Status::OutOfRange)
+}
+
+/// Codepoints of the ECN field, in the order of their bits.
+const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
+/// A packet of the caller, checked, with what schemes add.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    packet: CPacket,
+    class: TrafficClass,
+    enqueued_at: Time,
+}
+
+impl Held {
+    pub(crate) fn new(packet: CPacket) -> Result<Self, Status> {
+        let is_known = usize::from(packet.ecn) < ECN.len() && packet.reserved == 0;
+        if !is_known || packet.bytes == 0 || !packet.label.is_finite() {
+            return Err(Status::OutOfRange);
+        }
+        Ok(Self { packet, class: class(packet.traffic_class)?, enqueued_at: Time::ZERO })
+    }
+
+    /// The packet for the caller.
+    pub(crate) fn c(&self) -> CPacket {
+        self.packet
+    }
+}
+
+impl Packet for Held {
+    fn flow(&self) -> u32 {
+        self.packet.flow
+    }
+    fn user(&self) -> u32 {
+        self.packet.user
+    }
+    fn wire_bytes(&self) -> u32 {
+        self.packet.bytes
+    }
+    fn class(&self) -> TrafficClass {
+        self.class
+    }
+    fn ecn(&self) -> Ecn {
+        ECN[usize::from(self.packet.ecn)]
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.packet.ecn = match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+    }
+    fn label(&self) -> f64 {
+        self.packet.label
+    }
+    fn set_label(&mut self, label: f64) {
+        self.packet.label = label;
+    }
+    fn enqueued_at(&self) -> Time {
+        self.enqueued_at
+    }
+    fn set_enqueued_at(&mut self, now: Time) {
+        self.enqueued_at = now;
+    }
+}

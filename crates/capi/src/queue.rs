@@ -1,0 +1,223 @@
+//! Any scheme as a queue discipline behind an opaque handle: it owns the packets that wait.
+
+use crate::packet::{CPacket, Held};
+use crate::text::{Message, table};
+use crate::{Status, guard, read, time, write};
+use fairlane_schemes::config::Table;
+use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::flow::Weights;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
+use fairlane_schemes::units::{BitRate, Time};
+use std::ffi::{c_char, c_void};
+
+/// Is told of every packet that is dropped or marked, within the call that does it; must not call the queue.
+/// `reason` is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that made room, 3 for a congestion mark.
+pub type OnDrop = Option<unsafe extern "C" fn(context: *mut c_void, packet: *const CPacket, reason: u8)>;
+
+/// Number of a mark among the reasons, behind those of [`DropReason::ALL`].
+const MARKED: u8 = 3;
+
+/// A queue discipline, opaque to C.
+#[derive(Debug)]
+pub struct Queue {
+    discipline: AnyDiscipline<Held>,
+    rng: Rng,
+    now: Time,
+    stats: QueueStats,
+}
+
+/// What a queue has done. Offered = dropped + sent + waiting, in packets.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueStats {
+    /// Packets offered.
+    pub offered_packets: u64,
+    /// Packets that left.
+    pub sent_packets: u64,
+    /// Packets dropped, by reason: AQM, full queue, made room.
+    pub dropped_packets: [u64; 3],
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Packets that wait.
+    pub backlog_packets: u64,
+    /// Bytes that wait.
+    pub backlog_bytes: u64,
+    /// The drop threshold that the last arrival met, in the unit of the scheme's thresholds; NaN if it has none.
+    pub drop_threshold: f64,
+}
+
+/// Counts drops and hands them on.
+struct Sink<'a> {
+    stats: &'a mut QueueStats,
+    on_drop: OnDrop,
+    context: *mut c_void,
+}
+
+impl Sink<'_> {
+    fn tell(&self, packet: &Held, reason: u8) {
+        if let Some(on_drop) = self.on_drop {
+            let packet = packet.c();
+            // SAFETY: the host gave function and context for this call; the packet lives beyond it.
+            unsafe { on_drop(self.context, &raw const packet, reason) };
+        }
+    }
+}
+
+impl DropSink<Held> for Sink<'_> {
+    fn dropped(&mut self, packet: &Held, reason: DropReason, _: Backlog) {
+        self.stats.dropped_packets[reason.index()] += 1;
+        self.tell(packet, reason.index() as u8);
+    }
+    fn marked(&mut self, packet: &Held) {
+        self.stats.marked_packets += 1;
+        self.tell(packet, MARKED);
+    }
+}
+
+/// Makes a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
+/// `scheme = "abc"`, at a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` chooses its random numbers. A mistake in the text is
+/// told in one line in `message`, cut to `message_size` bytes with the zero at its end; `message` may be null.
+///
+/// # Safety
+/// `description` is null or ends with a zero; `queue` is null or points to room for a pointer; `message` is null or points to
+/// `message_size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_create(
+    description: *const c_char,
+    rate_bps: u64,
+    seed: u64,
+    queue: *mut *mut Queue,
+    message: *mut c_char,
+    message_size: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for all three.
+        let (out, message) = unsafe { (write(queue)?, Message::new(message, message_size)) };
+        // SAFETY: as above.
+        let json = unsafe { table(description, message) }?;
+        let read = Table::new("queue", &json).and_then(|mut table| QueueConfig::read(&mut table));
+        let config = read.map_err(|error| message.error(&error))?;
+        let rate = link_rate(rate_bps)?;
+        let mut discipline = config.build(rate, &Weights::equal());
+        discipline.set_link_rate(rate);
+        let rng = Rng::stream(seed, 0, "queue", 0);
+        *out = Box::into_raw(Box::new(Queue { discipline, rng, now: Time::ZERO, stats: QueueStats::default() }));
+        Ok(())
+    })
+}
+
+/// Ends a queue with all that waits in it; nothing if it is null.
+///
+/// # Safety
+/// `queue` is null or came from `fairlane_queue_create` and is not used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
+    if !queue.is_null() {
+        guard(|| {
+            // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+            drop(unsafe { Box::from_raw(queue) });
+            Ok(())
+        });
+    }
+}
+
+/// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is told.
+///
+/// # Safety
+/// `queue` is null or a queue that nobody else uses meanwhile, `packet` is null or points to a packet, `on_drop` is null or
+/// can be called with `context`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_enqueue(
+    queue: *mut Queue,
+    packet: *const CPacket,
+    now_ns: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (queue, packet) = unsafe { (write(queue)?, read(packet)?) };
+        let packet = Held::new(*packet)?;
+        let now = queue.advance(now_ns)?;
+        queue.stats.offered_packets += 1;
+        let mut sink = Sink { stats: &mut queue.stats, on_drop, context };
+        queue.discipline.enqueue(packet, now, &mut queue.rng, &mut sink);
+        Ok(())
+    })
+}
+
+/// The next packet to transmit from `now_ns` on: `found` becomes 1 and `packet` is written, or 0 if nothing waits. A
+/// scheme may drop packets on the way, which `on_drop` (may be null) is told.
+///
+/// # Safety
+/// As for `fairlane_queue_enqueue`; `packet` and `found` are null or point to room for a value of their type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_dequeue(
+    queue: *mut Queue,
+    now_ns: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+    packet: *mut CPacket,
+    found: *mut u8,
+) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for all three.
+        let (queue, packet, found) = unsafe { (write(queue)?, write(packet)?, write(found)?) };
+        let now = queue.advance(now_ns)?;
+        let mut sink = Sink { stats: &mut queue.stats, on_drop, context };
+        let next = queue.discipline.dequeue(now, &mut queue.rng, &mut sink);
+        *found = u8::from(next.is_some());
+        if let Some(next) = next {
+            queue.stats.sent_packets += 1;
+            *packet = next.c();
+        }
+        Ok(())
+    })
+}
+
+/// The link has another rate (1 bit/s to 1 Tbit/s) from now on.
+///
+/// # Safety
+/// `queue` is null or a queue that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u64) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller.
+        let queue = unsafe { write(queue) }?;
+        queue.discipline.set_link_rate(link_rate(rate_bps)?);
+        Ok(())
+    })
+}
+
+/// What the queue has done so far.
+///
+/// # Safety
+/// `queue` is null or a queue that nobody else uses meanwhile, `stats` is null or points to room for a `QueueStats`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut QueueStats) -> Status {
+    guard(|| {
+        // SAFETY: as this function asks of its caller, for both.
+        let (queue, stats) = unsafe { (read(queue)?, write(stats)?) };
+        let backlog = queue.discipline.backlog();
+        *stats = QueueStats {
+            backlog_packets: backlog.packets.into(),
+            backlog_bytes: backlog.bytes,
+            drop_threshold: queue.discipline.drop_threshold().unwrap_or(f64::NAN),
+            ..queue.stats
+        };
+        Ok(())
+    })
+}
+
+impl Queue {
+    /// The time of a call; a clock that runs backwards stands still.
+    fn advance(&mut self, now_ns: u64) -> Result<Time, Status> {
+        self.now = self.now.max(time(now_ns)?);
+        Ok(self.now)
+    }
+}
+
+fn link_rate(bps: u64) -> Result<BitRate, Status> {
+    if (1..=1_000_000_000_000).contains(&bps) { Ok(BitRate(bps)) } else { Err(Status::OutOfRange) }
+}

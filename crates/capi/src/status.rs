@@ -1,0 +1,41 @@
+//! How a call ended.
+
+use std::ffi::{CStr, c_char, c_int};
+
+/// How a call ended. Anything but `Ok` leaves state and results as they were, `Internal` excepted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It did what it was asked.
+    Ok = 0,
+    /// A pointer that is needed is null.
+    Null = 1,
+    /// A number is outside the range that the header gives.
+    OutOfRange = 2,
+    /// A text is not TOML or JSON, or has a wrong key or value; the message says which.
+    Config = 3,
+    /// An error in the library: the handle or state must not be used any more.
+    Internal = 4,
+}
+
+impl Status {
+    /// All of them, by number.
+    pub const ALL: [Self; 5] = [Self::Ok, Self::Null, Self::OutOfRange, Self::Config, Self::Internal];
+
+    fn message(self) -> &'static CStr {
+        match self {
+            Self::Ok => c"ok",
+            Self::Null => c"a pointer is null",
+            Self::OutOfRange => c"a number is out of range",
+            Self::Config => c"the configuration is wrong",
+            Self::Internal => c"internal error",
+        }
+    }
+}
+
+/// What a status means, in English; never null, never to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_status_message(status: c_int) -> *const c_char {
+    let known = Status::ALL.into_iter().find(|known| *known as c_int == status);
+    known.map_or(c"unknown status", Status::message).as_ptr()
+}

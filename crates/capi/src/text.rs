@@ -1,0 +1,54 @@
+//! Texts that come in and messages that go out.
+
+use crate::{Status, read};
+use fairlane_schemes::config::ConfigError;
+use serde_json::Value as Json;
+use std::ffi::{CStr, c_char};
+
+/// Room of the caller for a message.
+#[derive(Clone, Copy)]
+pub(crate) struct Message {
+    at: *mut c_char,
+    size: usize,
+}
+
+impl Message {
+    /// # Safety
+    /// `at` is null or points to `size` bytes that nobody else uses while the message is there.
+    pub(crate) unsafe fn new(at: *mut c_char, size: usize) -> Self {
+        Self { at, size }
+    }
+
+    /// Writes as much as there is room for, with a zero behind it, and gives the status of a wrong configuration.
+    pub(crate) fn write(self, text: &str) -> Status {
+        if !self.at.is_null() && self.size > 0 {
+            let length = text.len().min(self.size - 1);
+            // SAFETY: `at` points to `size` bytes, of which `length + 1` are written; `text` is none of them.
+            unsafe {
+                self.at.copy_from_nonoverlapping(text.as_ptr().cast(), length);
+                self.at.add(length).write(0);
+            }
+        }
+        Status::Config
+    }
+
+    pub(crate) fn error(self, error: &ConfigError) -> Status {
+        self.write(&error.to_string())
+    }
+}
+
+/// A table that the caller gives as text: JSON if it begins with a brace, TOML otherwise.
+///
+/// # Safety
+/// `text` is null or points to a string that ends with a zero.
+pub(crate) unsafe fn table(text: *const c_char, message: Message) -> Result<Json, Status> {
+    // SAFETY: as this function asks of its caller; null is told apart by `read`.
+    let text = unsafe { CStr::from_ptr(read(text)?) };
+    let text = text.to_str().map_err(|_| message.write("the text is not UTF-8"))?;
+    if text.trim_start().starts_with('{') {
+        serde_json::from_str(text).map_err(|error| message.write(&format!("not JSON: {error}")))
+    } else {
+        let problem = |error: toml::de::Error| message.write(&format!("not TOML: {}", error.message()));
+        toml::from_str(text).map_err(problem)
+    }
+}

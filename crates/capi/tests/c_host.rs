@@ -1,0 +1,205 @@
+//! A program in C uses the whole interface; what it computes is what the library computes.
+
+use fairlane_capi::aqm::{AqmConfig, AveragerState};
+use fairlane_capi::marker::UserSpec;
+use fairlane_capi::meter::{MeterConfig, MeterState};
+use fairlane_capi::packet::CPacket;
+use fairlane_capi::queue::QueueStats;
+use fairlane_schemes::abc::{AbcMarker, AbcRule, MeterParams};
+use fairlane_schemes::buffer::BufferParams;
+use fairlane_schemes::discipline::{QueueDiscipline, Verdict};
+use fairlane_schemes::flow::Weights;
+use fairlane_schemes::marker::{Bank, MeterSpec};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::testing::{Drops, TestPacket};
+use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::utema::WeightedMean;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const HEADER: &str = include_str!("../include/fairlane.h");
+
+/// Cargo puts the static library beside the tests that need it.
+fn library() -> PathBuf {
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("libfairlane_capi") && name.ends_with(".a")
+    });
+    found.max_by_key(|path| path.metadata().unwrap().modified().unwrap()).expect("cargo has built the static library")
+}
+
+/// The compiler, or `None` with a word to whoever reads the output.
+fn compiler() -> Option<OsString> {
+    let name = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!("skipped: no C compiler {}", name.display());
+    }
+    is_there.then_some(name)
+}
+
+fn run(program: &Path) -> String {
+    let output = Command::new(program).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What the program in C prints, computed here.
+fn expected() -> String {
+    let mut text = format!(
+        "layout {} {} {} {} {} {} {}\nplaces {} {} {}\n",
+        size_of::<MeterConfig>(),
+        size_of::<MeterState>(),
+        size_of::<AveragerState>(),
+        size_of::<AqmConfig>(),
+        size_of::<CPacket>(),
+        size_of::<QueueStats>(),
+        size_of::<UserSpec>(),
+        offset_of!(CPacket, bytes),
+        offset_of!(CPacket, ecn),
+        offset_of!(QueueStats, drop_threshold)
+    );
+    abc(&mut text);
+    queue(&mut text);
+    text
+}
+
+fn spec(rate: u64) -> MeterSpec {
+    MeterSpec { reference_rate: BitRate(rate), weight: 1.0, start: Time::ZERO }
+}
+
+fn abc(text: &mut String) {
+    let mut meters: Bank<AbcMarker> = Bank::new(&MeterParams::default(), &[spec(10_000)]);
+    let rule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
+    let mut mean = WeightedMean::new(Time::from_millis(300));
+    let mut rng = Rng::stream(1, 0, "marker", 0);
+    for i in 0..1000u32 {
+        let now = Time::from_micros(240 * u64::from(i + 1));
+        let class = if i % 10 == 0 { TrafficClass::Expedited } else { TrafficClass::BestEffort };
+        let mut packet = TestPacket { wire_bytes: 40 + i % 1461, class, ..Default::default() };
+        meters.mark(0, &mut packet, now, &mut rng);
+        let threshold = rule.drop_threshold(packet.label, mean.mean());
+        let is_dropped = AbcRule::verdict(f64::from(i % 30), threshold) == Verdict::Drop;
+        if !is_dropped {
+            mean.update(packet.label, now);
+        }
+        line(text, format_args!("abc {} {} {}", Bits(packet.label), Bits(threshold), u8::from(is_dropped)));
+    }
+}
+
+fn queue(text: &mut String) {
+    let mut meters: Bank<AbcMarker> = Bank::new(&MeterParams::default(), &[spec(10_000), spec(20_000)]);
+    let config = QueueConfig::of(Scheme::Abc, BufferParams::default());
+    let mut queue: AnyDiscipline<TestPacket> = config.build(BitRate(10_000_000), &Weights::equal());
+    let (mut rng, mut drops, mut sent) = (Rng::stream(1, 0, "queue", 0), Drops::default(), 0);
+    for i in 0..2000u32 {
+        let now = Time::from_millis(u64::from(i + 1));
+        let user = u32::from(i % 4 == 0);
+        let mut packet = TestPacket { id: i.into(), user, flow: user, ..Default::default() };
+        meters.mark(user as usize, &mut packet, now, &mut rng);
+        queue.enqueue(packet, now, &mut rng, &mut drops);
+        if i % 6 != 0
+            && let Some(next) = queue.dequeue(now, &mut rng, &mut drops)
+        {
+            sent += 1;
+            line(text, format_args!("sent {} {}", next.id, Bits(next.label)));
+        }
+    }
+    let threshold = queue.drop_threshold().unwrap();
+    line(text, format_args!("stats {sent} {} {}", queue.backlog().packets, Bits(threshold)));
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").unwrap();
+}
+
+/// A number as the bits of its value, so that C and Rust need not print alike.
+struct Bits(f64);
+
+impl std::fmt::Display for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}", self.0.to_bits())
+    }
+}
+
+/// Lines of the program with its decimal numbers as bits: 17 digits tell doubles apart.
+fn with_bits(output: &str) -> String {
+    let mut text = String::new();
+    for words in output.lines().map(|line| line.split(' ').collect::<Vec<_>>()) {
+        let reals: &[usize] = match words[0] {
+            "abc" => &[1, 2],
+            "sent" => &[2],
+            "stats" => &[3],
+            _ => &[],
+        };
+        let word = |(i, word): (usize, &&str)| {
+            if reals.contains(&i) { Bits(word.parse().unwrap()).to_string() } else { (*word).to_owned() }
+        };
+        line(&mut text, format_args!("{}", words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")));
+    }
+    text
+}
+
+#[test]
+fn a_host_in_c_gets_the_results_of_the_library() {
+    let Some(compiler) = compiler() else { return };
+    let folder = std::env::temp_dir().join(format!("fairlane-capi-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = folder.join("program");
+    let mut command = Command::new(compiler);
+    command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
+    command.arg("-I").arg(here.join("include")).arg(here.join("tests/program.c"));
+    command.arg(library()).args(["-lm", "-lpthread", "-ldl", "-o"]).arg(&program);
+    assert!(command.status().unwrap().success());
+    let output = with_bits(&run(&program));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let expected = expected();
+    assert_eq!(output.lines().count(), expected.lines().count());
+    for (got, wanted) in output.lines().zip(expected.lines()) {
+        assert_eq!(got, wanted);
+    }
+}
+
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let sources = ["lib", "status", "meter", "aqm", "queue", "marker"].map(|name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs"));
+        std::fs::read_to_string(path).unwrap()
+    });
+    // Where a name of the interface begins, up to the bracket of its parameters.
+    let names = |text: &str| -> BTreeSet<String> {
+        let calls = text.match_indices("fairlane_").map(|(at, _)| &text[at..]);
+        let name = calls.filter_map(|rest| {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+            rest[end..].starts_with('(').then(|| rest[..end].to_owned())
+        });
+        name.collect()
+    };
+    let without_comments = HEADER.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
+    let exported = sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1));
+    let exported: BTreeSet<String> = exported.map(|rest| rest[..rest.find('(').unwrap()].to_owned()).collect();
+    assert_eq!(names(&without_comments.collect::<String>()), exported);
+    assert!(exported.len() >= 15, "{exported:?}");
+}
+
+#[test]
+fn a_header_for_cpp_too() {
+    let name = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/fairlane.h");
+    let mut command = Command::new(&name);
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++"]).arg(path);
+    match command.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Err(_) => eprintln!("skipped: no C++ compiler {}", name.display()),
+    }
+}
