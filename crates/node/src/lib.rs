@@ -9,4 +9,5 @@ pub mod histogram;
 pub mod io;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
+pub mod p4;
 pub mod traffic;

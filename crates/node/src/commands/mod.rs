@@ -8,6 +8,7 @@ mod detach;
 #[cfg(feature = "ebpf")]
 mod export;
 mod forward;
+mod p4_commands;
 mod send;
 mod sink;
 #[cfg(feature = "ebpf")]
@@ -53,6 +54,8 @@ pub enum Command {
     Export(export::Export),
     /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
     Forward(forward::Forward),
+    /// Write the table entries of a configuration for a P4 switch with p4/abc.p4
+    P4Commands(p4_commands::P4Commands),
     /// Send UDP packets at constant or exponential gaps
     Send(send::Send),
     /// Count what `send` sends
@@ -75,6 +78,7 @@ impl Command {
             #[cfg(feature = "ebpf")]
             Self::Export(command) => command.run(),
             Self::Forward(command) => command.run(),
+            Self::P4Commands(command) => command.run(),
             Self::Send(command) => command.run(),
             Self::Sink(command) => command.run(),
         }

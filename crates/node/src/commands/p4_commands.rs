@@ -1,0 +1,47 @@
+//! `p4-commands`: the configuration for a P4 switch.
+
+use super::Outcome;
+use clap::{Args, ValueEnum};
+use fairlane_node::config::{LoadError, NodeConfig, load_toml};
+use fairlane_node::p4::{Station, Switch, entries, text};
+use std::path::PathBuf;
+
+/// How entries are written.
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Commands for `simple_switch_CLI`
+    Cli,
+    /// JSON for a client of P4Runtime
+    P4runtime,
+}
+
+/// Arguments of `p4-commands`.
+#[derive(Args)]
+pub struct P4Commands {
+    /// The configuration
+    config: PathBuf,
+    /// How entries are written
+    #[arg(long, value_enum, default_value = "cli")]
+    format: Format,
+    /// Where a station is; again for each of them
+    #[arg(long = "station", value_name = "MAC=INTERFACE")]
+    stations: Vec<Station>,
+}
+
+impl P4Commands {
+    /// Prints the table entries. Keys without a meaning for a switch are named on stderr.
+    pub fn run(self) -> Outcome {
+        let json = load_toml(&self.config)?;
+        let at = |source| LoadError::Key { path: self.config.clone(), source };
+        let config = NodeConfig::read(&json).map_err(at)?;
+        let switch = Switch::new(&config, &self.stations).map_err(at)?;
+        for key in entries::unused_keys(&json) {
+            eprintln!("note: {key}: a P4 switch has no use for it");
+        }
+        match self.format {
+            Format::Cli => print!("{}", text::cli(&switch)),
+            Format::P4runtime => println!("{:#}", text::p4runtime(&switch)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,411 @@
+//! What a configuration puts into the tables of `p4/abc.p4`.
+//!
+//! | configuration | table | action |
+//! |---|---|---|
+//! | `ports[].ingress` | `ports` | `untrusted` (meter), `trusted`; none: no entry |
+//! | `meter` | `domain` | `set_domain` |
+//! | `users[]`, `default_user` | `users`, `default_user` | `set_user`, `set_user_of_address` |
+//! | `ports[].egress = "abc"` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
+//! | `ports[].carrier` | `links` | `carry_label` |
+//! | stations, which the kernel's bridge learns by itself | `stations` | `send` |
+//!
+//! Ports are numbered in the order of the file, from 0. Meters measure from time 0 of the switch on. Meters of users
+//! have the registers from 1 on, that of the default user 0; a prefix with a meter for each address has a block of
+//! registers, which its addresses share by hash.
+//!
+//! Deviations from the node: 1. A switch forgets nobody: meters have no timeout. 2. No thresholds in bytes. 3. Two
+//! addresses of one hash share a meter.
+
+use crate::config::{Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, Port, UserParams};
+use fairlane_schemes::config::ConfigError;
+use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, PACKET};
+use fairlane_schemes::units::{QueueLimit, QueueMeasure, Threshold, Time};
+use serde_json::Value as Json;
+
+/// Meters of the switch: `USERS` in `p4/sizes.p4`.
+pub const METERS: u32 = 4096;
+/// Ports of the switch: `PORTS` in `p4/sizes.p4`, of which the last means drop.
+pub const PORTS: usize = 511;
+/// Most meters that a prefix with one for each address gets.
+const BLOCK: u32 = 256;
+/// Length of a full packet, for the rate of a queue that is served by packets.
+const FULL_PACKET_BITS: u64 = 1500 * 8;
+
+/// A value of `bits` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The number.
+    pub number: u128,
+    /// Its width.
+    pub bits: u32,
+}
+
+/// What an entry matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// This value of the field.
+    Exact(&'static str, Value),
+    /// The upper so many bits of the field.
+    Prefix(&'static str, Value, u8),
+}
+
+/// An entry of a table; without a key its default action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The table.
+    pub table: &'static str,
+    /// What it matches.
+    pub key: Option<Key>,
+    /// The action.
+    pub action: &'static str,
+    /// Its parameters, in order.
+    pub params: Vec<(&'static str, Value)>,
+}
+
+/// A queue of the switch itself, for which P4 has no word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The port.
+    pub port: usize,
+    /// Packets that it may hold.
+    pub depth_packets: Option<u32>,
+    /// Packets that it serves in a second.
+    pub rate_packets: Option<u64>,
+}
+
+/// Where a station is: Ethernet address and interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// Ethernet address.
+    pub mac: [u8; 6],
+    /// Name of the interface, as in the configuration.
+    pub interface: String,
+}
+
+impl std::str::FromStr for Station {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not an address and an interface such as \"02:00:00:00:00:01=eth0\"");
+        let (mac, interface) = text.split_once('=').ok_or_else(wrong)?;
+        let octets = mac.split(':').map(|octet| u8::from_str_radix(octet, 16).ok().filter(|_| octet.len() == 2));
+        let octets: Vec<u8> = octets.collect::<Option<_>>().ok_or_else(wrong)?;
+        Ok(Self { mac: octets.try_into().map_err(|_| wrong())?, interface: interface.into() })
+    }
+}
+
+/// All that a switch is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Interfaces, by port.
+    pub interfaces: Vec<String>,
+    /// Entries of tables.
+    pub entries: Vec<Entry>,
+    /// Queues.
+    pub queues: Vec<Queue>,
+}
+
+impl Switch {
+    /// What `config` means for a switch, with stations that do not move.
+    ///
+    /// # Errors
+    /// The switch cannot do what the configuration asks for.
+    pub fn new(config: &NodeConfig, stations: &[Station]) -> Result<Self, ConfigError> {
+        if config.ports.len() > PORTS {
+            let problem = format!("{} of them, the switch has {PORTS}", config.ports.len());
+            return Err(ConfigError::new("ports", problem));
+        }
+        let mut entries = Vec::new();
+        for (number, port) in config.ports.iter().enumerate() {
+            entries.extend(role(number, port.params.ingress));
+        }
+        entries.push(domain(config)?);
+        entries.extend(users(config)?);
+        for station in stations {
+            entries.push(send(config, station)?);
+        }
+        for (number, port) in config.ports.iter().enumerate() {
+            if port.params.egress == Egress::Abc {
+                entries.push(aqm(number, port)?);
+            }
+            if port.params.carrier == Carrier::Tag {
+                entries.push(Entry::of_port("links", "standard_metadata.egress_port", number, "carry_label", vec![]));
+            }
+        }
+        let interfaces = config.ports.iter().map(|port| port.interface.clone()).collect();
+        Ok(Self { interfaces, entries, queues: queues(&config.ports) })
+    }
+}
+
+/// Keys of a configuration that the switch has no use for, in the order of the file.
+#[must_use]
+pub fn unused_keys(json: &Json) -> Vec<String> {
+    let in_table = |path: &str, table: &Json, names: &[&str]| -> Vec<String> {
+        names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
+    };
+    let mut found = in_table("node", &json["node"], &["pin_path"]);
+    found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
+    for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
+        found.extend(in_table(&format!("ports[{i}]"), port, &["class_be", "class_ef"]));
+    }
+    found
+}
+
+impl Entry {
+    fn of_port(
+        table: &'static str,
+        field: &'static str,
+        port: usize,
+        action: &'static str,
+        params: Vec<(&'static str, Value)>,
+    ) -> Self {
+        Self { table, key: Some(Key::Exact(field, bits(9, port as u64))), action, params }
+    }
+}
+
+fn bits(bits: u32, number: u64) -> Value {
+    Value { number: number.into(), bits }
+}
+
+/// What the integer arithmetic cannot hold, at `key`.
+fn out_of_range(key: impl Into<String>) -> impl FnOnce(OutOfRange) -> ConfigError {
+    move |error| ConfigError::new(key, format!("is out of range, it must be from {} to {}", error.min, error.max))
+}
+
+fn role(port: usize, ingress: Ingress) -> Option<Entry> {
+    let action = match ingress {
+        Ingress::None => return None,
+        Ingress::Meter => "untrusted",
+        Ingress::Trusted => "trusted",
+    };
+    Some(Entry::of_port("ports", "standard_metadata.ingress_port", port, action, vec![]))
+}
+
+fn decay(memory: Time, key: impl Into<String>) -> Result<[(&'static str, Value); 2], ConfigError> {
+    let decay = Decay::new(memory).map_err(out_of_range(key))?;
+    Ok([("decay_step", bits(64, decay.step_q56())), ("decay_shift", bits(8, decay.shift().into()))])
+}
+
+fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
+    let meter = &config.meter;
+    let meters = FixedMeterParams::new(meter.memory, config.default_user.reference_rate);
+    let meters = meters.map_err(out_of_range("meter.memory"))?;
+    let factor = |value, key| Accounting::new(value).map(Accounting::q20).map_err(out_of_range(key));
+    let mut params = decay(meter.memory, "meter.memory")?.to_vec();
+    params.extend([
+        ("log2_memory", bits(64, meters.log2_memory_q31().cast_unsigned())),
+        ("factor_be", bits(32, factor(meter.accounting_be, "meter.accounting_be")?.into())),
+        ("factor_ef", bits(32, factor(meter.accounting_ef, "meter.accounting_ef")?.into())),
+        ("start_us", bits(48, 0)),
+    ]);
+    Ok(Entry { table: "domain", key: None, action: "set_domain", params })
+}
+
+/// Registers handed out so far.
+struct Registers(u32);
+
+impl Registers {
+    fn take(&mut self, count: u32, key: &str) -> Result<u32, ConfigError> {
+        let first = self.0;
+        self.0 = first.saturating_add(count);
+        if self.0 <= METERS {
+            return Ok(first);
+        }
+        Err(ConfigError::new(key, format!("no meter is left for it, the switch has {METERS}")))
+    }
+}
+
+fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
+    let mut registers = Registers(0);
+    let memory = config.meter.memory;
+    let (action, params) = user(&config.default_user, memory, 128, &mut registers, "default_user")?;
+    let mut entries = vec![Entry { table: "default_user", key: None, action, params }];
+    for (i, of) in config.users.iter().enumerate() {
+        let host_bits = u32::from(128 - of.prefix.bits());
+        let (action, params) = user(&of.params, memory, host_bits, &mut registers, &format!("users[{i}]"))?;
+        let address = Value { number: u128::from_be_bytes(of.prefix.octets()), bits: 128 };
+        let key = Some(Key::Prefix("meta.source", address, of.prefix.bits()));
+        entries.push(Entry { table: "users", key, action, params });
+    }
+    Ok(entries)
+}
+
+/// Action and parameters of a user whose prefix leaves `host_bits` to addresses.
+fn user(
+    params: &UserParams,
+    memory: Time,
+    host_bits: u32,
+    registers: &mut Registers,
+    key: &str,
+) -> Result<(&'static str, Vec<(&'static str, Value)>), ConfigError> {
+    let meter = FixedMeterParams::new(memory, params.reference_rate);
+    let offset = meter.map_err(out_of_range(format!("{key}.reference_rate")))?.offset_q31();
+    let class = match params.class {
+        ClassRule::BestEffort => 0,
+        ClassRule::Expedited => 1,
+        ClassRule::Dscp => 2,
+    };
+    let mut values = vec![("offset", bits(64, offset.cast_unsigned())), ("class_rule", bits(2, class))];
+    match params.meter_of {
+        MeterOf::Prefix => {
+            values.push(("index", bits(32, registers.take(1, key)?.into())));
+            Ok(("set_user", values))
+        }
+        MeterOf::Address => {
+            let size = 1u32.checked_shl(host_bits).unwrap_or(BLOCK).min(BLOCK);
+            values.push(("base", bits(32, registers.take(size, key)?.into())));
+            values.push(("size", bits(32, size.into())));
+            Ok(("set_user_of_address", values))
+        }
+    }
+}
+
+fn send(config: &NodeConfig, station: &Station) -> Result<Entry, ConfigError> {
+    let port = config.ports.iter().position(|port| port.interface == station.interface).ok_or_else(|| {
+        ConfigError::new("--station", format!("\"{}\" is the interface of no [[ports]] table", station.interface))
+    })?;
+    let mac = station.mac.iter().fold(0, |number, octet| number << 8 | u64::from(*octet));
+    Ok(Entry {
+        table: "stations",
+        key: Some(Key::Exact("hdr.ethernet.destination", bits(48, mac))),
+        action: "send",
+        params: vec![("port", bits(9, port as u64))],
+    })
+}
+
+fn aqm(number: usize, port: &Port) -> Result<Entry, ConfigError> {
+    let abc = &port.abc;
+    let key = |name: &str| format!("ports[{number}].{name}");
+    let is_virtual = match (abc.q_min.measure(), port.params.backlog) {
+        (QueueMeasure::Packets, _) => false,
+        (QueueMeasure::Delay, Backlog::Virtual) => true,
+        (QueueMeasure::Delay, Backlog::Qdisc) => {
+            let problem =
+                "\"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\"";
+            return Err(ConfigError::new(key("backlog"), problem));
+        }
+        (QueueMeasure::Bytes, _) => {
+            let problem =
+                format!("\"{}\" is in bytes, a P4 switch has packets, or time for a virtual queue", abc.q_min);
+            return Err(ConfigError::new(key("q_min"), problem));
+        }
+    };
+    let rate = port.params.rate.map_or(0, |rate| rate.0);
+    let limit = match port.params.limit {
+        None => u64::MAX,
+        Some(QueueLimit::Packets(packets)) => u64::from(packets) * PACKET.unsigned_abs(),
+        Some(QueueLimit::Bytes(bytes)) => (bytes as f64 * 8e9 / rate as f64).round() as u64,
+    };
+    let mut params = decay(abc.averager_memory, key("averager_memory"))?.to_vec();
+    for (name, threshold) in [("q_min", abc.q_min), ("q_base", abc.q_base), ("gamma", abc.gamma)] {
+        params.push((name, bits(64, units(threshold))));
+    }
+    params.push(("limit", bits(64, limit)));
+    if is_virtual {
+        params.push(("ns_per_byte", bits(64, (8e9 / rate as f64 * f64::from(1 << 20)).round() as u64)));
+    }
+    params.push(("ef_priority", bits(3, 0)));
+    let action = if is_virtual { "set_virtual_aqm" } else { "set_aqm" };
+    Ok(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params))
+}
+
+/// A threshold in 1/16 packets or nanoseconds, to the nearest.
+fn units(threshold: Threshold) -> u64 {
+    match threshold {
+        Threshold::Packets(packets) => (packets * PACKET as f64).round() as u64,
+        Threshold::Bytes(bytes) => bytes as u64,
+        Threshold::Delay(time) => time.0 / 1000,
+    }
+}
+
+/// The switch's own queues. It serves packets, not bytes: as many as full packets of the link's rate.
+fn queues(ports: &[Port]) -> Vec<Queue> {
+    let of = |(port, Port { params, .. }): (usize, &Port)| {
+        let depth_packets = match params.limit {
+            Some(QueueLimit::Packets(packets)) => Some(packets),
+            _ => None,
+        };
+        // A virtual queue must stay the only one.
+        let is_served = params.backlog == Backlog::Qdisc;
+        let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
+        Queue { port, depth_packets, rate_packets }
+    };
+    let is_told = |queue: &Queue| queue.depth_packets.is_some() || queue.rate_packets.is_some();
+    ports.iter().enumerate().map(of).filter(is_told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(json: &Json) -> NodeConfig {
+        NodeConfig::read(json).unwrap()
+    }
+
+    fn message(json: &Json) -> String {
+        Switch::new(&read(json), &[]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_program() {
+        let sizes = include_str!("../../../../p4/sizes.p4");
+        assert!(sizes.contains(&format!("#define USERS {METERS}\n")));
+        assert!(sizes.contains(&format!("#define PORTS {}\n", PORTS + 1)));
+    }
+
+    #[test]
+    fn what_a_switch_cannot_do_is_refused_with_key_and_value() {
+        let port = |more: Json| {
+            let mut table = json!({"interface": "eth0", "egress": "abc"});
+            table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"ports": [table]})
+        };
+        let bytes = json!({"q_min": "18 kB", "q_base": "30 kB", "gamma": "24 kB"});
+        assert_eq!(
+            message(&port(bytes)),
+            "ports[0].q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue"
+        );
+        let times = json!({"q_min": "3 ms", "q_base": "5 ms", "gamma": "4 ms", "rate": "50 Mbit/s"});
+        assert_eq!(
+            message(&port(times)),
+            "ports[0].backlog: \"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\""
+        );
+        let users: Vec<Json> =
+            (0..16).map(|i| json!({"prefix": format!("10.{i}.0.0/16"), "meter_of": "address"})).collect();
+        let crowd = json!({"ports": [{"interface": "eth0"}], "users": users});
+        assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096");
+        let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
+        assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
+        let station = "02:00:00:00:00:01=eth1".parse().unwrap();
+        assert_eq!(
+            Switch::new(&read(&port(json!({}))), &[station]).unwrap_err().to_string(),
+            "--station: \"eth1\" is the interface of no [[ports]] table"
+        );
+    }
+
+    #[test]
+    fn stations_are_an_address_and_an_interface() {
+        let station: Station = "02:fa:00:00:00:0a=eth1".parse().unwrap();
+        assert_eq!(station, Station { mac: [2, 0xfa, 0, 0, 0, 10], interface: "eth1".into() });
+        for text in ["", "eth1", "02:fa:00:00:00=eth1", "02:fa:00:00:00:g0=eth1", "2:fa:00:00:00:00=eth1"] {
+            assert!(text.parse::<Station>().unwrap_err().starts_with(&format!("\"{text}\" is not")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_queue_is_in_nanoseconds() {
+        // 50 Mbit/s: 160 ns a byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
+        let config = read(&json!({"ports": [{
+            "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
+            "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
+        }]}));
+        let switch = Switch::new(&config, &[]).unwrap();
+        let entry = switch.entries.iter().find(|entry| entry.table == "aqm").unwrap();
+        let value = |name| entry.params.iter().find(|param| param.0 == name).unwrap().1.number;
+        assert_eq!(entry.action, "set_virtual_aqm");
+        let names = ["q_min", "q_base", "gamma", "limit", "ns_per_byte"];
+        assert_eq!(names.map(value), [2_880_000, 4_800_000, 3_840_000, 5_760_000, 167_772_160]);
+        assert_eq!(switch.queues, []);
+    }
+}

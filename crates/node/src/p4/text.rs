@@ -1,0 +1,81 @@
+//! Table entries as text: commands for `simple_switch_CLI`, or JSON for a client of P4Runtime.
+
+use super::entries::{Entry, Key, Switch, Value};
+use serde_json::{Map, Value as Json, json};
+use std::fmt::Write;
+
+/// Tables whose entries are all ours, in the order of a packet.
+const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
+/// State that belongs to entries and means nothing to others.
+const STATE: [&str; 5] = ["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"];
+
+/// Commands for `simple_switch_CLI`; a running switch can be given them again. Lines that begin with `#` are for people:
+/// the CLI of BMv2 takes them for comments.
+#[must_use]
+pub fn cli(switch: &Switch) -> String {
+    let mut text = String::from("# Ports:");
+    for (port, interface) in switch.interfaces.iter().enumerate() {
+        write!(text, " {port}@{interface}").expect("a String takes all");
+    }
+    text.push('\n');
+    for table in TABLES {
+        writeln!(text, "table_clear {table}").expect("a String takes all");
+    }
+    for register in STATE {
+        writeln!(text, "register_reset {register}").expect("a String takes all");
+    }
+    for entry in &switch.entries {
+        text.push_str(&command(entry));
+        text.push('\n');
+    }
+    for queue in &switch.queues {
+        if let Some(depth) = queue.depth_packets {
+            writeln!(text, "set_queue_depth {depth} {}", queue.port).expect("a String takes all");
+        }
+        if let Some(rate) = queue.rate_packets {
+            writeln!(text, "set_queue_rate {rate} {}", queue.port).expect("a String takes all");
+        }
+    }
+    text
+}
+
+fn command(entry: &Entry) -> String {
+    let params = entry.params.iter().map(|(_, value)| format!(" {}", value.number)).collect::<String>();
+    match &entry.key {
+        None => format!("table_set_default {} {}{params}", entry.table, entry.action),
+        Some(key) => {
+            let key = match key {
+                Key::Exact(_, value) => value.number.to_string(),
+                Key::Prefix(_, value, length) => format!("{}/{length}", hex(*value)),
+            };
+            format!("table_add {} {} {key} =>{params}", entry.table, entry.action)
+        }
+    }
+}
+
+/// The entries for a client of P4Runtime, which finds the numbers of tables, fields and actions in the `p4info` of the
+/// program. Values are hexadecimal, of full width. Queues are not there: P4Runtime has no word for them.
+#[must_use]
+pub fn p4runtime(switch: &Switch) -> Json {
+    let updates: Vec<Json> = switch.entries.iter().map(update).collect();
+    json!({"program": "p4/abc.p4", "ports": switch.interfaces, "updates": updates})
+}
+
+fn update(entry: &Entry) -> Json {
+    let params: Map<String, Json> =
+        entry.params.iter().map(|(name, value)| ((*name).to_owned(), hex(*value).into())).collect();
+    let action = json!({"name": entry.action, "params": params});
+    let Some(key) = &entry.key else {
+        // The default action of a table can only be modified.
+        return json!({"type": "MODIFY", "table": entry.table, "is_default_action": true, "action": action});
+    };
+    let field = match key {
+        Key::Exact(name, value) => json!({"field": name, "exact": hex(*value)}),
+        Key::Prefix(name, value, length) => json!({"field": name, "lpm": {"value": hex(*value), "prefix_len": length}}),
+    };
+    json!({"type": "INSERT", "table": entry.table, "match": [field], "action": action})
+}
+
+fn hex(value: Value) -> String {
+    format!("0x{:0width$x}", value.number, width = value.bits.div_ceil(4) as usize)
+}
