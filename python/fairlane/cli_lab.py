@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-PLANES = ("user", "ebpf", "sim")
+PLANES = ("user", "ebpf", "p4", "sim")
 
 
 @click.group("lab")

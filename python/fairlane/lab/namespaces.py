@@ -40,6 +40,7 @@ class Namespaces:
         self._owner = f"{PREFIX}-{os.getpid()}-{_started(os.getpid())}"
         self._names: list[str] = []
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._talking: list[subprocess.Popen[str]] = []
         self._mounts: list[Path] = []
 
     def __enter__(self) -> Namespaces:
@@ -58,6 +59,10 @@ class Namespaces:
 
     def close(self) -> None:
         """Ends all processes, then removes all namespaces."""
+        for talking in self._talking:
+            talking.kill()
+            with talking:
+                pass
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.terminate()
@@ -72,7 +77,7 @@ class Namespaces:
             remove(name)
         for folder in self._mounts:
             _unmount(folder)
-        self._processes, self._names, self._mounts = [], [], []
+        self._processes, self._talking, self._names, self._mounts = [], [], [], []
 
     def add(self, role: str) -> str:
         """A new namespace; its loopback is up, IPv6 is off. Returns its name."""
@@ -104,6 +109,19 @@ class Namespaces:
             process_group=0,  # not a session of its own, which would have the priority of any other
         )
         self._processes.append(process)
+        return process
+
+    def converse(self, name: str, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Starts a process in a namespace that is talked to; what it says on stderr comes with the rest."""
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", name, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._talking.append(process)
         return process
 
     def mount_bpf(self) -> Path:

@@ -13,12 +13,14 @@ from fairlane.errors import UserError
 from fairlane.files import staged
 from fairlane.lab import node
 from fairlane.lab.namespaces import clean
+from fairlane.lab.p4 import P4Plane
 from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
 from fairlane.lab.runner import run_in_lab
 from fairlane.papers.reproduce import Reproduction, reproduce
 
 SIMULATOR = "sim"
+PLANES["p4"] = P4Plane
 ALL_PLANES = (SIMULATOR, *PLANES)
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
 """Real time is dear. Meters remember 3 s."""
@@ -39,7 +41,7 @@ def lab(
 
     Args:
         names: As for `reproduce`.
-        planes: `user`, `ebpf`, `sim`.
+        planes: `user`, `ebpf`, `p4`, `sim`.
         quick: Whether to run fewer points.
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s.
