@@ -19,6 +19,7 @@ import click
 import fairlane
 from fairlane import _fairlane
 from fairlane.cli_lab import lab_commands
+from fairlane.cli_p4 import p4_commands
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
@@ -477,6 +478,7 @@ def schema(of: str) -> None:
 
 commands.add_command(store_commands)
 commands.add_command(lab_commands)
+commands.add_command(p4_commands)
 
 
 def _list_papers(as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -46,6 +47,18 @@ def lab_commands() -> None:
     metavar="DIR",
     help="Points, claims and figures.",
 )
+@click.option(
+    "--p4c",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="p4c-bm2-ss, for the plane p4 [default: in the path].",
+)
+@click.option(
+    "--simple-switch",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="BMv2's simple_switch, for the plane p4 [default: in the path].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def run(
     names: tuple[str, ...],
@@ -56,6 +69,8 @@ def run(
     settings: tuple[str, ...],
     store: Path | None,
     out: Path,
+    p4c: Path | None,
+    simple_switch: Path | None,
     as_json: bool,
 ) -> None:
     """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
@@ -65,6 +80,9 @@ def run(
     from fairlane.tables import print_reproduction
 
     check_writable(out, "--out")
+    # Runs may have processes of their own, which know the environment.
+    tools = {"FAIRLANE_P4C": p4c, "FAIRLANE_SIMPLE_SWITCH": simple_switch}
+    os.environ.update({name: str(path) for name, path in tools.items() if path})
     with terminated_as_interrupted():
         found = lab(
             *names,

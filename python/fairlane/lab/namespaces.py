@@ -40,7 +40,7 @@ class Namespaces:
         self._owner = f"{PREFIX}-{os.getpid()}-{_started(os.getpid())}"
         self._names: list[str] = []
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._talking: list[subprocess.Popen[str]] = []
+        self._talking: list[subprocess.Popen[bytes]] = []
         self._mounts: list[Path] = []
 
     def __enter__(self) -> Namespaces:
@@ -111,14 +111,13 @@ class Namespaces:
         self._processes.append(process)
         return process
 
-    def converse(self, name: str, command: Sequence[str]) -> subprocess.Popen[str]:
+    def converse(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         """Starts a process in a namespace that is talked to; what it says on stderr comes with the rest."""
         process = subprocess.Popen(
             ["ip", "netns", "exec", name, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,
         )
         self._talking.append(process)

@@ -1,0 +1,114 @@
+//! `p4-commands` as a user calls it: golden output in both formats, mistakes in one line.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(config: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane-node"));
+    command.arg("p4-commands").arg(config).args(options).output().unwrap()
+}
+
+const STATIONS: [&str; 4] = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"];
+
+/// Compares with the file `name`, or writes it anew where `UPDATE_GOLDEN` is set.
+fn compare(name: &str, options: &[&str]) {
+    let output = run(&root().join("examples/node/every-key.toml"), &[&STATIONS, options].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let unused =
+        ["node.pin_path", "users_table.limit", "users_table.timeout", "ports[1].class_be", "ports[1].class_ef"];
+    let notes = unused.map(|key| format!("note: {key}: a P4 switch has no use for it\n")).concat();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), notes);
+    let path = root().join("crates/node/tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &output.stdout).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), written, "UPDATE_GOLDEN=1 writes {name} anew");
+}
+
+#[test]
+fn the_example_for_simple_switch_cli() {
+    compare("every-key.p4cli", &[]);
+}
+
+#[test]
+fn the_example_for_p4runtime() {
+    compare("every-key.p4runtime.json", &["--format", "p4runtime"]);
+}
+
+#[test]
+fn both_formats_say_the_same() {
+    let golden = root().join("crates/node/tests/golden");
+    let cli = std::fs::read_to_string(golden.join("every-key.p4cli")).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(golden.join("every-key.p4runtime.json")).unwrap()).unwrap();
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
+        None => text.parse().unwrap(),
+    };
+    let entries = cli.lines().filter(|line| line.starts_with("table_add") || line.starts_with("table_set_default"));
+    let updates = json["updates"].as_array().unwrap();
+    assert_eq!(entries.clone().count(), updates.len());
+    for (line, update) in entries.zip(updates) {
+        let words: Vec<&str> = line.split(' ').filter(|word| *word != "=>").collect();
+        assert_eq!(
+            [words[1], words[2]],
+            [&update["table"], &update["action"]["name"]].map(|name| name.as_str().unwrap())
+        );
+        let has_key = words[0] == "table_add";
+        let params = words[3 + usize::from(has_key)..].iter().map(|word| number(word));
+        let updated =
+            update["action"]["params"].as_object().unwrap().values().map(|value| number(value.as_str().unwrap()));
+        assert!(params.eq(updated), "{line}");
+        if has_key {
+            let key = &update["match"][0];
+            let (value, length) = words[3].split_once('/').unwrap_or((words[3], ""));
+            let json_value = key["exact"].as_str().or(key["lpm"]["value"].as_str()).unwrap();
+            assert_eq!(number(value), number(json_value), "{line}");
+            assert_eq!(length.parse::<u64>().ok(), key["lpm"]["prefix_len"].as_u64());
+        }
+    }
+}
+
+#[test]
+fn the_numbers_follow_from_the_configuration() {
+    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths; accounting factor 3 in Q20; 50 Mbit/s are 4166 full
+    // packets a second; a rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/every-key.p4cli")).unwrap();
+    let words = |start: &str| -> Vec<&str> {
+        cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
+    };
+    assert_eq!(words("table_add aqm")[7..], ["192", "320", "256", "384", "0"]);
+    assert_eq!(words("table_set_default domain")[6..], ["1048576", "3145728", "0"]);
+    assert_eq!(words("set_queue_rate"), ["set_queue_rate", "4166", "1"]);
+    assert_eq!(words("set_queue_depth"), ["set_queue_depth", "24", "1"]);
+    let offset = |line: Vec<&str>, at: usize| line[at].parse::<i64>().unwrap();
+    let (ten, twenty) =
+        (offset(words("table_set_default default_user"), 3), offset(words("table_add users set_user "), 5));
+    assert_eq!(ten - twenty, 1 << 31);
+    assert_eq!(words("table_add users set_user ")[3], "0x00000000000000000000ffffc0000200/124");
+    assert_eq!(words("table_add stations")[3], "2199023255553"); // 02:00:00:00:00:01
+}
+
+#[test]
+fn mistakes_are_one_line_with_file_key_and_value() {
+    let folder = std::env::temp_dir().join(format!("fairlane-p4-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("bytes.toml");
+    let port =
+        "[[ports]]\ninterface = \"eth0\"\negress = \"abc\"\nq_min = \"18 kB\"\nq_base = \"30 kB\"\ngamma = \"24 kB\"\n";
+    std::fs::write(&path, port).unwrap();
+    let output = run(&path, &[]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    let problem = "ports[0].q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue";
+    assert_eq!(message, format!("error: {}: {problem}\n", path.display()));
+    let output = run(&root().join("examples/node/every-key.toml"), &["--station", "02:00:00:00:00:01=eth7"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.ends_with("--station: \"eth7\" is the interface of no [[ports]] table\n"), "{message}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,46 @@
+"""The command `fairlane p4 commands`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import click
+
+from fairlane.errors import UserError
+
+
+@click.group("p4")
+def p4_commands() -> None:
+    """Configure P4 switches."""
+
+
+@p4_commands.command("commands")
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["cli", "p4runtime"]),
+    default="cli",
+    show_default=True,
+    help="Commands for simple_switch_CLI, or JSON for a client of P4Runtime.",
+)
+@click.option(
+    "--station",
+    "stations",
+    multiple=True,
+    metavar="MAC=INTERFACE",
+    help="Where an Ethernet address is; can be given again.",
+)
+def commands(config: Path, form: str, stations: tuple[str, ...]) -> None:
+    """Write the table entries of p4/abc.p4 for the configuration of a Linux node. Needs fairlane-node."""
+    from fairlane.lab import node
+
+    options = [word for station in stations for word in ("--station", station)]
+    command = [node.program(), "p4-commands", str(config), "--format", form, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        # The first line says what is wrong, the rest is help.
+        raise UserError(done.stderr.strip().splitlines()[0].removeprefix("error: "))
+    click.echo(done.stderr, err=True, nl=False)
+    click.echo(done.stdout, nl=False)

@@ -1,0 +1,101 @@
+"""`fairlane p4 commands`, and what the plane `p4` of the lab says and does."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import EXAMPLES, FAIRLANE
+from fairlane.errors import UserError
+from fairlane.lab import node, p4
+from fairlane.lab.verb import _check_machine
+
+CONFIG = EXAMPLES / "node" / "every-key.toml"
+GOLDEN = EXAMPLES.parent / "crates" / "node" / "tests" / "golden"
+
+
+def missing_program() -> str:
+    try:
+        done = subprocess.run([node.program(), "p4-commands", "--help"], capture_output=True, timeout=10, check=False)
+    except UserError as error:
+        return str(error)
+    return "" if done.returncode == 0 else "fairlane-node is older than p4-commands"
+
+
+def missing_switch() -> str:
+    try:
+        _check_machine()
+        p4.check()
+    except UserError as error:
+        return str(error)
+    return missing_program()
+
+
+needs_program = pytest.mark.skipif(bool(missing_program()), reason=missing_program() or "-")
+needs_switch = pytest.mark.skipif(bool(missing_switch()), reason=missing_switch() or "-")
+
+
+def fairlane(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(FAIRLANE), *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+@needs_program
+@pytest.mark.parametrize(("form", "golden"), [("cli", "every-key.p4cli"), ("p4runtime", "every-key.p4runtime.json")])
+def test_commands_are_those_of_the_program(form: str, golden: str) -> None:
+    stations = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"]
+    done = fairlane("p4", "commands", str(CONFIG), "--format", form, *stations)
+    assert done.stdout == (GOLDEN / golden).read_text()
+    assert "note: node.pin_path: a P4 switch has no use for it" in done.stderr
+    assert done.returncode == 0
+
+
+@needs_program
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text(
+        '[[ports]]\ninterface = "eth0"\negress = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
+    )
+    done = fairlane("p4", "commands", str(file))
+    assert done.stderr.startswith(f'error: {file}: ports[0].q_min: "18000 B" is in bytes, a P4 switch has packets')
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    done = fairlane("p4", "commands", str(tmp_path / "none.toml"))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "none.toml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"), [("FAIRLANE_P4C", "p4c-bm2-ss"), ("FAIRLANE_SIMPLE_SWITCH", "simple_switch")]
+)
+def test_a_tool_that_is_not_there_is_told_with_where_to_get_it(
+    variable: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for known in ("FAIRLANE_P4C", "FAIRLANE_SIMPLE_SWITCH", "FAIRLANE_SIMPLE_SWITCH_CLI"):
+        monkeypatch.delenv(known, raising=False)
+    tool = p4.p4c if name == "p4c-bm2-ss" else p4.simple_switch
+    with pytest.raises(UserError, match=f"--plane p4: {name}: not in the path; .*{variable}.*p4lang"):
+        tool()
+    monkeypatch.setenv(variable, str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="nothing cannot be run"):
+        tool()
+
+
+def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLANE_P4_PROGRAM", str(tmp_path / "no.p4"))
+    with pytest.raises(UserError, match=r"no\.p4 is not there"):
+        p4.program()
+
+
+@needs_switch
+def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(tmp_path: Path) -> None:
+    short = ["--set", "run.warmup=1 s", "--set", "run.measure=3 s", "--replications", "1"]
+    folders = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
+    done = fairlane("lab", "run", "p4abc.single", "--plane", "p4", *short, *folders, "--json")
+    if "rejected" in done.stderr:
+        pytest.skip("the machine is too busy")
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)["p4"]["experiments"][0]["points"]
+    goodput = next(point["mean"] for point in points if point["metric"] == "G0")
+    # One TCP flow over 4170 packets/s: less than the payload's share, and not nothing.
+    assert 10 < goodput < 4170 * 1448 * 8 / 1e6 + 1
