@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-tables p4-vectors vectors clean
+.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -97,6 +97,15 @@ p4-tables: ## Write the tables of the integer arithmetic for the P4 programs ane
 
 p4-vectors: p4-tables ## Record the golden vectors of the P4 program on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
 	cargo run --quiet --package fairlane-schemes --example p4_vectors -- vectors/p4_abc.txt
+
+p4-extern: ## Build the externs of p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." has its headers
+	@found=; for dir in $(BMV2_INCLUDE) /usr/local/include /usr/include; do \
+		[ ! -f $$dir/bm/bm_sim/extern.h ] || found=yes; done; \
+	if [ -z "$$found" ]; then echo "p4-extern: skipped, no bm/bm_sim/extern.h of BMv2; set BMV2_INCLUDE to its folders"; exit 0; fi; \
+	set -e; cargo build --release --quiet --package fairlane-capi; target=$${CARGO_TARGET_DIR:-target}/release; \
+	$(CXX) -std=c++17 -O2 -Wall -Wextra -fPIC -shared $(addprefix -isystem ,$(BMV2_INCLUDE)) -I crates/capi/include \
+		-o $$target/fairlane_extern.so p4/extern/fairlane_extern.cpp $$target/libfairlane_capi.a; \
+	echo $$target/fairlane_extern.so
 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so

@@ -37,8 +37,7 @@ START_S = 30.0
 ANSWER_S = 20.0
 SAMPLE_S = 0.1
 MOST_WAIT_MEAN_S = 200e-6
-PRIORITY = 40
-"""Of simple_switch: late packets of a switch are no decision of its queue either."""
+"""A switch that waits longer for a processor is late: its queue is not the one of the scenario."""
 SERVER_PORT = "server"
 MOST_LOST_SHARE = 1e-4
 """A switch that reads so much less than what arrives has no processor: its losses would be no decision of the queue."""
@@ -285,16 +284,6 @@ def hosts_bytes(frames: int) -> int:
     return 14 * frames
 
 
-def _at_once() -> list[str]:
-    """What makes a process run whenever it can, below the forwarder (SCHED_FIFO, 50); nothing where that is not allowed."""
-    command = ["chrt", "--fifo", str(PRIORITY)]
-    try:
-        allowed = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False).returncode == 0
-    except FileNotFoundError:
-        allowed = False
-    return command if allowed else []
-
-
 class _Switch:
     """A running simple_switch and its command line."""
 
@@ -303,7 +292,7 @@ class _Switch:
         words = [word for number, name in enumerate(interfaces) for word in ("-i", f"{number}@{name}")]
         modules = os.environ.get("FAIRLANE_P4_MODULES")
         target = ["--", "--load-modules", modules] if modules else []
-        command = [*_at_once(), simple_switch(), *words, str(program), *target]
+        command = [simple_switch(), *words, str(program), *target]
         self._process = namespaces.start(at, command, self._errors, self._errors)
         self._lock = threading.Lock()
         self._cli = self._connect(namespaces, at)

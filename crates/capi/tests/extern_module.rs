@@ -1,0 +1,121 @@
+//! The module of externs for BMv2 (`p4/extern`) decides as the `f64` reference does, bit for bit, on a train of packets.
+//!
+//! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state as
+//! bit strings and the calls of the C interface give back the reference.
+
+use fairlane_schemes::abc::{AbcMarker, AbcRule, MeterParams};
+use fairlane_schemes::discipline::Verdict;
+use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, PACKET};
+use fairlane_schemes::marker::{Bank, MeterSpec};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::testing::TestPacket;
+use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::utema::WeightedMean;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const METER_MEMORY: Time = Time::from_secs(3);
+const AVERAGER_MEMORY: Time = Time::from_millis(300);
+const REFERENCE: BitRate = BitRate(10_000);
+const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
+const LIMIT: u64 = 24;
+const PACKETS: u64 = 20_000;
+
+fn library() -> PathBuf {
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("libfairlane_capi") && name.ends_with(".a")
+    });
+    found.max_by_key(|path| path.metadata().unwrap().modified().unwrap()).expect("cargo has built the static library")
+}
+
+/// What the tables say of the parameters above.
+fn parameters() -> String {
+    let meter = FixedMeterParams::new(METER_MEMORY, REFERENCE).unwrap();
+    let averager = Decay::new(AVERAGER_MEMORY).unwrap();
+    let factor = |value| u64::from(Accounting::new(value).unwrap().q20());
+    let length = |packets: f64| (packets * PACKET as f64) as u64;
+    let numbers = [
+        meter.decay().step_q56(),
+        meter.decay().shift().into(),
+        meter.offset_q31().cast_unsigned(),
+        factor(1.0),
+        factor(3.0),
+        averager.step_q56(),
+        averager.shift().into(),
+        length(RULE.q_min),
+        length(RULE.q_base),
+        length(RULE.gamma),
+        LIMIT * PACKET.unsigned_abs(),
+    ];
+    numbers.map(|number| number.to_string()).join(" ") + "\n"
+}
+
+/// The packets for the program, and what the reference makes of them.
+fn train() -> (String, Vec<String>) {
+    let spec = MeterSpec { reference_rate: REFERENCE, weight: 1.0, start: Time::ZERO };
+    let params = MeterParams { memory: METER_MEMORY, ..Default::default() };
+    let mut meters: Bank<AbcMarker> = Bank::new(&params, &[spec]);
+    let mut mean = WeightedMean::new(AVERAGER_MEMORY);
+    let (mut rng, mut unused) = (Rng::stream(1, 0, "train", 0), Rng::stream(1, 0, "marker", 0));
+    let (mut input, mut expected, mut now_ns) = (String::new(), Vec::new(), 0u64);
+    for i in 0..PACKETS {
+        // Bursts and silences at a clock of microseconds, as that of the switch.
+        let gap_us = if i % 1000 == 999 { 5e6 } else { rng.exponential(250.0) };
+        now_ns += gap_us as u64 * 1000;
+        let (bytes, queue) = (20 + (rng.bits() % 1481) as u32, rng.bits() % 30);
+        let is_expedited = rng.bits().is_multiple_of(10);
+        let class = if is_expedited { TrafficClass::Expedited } else { TrafficClass::BestEffort };
+        let mut packet = TestPacket { wire_bytes: bytes, class, ..Default::default() };
+        let now = Time::from_nanos(now_ns);
+        meters.mark(0, &mut packet, now, &mut unused);
+        let threshold = RULE.drop_threshold(packet.label, mean.mean());
+        let verdict = match AbcRule::verdict(queue as f64, threshold) {
+            Verdict::Drop => 1,
+            _ if queue >= LIMIT => 2,
+            _ => {
+                mean.update(packet.label, now);
+                0
+            }
+        };
+        writeln!(input, "{now_ns} {bytes} {} {queue}", u8::from(is_expedited)).unwrap();
+        expected.push(format!("{:x} {verdict} {:x}", packet.label.to_bits(), mean.parts().0.to_bits()));
+    }
+    (input, expected)
+}
+
+#[test]
+fn the_externs_decide_as_the_reference() {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    if !Command::new(&compiler).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no C++ compiler {}", compiler.display());
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("fairlane-extern-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (here, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), folder.join("host"));
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]);
+    command.arg("-I").arg(here.join("include")).arg("-I").arg(here.join("tests/stub"));
+    command.arg(here.join("tests/extern_host.cpp")).arg(library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
+    assert!(command.status().unwrap().success());
+    let (packets, expected) = train();
+    let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all((parameters() + &packets).as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let verdicts = |digit: &str| expected.iter().filter(|line| line.split(' ').nth(1) == Some(digit)).count();
+    // The train has all of them: the test is no test otherwise.
+    assert!(["0", "1", "2"].map(verdicts).iter().all(|count| *count > 100), "{:?}", ["0", "1", "2"].map(verdicts));
+    assert_eq!(text.lines().count(), expected.len());
+    for (i, (got, wanted)) in text.lines().zip(&expected).enumerate() {
+        assert_eq!(got, wanted, "packet {i}");
+    }
+}
