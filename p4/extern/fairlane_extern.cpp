@@ -21,7 +21,7 @@ constexpr unsigned ACCEPTED = 0, DROPPED = 1, OVERLIMIT = 2;
 constexpr double LOG2_E = 1.4426950408889634;
 constexpr double PACKET = 16;               // unit of lengths: 1/16 packets
 constexpr double ACCOUNTING_ONE = 1048576;  // Q20
-constexpr int METER_SUM_BITS = 12;
+constexpr int METER_SUM_BITS = 16;         // as in p4/generated/constants.p4
 constexpr int EXPONENT_BITS = 56;
 
 uint64_t whole(const bm::Data &data) { return data.get<uint64_t>(); }

@@ -111,6 +111,8 @@ def compiled() -> Path:
     """
     source, compiler = program(), p4c()
     options = os.environ.get("FAIRLANE_P4C_OPTIONS", "").split()
+    if include := os.environ.get("FAIRLANE_P4INCLUDE"):
+        options += ["-I", include]
     sources = sorted(source.parent.rglob("*.p4"))
     digest = hashlib.sha256(_version(compiler).encode())
     for part in [*(path.read_bytes() for path in sources), source.name.encode(), *(o.encode() for o in options)]:
@@ -216,7 +218,8 @@ class P4Plane(Plane):
         unread = counted["arrived"] - counted["read"]
         if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:
             raise RejectedError(f"simple_switch did not read {unread} of {counted['arrived']} packets")
-        wait_s = self._wait_s(self._switch.waited())
+        waited = self._switch.waited()
+        wait_s = self._wait_s(waited)
         if wait_s > MOST_WAIT_MEAN_S:
             raise RejectedError(
                 f"simple_switch waited {1e3 * wait_s:.2f} ms for a processor each time, at most 0.2 ms is allowed"
@@ -255,6 +258,7 @@ class P4Plane(Plane):
             "program": compiled().stem,
             "unread_packets": unread,
             "wait_mean_s": wait_s,
+            "wait_share": (waited[0] - self._waited[0]) / 1e9 / lasted_s,
         }
         return {"link": link, "emulation": {**emulation(report), "switch": switch}}
 
