@@ -21,7 +21,8 @@ const METER_MEMORY: Time = Time::from_secs(3);
 const AVERAGER_MEMORY: Time = Time::from_millis(300);
 const REFERENCE: BitRate = BitRate(10_000);
 const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
-const LIMIT: u64 = 24;
+/// Below Q_base, so that it decides now and then.
+const LIMIT: u64 = 12;
 const PACKETS: u64 = 20_000;
 
 fn library() -> PathBuf {
@@ -101,7 +102,11 @@ fn the_externs_decide_as_the_reference() {
     let mut command = Command::new(compiler);
     command.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]);
     command.arg("-I").arg(here.join("include")).arg("-I").arg(here.join("tests/stub"));
-    command.arg(here.join("tests/extern_host.cpp")).arg(library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
+    command
+        .arg(here.join("tests/extern_host.cpp"))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm", "-o"])
+        .arg(&program);
     assert!(command.status().unwrap().success());
     let (packets, expected) = train();
     let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
