@@ -40,6 +40,9 @@ pub struct Value {
     pub bits: u32,
 }
 
+/// Parameters of an action, in order.
+pub type Params = Vec<(&'static str, Value)>;
+
 /// What an entry matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
@@ -59,7 +62,7 @@ pub struct Entry {
     /// The action.
     pub action: &'static str,
     /// Its parameters, in order.
-    pub params: Vec<(&'static str, Value)>,
+    pub params: Params,
 }
 
 /// A queue of the switch itself, for which P4 has no word.
@@ -152,13 +155,7 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
 }
 
 impl Entry {
-    fn of_port(
-        table: &'static str,
-        field: &'static str,
-        port: usize,
-        action: &'static str,
-        params: Vec<(&'static str, Value)>,
-    ) -> Self {
+    fn of_port(table: &'static str, field: &'static str, port: usize, action: &'static str, params: Params) -> Self {
         Self { table, key: Some(Key::Exact(field, bits(9, port as u64))), action, params }
     }
 }
@@ -237,7 +234,7 @@ fn user(
     host_bits: u32,
     registers: &mut Registers,
     key: &str,
-) -> Result<(&'static str, Vec<(&'static str, Value)>), ConfigError> {
+) -> Result<(&'static str, Params), ConfigError> {
     let meter = FixedMeterParams::new(memory, params.reference_rate);
     let offset = meter.map_err(out_of_range(format!("{key}.reference_rate")))?.offset_q31();
     let class = match params.class {
