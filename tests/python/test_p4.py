@@ -8,7 +8,7 @@ import pytest
 
 from conftest import EXAMPLES, FAIRLANE
 from fairlane.errors import UserError
-from fairlane.lab import node, p4
+from fairlane.lab import node, switch
 from fairlane.lab.verb import _check_machine
 
 CONFIG = EXAMPLES / "node" / "every-key.toml"
@@ -26,7 +26,7 @@ def missing_program() -> str:
 def missing_switch() -> str:
     try:
         _check_machine()
-        p4.check()
+        switch.check()
     except UserError as error:
         return str(error)
     return missing_program()
@@ -73,7 +73,7 @@ def test_a_tool_that_is_not_there_is_told_with_where_to_get_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     for known in ("FAIRLANE_P4C", "FAIRLANE_SIMPLE_SWITCH", "FAIRLANE_SIMPLE_SWITCH_CLI"):
         monkeypatch.delenv(known, raising=False)
-    tool = p4.p4c if name == "p4c-bm2-ss" else p4.simple_switch
+    tool = switch.p4c if name == "p4c-bm2-ss" else switch.simple_switch
     with pytest.raises(UserError, match=f"--plane p4: {name}: not in the path; .*{variable}.*p4lang"):
         tool()
     monkeypatch.setenv(variable, str(tmp_path / "nothing"))
@@ -84,7 +84,7 @@ def test_a_tool_that_is_not_there_is_told_with_where_to_get_it(
 def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLANE_P4_PROGRAM", str(tmp_path / "no.p4"))
     with pytest.raises(UserError, match=r"no\.p4 is not there"):
-        p4.program()
+        switch.program()
 
 
 @needs_switch

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlane.errors import UserError
 from fairlane.files import staged
-from fairlane.lab import node, p4
+from fairlane.lab import node, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
@@ -61,7 +61,7 @@ def lab(
         _check_machine()
         clean()
     if "p4" in planes:
-        p4.check()
+        switch.check()
     changed = {**SETTINGS, **(settings or {})}
     found = {}
     for plane in planes:

@@ -1,0 +1,130 @@
+"""The plane `ebpf`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
+
+The forwarder emulates access links and delays on the way to and from it.
+
+    clients ---- [ links: forwarder, wires ] ---- [ node: kernel bridge, TBF, programs ] ---- [ links ] ---- server
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fairlane.errors import UserError
+from fairlane.lab import node
+from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
+from fairlane.lab.qdisc import Sampler
+
+BURST_BYTES = 3200
+"""Of the token bucket: two full frames, the least that keeps the rate."""
+QUEUE_HANDLE = 0x10
+
+
+class EbpfPlane(Plane):
+    """The queue in the kernel."""
+
+    def _build(self) -> None:
+        if not node.has_kernel_plane():
+            raise UserError("--plane ebpf: this fairlane-node was built without the feature ebpf")
+        self._node = self._namespaces.add("node")
+        links, ports = self._links_around()
+        self._bridge()
+        self._shape()
+        self._attach()
+        self._report = self._forwarder(links, {"ports": ports})
+
+    def _bridge(self) -> None:
+        names = [f"client{client.number}" for client in self._setup.clients] + [SERVER_PORT]
+        commands = [["link", "add", "br0", "type", "bridge", "stp_state", "0"], ["link", "set", "br0", "up"]]
+        commands += [["link", "set", name, "master", "br0"] for name in names]
+        for command in commands:
+            self._namespaces.run(self._node, ["ip", *command])
+
+    def _shape(self) -> None:
+        """A token bucket that counts packets without their Ethernet header, over a FIFO of the scenario's limit."""
+        limit = self._setup.table["queue"]["limit"]
+        number, unit = limit.split()
+        if unit != "packets":
+            raise UserError(f'queue.limit: "{limit}", the plane ebpf counts in packets')
+        root = ["qdisc", "add", "dev", SERVER_PORT, "root", "handle", "1:", "stab", "overhead", f"-{ETHERNET_BYTES}"]
+        rate = f"{self._setup.bottleneck_bps}bit"
+        bucket = ["linklayer", "ethernet", "tbf", "rate", rate, "burst", str(BURST_BYTES), "limit", "1000000"]
+        queue = ["qdisc", "add", "dev", SERVER_PORT, "parent", "1:1", "handle", "10:", "pfifo", "limit", number]
+        self._namespaces.run(self._node, ["tc", *root, *bucket])
+        self._namespaces.run(self._node, ["tc", *queue])
+
+    def _attach(self) -> None:
+        scheme = self._setup.table["queue"]["scheme"]
+        if scheme == "droptail":
+            return
+        if scheme != "abc":
+            raise UserError(f'queue.scheme: "{scheme}", the plane ebpf has droptail and abc')
+        pin_path = str(self._namespaces.mount_bpf() / "node")
+        config = {"node": {"pin_path": pin_path}, **self._node_config(**self._abc())}
+        self._config = Path(self._folder.name) / "node.toml"
+        self._config.write_text(tomli_w.dumps(config), encoding="utf-8")
+        self._namespaces.run(self._node, [node.program(), "attach", str(self._config)])
+
+    def begin(self) -> None:
+        """See `Plane`."""
+        self._report.ask()
+        self._report.answer()
+        self._before = self._counters()
+        self._sampler = Sampler(self._node, SERVER_PORT, QUEUE_HANDLE << 16)
+        self._sampler.start()
+
+    def end(self) -> dict[str, Any]:
+        """See `Plane`."""
+        after = self._counters()
+        self._report.ask()
+        report = self._report.answer()
+        readings = self._sampler.stop()
+        near = next(port for port in report["ports"] if port["interface"] == "near")
+        counted = {name: after[name] - self._before[name] for name in after}
+        sent_bps = 8e9 * counted["bytes"] / counted["ns"]
+        arrived = counted["packets"] + counted["overlimit"] + counted["aqm"]
+        link = {
+            "name": "bottleneck",
+            "rate_bps": float(self._setup.bottleneck_bps),
+            "utilisation": sent_bps / self._setup.bottleneck_bps,
+            "throughput_bps": sent_bps,
+            "queue": {
+                "mean_packets": readings.mean_packets,
+                "max_packets": readings.max_packets,
+                "samples": readings.count,
+            },
+            "drops": drops({reason: counted[reason] for reason in ("aqm", "overlimit")}, arrived),
+            "departure_gaps": near["ingress"]["gaps"],
+            "readings": {},
+        }
+        if counted["aqm"]:  # those of the full queue are nobody's
+            link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
+        return {"link": link, "emulation": emulation(report)}
+
+    def _qdiscs(self) -> list[dict[str, Any]]:
+        """What `tc` says of the queues in front of the server."""
+        text = self._namespaces.run(self._node, ["tc", "-s", "-j", "qdisc", "show", "dev", SERVER_PORT])
+        found: list[dict[str, Any]] = json.loads(text)
+        return found
+
+    def _counters(self) -> dict[str, int]:
+        before_ns = time.monotonic_ns()
+        qdiscs = {qdisc["handle"]: qdisc for qdisc in self._qdiscs()}
+        root, queue = qdiscs["1:"], qdiscs["10:"]
+        now_ns = (before_ns + time.monotonic_ns()) // 2
+        # The size table holds for what the qdisc counts, too: bytes from the IP header on.
+        counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}
+        counters["ns"] = now_ns
+        if hasattr(self, "_config"):
+            status = json.loads(
+                self._namespaces.run(self._node, [node.program(), "status", str(self._config), "--json"])
+            )
+            server = next(port for port in status["ports"] if port["interface"] == SERVER_PORT)
+            counters["aqm"] = server["dropped"]
+            drops = {user["user"].partition("/")[0]: user["drops"] for user in status["users"]}
+            counters |= {client.address: drops.get(client.address, 0) for client in self._setup.clients}
+        return counters

@@ -1,0 +1,142 @@
+"""The plane `p4`: the queue in a switch, BMv2's simple_switch with `p4/abc.p4`.
+
+    clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
+
+BMv2 serves packets, not bytes: its queue is limited to so many packets a second as the link's rate has full packets.
+p4abc 5.1 takes 4170 for 50 Mbit/s, 0.1 % more than 1500 bytes would give, and so do we.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fairlane.errors import UserError
+from fairlane.lab import node, switch
+from fairlane.lab.namespaces import RejectedError, run
+from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
+from fairlane.lab.setup import SERVER_MAC
+
+PACKETS_PER_S_AT_50_MBPS = 4170
+"""p4abc 5.1."""
+MOST_WAIT_MEAN_S = 40e-6
+"""A switch that waits longer for a processor is late: its queue is not the one of the scenario."""
+MOST_LOST_SHARE = 1e-4
+"""A switch that reads so much less than what arrives has no processor: its losses would be no decision of the queue."""
+MOST_SKEW = 200
+"""Packets that may pass between the readings of two counters."""
+
+
+class P4Plane(Plane):
+    """The queue in simple_switch."""
+
+    def _build(self) -> None:
+        setup = self._setup
+        scheme = setup.table["queue"]["scheme"]
+        if scheme not in ("droptail", "abc"):
+            raise UserError(f'queue.scheme: "{scheme}", the plane p4 has droptail and abc')
+        self._is_managed = scheme == "abc"
+        program = switch.compiled()
+        self._node = self._namespaces.add("node")
+        links, ports = self._links_around()
+        self._interfaces = [*(f"client{client.number}" for client in setup.clients), SERVER_PORT]
+        self._server_port = len(self._interfaces) - 1
+        self._switch = switch.Switch(self._namespaces, self._node, program, self._interfaces)
+        self._configure()
+        self._report = self._forwarder(links, {"ports": ports})
+
+    def _configure(self) -> None:
+        """Tables by the same command that users have; then the rate of the paper instead of that of full packets."""
+        setup = self._setup
+        link = {"rate": setup.table["topology"]["bottleneck_rate"], "limit": setup.table["queue"]["limit"]}
+        config = self._node_config(**link, **(self._abc() if self._is_managed else {}))
+        path = Path(self._folder.name) / "switch.toml"
+        path.write_text(tomli_w.dumps(config), encoding="utf-8")
+        stations = [f"{client.mac}=client{client.number}" for client in setup.clients]
+        stations.append(f"{SERVER_MAC}={SERVER_PORT}")
+        options = [word for station in stations for word in ("--station", station)]
+        commands = run([node.program(), "p4-commands", str(path), *options])
+        for line in commands.splitlines():
+            if not line.startswith("#"):
+                self._switch.ask(line)
+        self._packets_per_s = round(setup.bottleneck_bps / 50e6 * PACKETS_PER_S_AT_50_MBPS)
+        self._switch.ask(f"set_queue_rate {self._packets_per_s} {self._server_port}")
+
+    def begin(self) -> None:
+        """See `Plane`."""
+        self._report.ask()
+        self._report.answer()
+        self._before, self._waited = self._counters(), self._switch.waited()
+        self._since = time.monotonic()
+        self._sampler = switch.Sampler(self._switch, self._server_port)
+        self._sampler.start()
+
+    def end(self) -> dict[str, Any]:
+        """See `Plane`."""
+        samples = self._sampler.stop()
+        after = self._counters()
+        lasted_s = time.monotonic() - self._since
+        self._report.ask()
+        report = self._report.answer()
+        counted = {name: after[name] - self._before[name] for name in after}
+        unread = counted["arrived"] - counted["read"]
+        if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:
+            raise RejectedError(f"simple_switch did not read {unread} of {counted['arrived']} packets")
+        waited = self._switch.waited()
+        wait_s = self._wait_s(waited)
+        if wait_s > MOST_WAIT_MEAN_S:
+            most = f"at most {1e3 * MOST_WAIT_MEAN_S:g} ms is allowed"
+            raise RejectedError(f"simple_switch waited {1e3 * wait_s:.3f} ms for a processor each time, {most}")
+        sent_bps = 8 * (counted["sent_bytes"] - ETHERNET_BYTES * counted["sent"]) / lasted_s
+        overlimit = counted["overlimit"]
+        if not self._is_managed:
+            # BMv2 does not count what it loses at a full queue: what it read and did not send.
+            overlimit = max(0, counted["read"] - counted["sent"])
+        link = {
+            "name": "bottleneck",
+            "rate_bps": float(self._setup.bottleneck_bps),
+            "utilisation": sent_bps / self._setup.bottleneck_bps,
+            "throughput_bps": sent_bps,
+            "queue": {
+                "mean_packets": sum(samples) / len(samples) if samples else 0.0,
+                "max_packets": max(samples, default=0),
+                "samples": len(samples),
+            },
+            "drops": drops({"aqm": counted["aqm"], "overlimit": overlimit}, counted["read"]),
+            "readings": {"packets_per_s": counted["sent"] / lasted_s},
+            "user_dropped_packets": [counted[f"dropped{i}"] for i in range(len(self._setup.clients))],
+        }
+        how = {
+            "packets_per_s": self._packets_per_s,
+            "bmv2": switch.version(switch.simple_switch()),
+            "p4c": switch.version(switch.p4c()),
+            "program": switch.compiled().stem,
+            "unread_packets": unread,
+            "wait_mean_s": wait_s,
+            "wait_share": (waited[0] - self._waited[0]) / 1e9 / lasted_s,
+        }
+        return {"link": link, "emulation": {**emulation(report), "switch": how}}
+
+    def _wait_s(self, waited: tuple[int, int]) -> float:
+        """For how long the switch waited for a processor each time it wanted one, within the window."""
+        (wait_ns, times), (wait_before_ns, times_before) = waited, self._waited
+        return (wait_ns - wait_before_ns) / 1e9 / max(1, times - times_before)
+
+    def _counters(self) -> dict[str, int]:
+        users = range(1, len(self._setup.clients) + 1)
+        read = sum(self._switch.counter("metered_of_user", user) for user in [0, *users])
+        links = json.loads(self._namespaces.run(self._node, ["ip", "-s", "-j", "link", "show"]))
+        stats = {link["ifname"]: link["stats64"] for link in links}
+        counters = {
+            "arrived": sum(stats[name]["rx"]["packets"] for name in self._interfaces[:-1]),
+            "read": read,
+            "sent": stats[SERVER_PORT]["tx"]["packets"],
+            "sent_bytes": stats[SERVER_PORT]["tx"]["bytes"],
+            "aqm": self._switch.counter("dropped_by_aqm", self._server_port),
+            "overlimit": self._switch.counter("dropped_by_limit", self._server_port),
+        }
+        return counters | {f"dropped{user - 1}": self._switch.counter("dropped_of_user", user) for user in users}

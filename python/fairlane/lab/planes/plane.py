@@ -1,0 +1,140 @@
+"""What the planes have in common: hosts around a node, and how well their links were emulated."""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fairlane.lab import hosts
+from fairlane.lab.namespaces import Namespaces
+from fairlane.lab.node import Reporter
+from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
+
+ETHERNET_BYTES = 14
+"""Of a frame's header, which the links of a scenario do not have."""
+SERVER_PORT = "server"
+"""The node's interface towards the server."""
+WIDE_QUEUE = {"scheme": "droptail", "limit": "100000 packets"}
+
+
+class Plane(ABC):
+    """A network for a set-up; interface `eth0` of every host is its only one.
+
+    Attributes:
+        clients: Namespaces of the clients.
+        server: Namespace of the server.
+    """
+
+    def __init__(self, namespaces: Namespaces, setup: Setup) -> None:
+        self._namespaces = namespaces
+        self._setup = setup
+        self._folder = tempfile.TemporaryDirectory(prefix="fairlane-lab-")
+        self.clients = [namespaces.add(f"client{client.number}") for client in setup.clients]
+        self.server = namespaces.add("server")
+        self._build()
+        for client, name in zip(setup.clients, self.clients, strict=True):
+            hosts.address(namespaces, name, "eth0", client.address, client.mac)
+        hosts.address(namespaces, self.server, "eth0", SERVER_ADDRESS, SERVER_MAC)
+        hosts.introduce(namespaces, setup, self.clients, self.server)
+
+    def close(self) -> None:
+        """Removes the files of the plane; its namespaces are the caller's."""
+        self._folder.cleanup()
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Makes everything between the hosts."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """The window that is measured begins."""
+
+    @abstractmethod
+    def end(self) -> dict[str, Any]:
+        """The window ends: what the record says of the bottleneck, and of how well the links were emulated."""
+
+    def _forwarder(self, at: str, config: Mapping[str, Any]) -> Reporter:
+        path = Path(self._folder.name) / "forward.toml"
+        path.write_text(tomli_w.dumps(config), encoding="utf-8")
+        return Reporter(self._namespaces, at, ["forward", str(path)])
+
+    def _access(self) -> dict[str, Any]:
+        topology = self._setup.table["topology"]
+        link = {"rate": topology["access_rate"], "delay": topology["access_delay"]}
+        return {**link, "limit": topology["access_limit"]}
+
+    def _bottleneck(self) -> dict[str, Any]:
+        topology = self._setup.table["topology"]
+        return {"rate": topology["bottleneck_rate"], "delay": topology["bottleneck_delay"]}
+
+    def _links_around(self) -> tuple[str, list[dict[str, Any]]]:
+        """A namespace `links` around the node, for a forwarder that emulates access links and delays.
+
+        The node gets interfaces `client0` ... and `server`. The rate of the bottleneck is the node's, its delay ours.
+
+        Returns:
+            The namespace, and the ports of its forwarder.
+        """
+        namespaces, links = self._namespaces, self._namespaces.add("links")
+        access, bottleneck = self._access(), self._bottleneck()
+        ports: list[dict[str, Any]] = []
+        for client, name in zip(self._setup.clients, self.clients, strict=True):
+            outer, inner = f"outer{client.number}", f"inner{client.number}"
+            hosts.cable(namespaces, (name, "eth0"), (links, outer))
+            hosts.cable(namespaces, (links, inner), (self._node, f"client{client.number}"))
+            ports.append({"interface": outer, "peer": inner, "ingress": access})
+            ports.append({"interface": inner, "peer": outer, "ingress": {**access, "limit": WIDE_QUEUE["limit"]}})
+        hosts.cable(namespaces, (self._node, SERVER_PORT), (links, "near"))
+        hosts.cable(namespaces, (links, "far"), (self.server, "eth0"))
+        ports.append({"interface": "near", "peer": "far", "ingress": {"delay": bottleneck["delay"]}})
+        back = {**bottleneck, "limit": WIDE_QUEUE["limit"]}
+        ports.append({"interface": "far", "peer": "near", "ingress": back})
+        return links, ports
+
+    def _node_config(self, **server: Any) -> dict[str, Any]:
+        """What `fairlane-node` is to do under ABC: meters of all clients, and the port towards the server."""
+        marker = self._setup.table.get("marker") or {}
+        factors = ("memory", "accounting_be", "accounting_ef")
+        users = [
+            {"prefix": client.address, "reference_rate": f"{client.reference_bps} bit/s"}
+            for client in self._setup.clients
+        ]
+        clients = [{"interface": f"client{client.number}", "ingress": "meter"} for client in self._setup.clients]
+        return {
+            "meter": {name: marker[name] for name in factors if name in marker},
+            "users": users,
+            "ports": [*clients, {"interface": SERVER_PORT, **server}],
+        }
+
+    def _abc(self) -> dict[str, Any]:
+        """The activity AQM of the scenario, as a port of the node has it."""
+        queue = self._setup.table["queue"]
+        return {"egress": "abc", **{name: queue[name] for name in ("q_min", "q_base", "gamma", "averager_memory")}}
+
+
+def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:
+    """The losses of a record, by reason."""
+    return [
+        {"reason": reason, "packets": count, "share_of_arrivals": count / arrived if arrived else 0.0}
+        for reason, count in packets.items()
+    ]
+
+
+def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
+    """How well the forwarder kept the times: the worst port, and frames that it lost for want of room or time."""
+    ports = report["ports"]
+    lateness = [port["egress"]["lateness"] for port in ports if port["egress"]["lateness"]["packets"]]
+    lost = ("oversized", "without_checksum", "no_frame", "kernel_drops")
+    return {
+        "realtime": report["realtime"],
+        "lateness_mean_s": max((entry["mean_s"] for entry in lateness), default=0.0),
+        "lateness_p99_s": max((entry["p99_s"] for entry in lateness), default=0.0),
+        "lateness_max_s": max((entry["max_s"] for entry in lateness), default=0.0),
+        "lost_frames": sum(port["ingress"][name] for port in ports for name in lost),
+        "send_errors": sum(port["egress"]["send_errors"] for port in ports),
+    }

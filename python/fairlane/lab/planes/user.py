@@ -1,0 +1,62 @@
+"""The plane `user`: the forwarder does everything, access links, the bottleneck with its scheme, delays.
+
+client namespaces ---- [ node: forwarder, one port each ] ---- server
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlane.lab import hosts
+from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
+
+
+class UserPlane(Plane):
+    """Everything in the forwarder."""
+
+    def _build(self) -> None:
+        at, setup = self._namespaces.add("node"), self._setup
+        for client, name in zip(setup.clients, self.clients, strict=True):
+            hosts.cable(self._namespaces, (name, "eth0"), (at, f"client{client.number}"))
+        hosts.cable(self._namespaces, (self.server, "eth0"), (at, "server"))
+        access = self._access()
+        back = {"rate": access["rate"], "delay": access["delay"], "queue": WIDE_QUEUE}
+        bottleneck = self._bottleneck()
+        queue, marker = setup.table["queue"], setup.table.get("marker")
+        egress = {**bottleneck, "queue": queue, **({"marker": marker} if marker else {})}
+        self._report = self._forwarder(
+            at,
+            {
+                "forward": {"seed": setup.table["run"]["seed"]},
+                "users": [
+                    {
+                        "name": str(client.number),
+                        "prefix": client.address,
+                        "reference_rate": f"{client.reference_bps} bit/s",
+                    }
+                    for client in setup.clients
+                ],
+                "ports": [
+                    *(
+                        {"interface": f"client{client.number}", "ingress": access, "egress": back}
+                        for client in setup.clients
+                    ),
+                    {"interface": "server", "ingress": {**bottleneck, "limit": WIDE_QUEUE["limit"]}, "egress": egress},
+                ],
+            },
+        )
+
+    def begin(self) -> None:
+        """See `Plane`."""
+        self._report.ask()
+        self._report.answer()
+
+    def end(self) -> dict[str, Any]:
+        """See `Plane`."""
+        self._report.ask()
+        report = self._report.answer()
+        port = report["ports"][-1]
+        link = {"name": "bottleneck", **port["egress"], "readings": port["readings"]}
+        link["user_dropped_packets"] = [user["dropped_packets"] for user in link["users"][:-1]]
+        link["delay"] = [{"traffic_class": "BE", **link["delay"]}]
+        return {"link": link, "emulation": emulation(report)}
