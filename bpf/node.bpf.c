@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /*
- * ABC in the kernel: the meter at clsact ingress, the activity AQM at clsact egress. Source: abc2018 III; arithmetic of
- * fairlane_schemes::fixed.
+ * ABC in the kernel: the meter where packets come in, the activity AQM where they go out. Source: abc2018 III;
+ * arithmetic of fairlane_schemes::fixed.
  *
  * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged as one of
  * average activity, and does not move the average.

@@ -30,6 +30,10 @@ fn one_node() -> Lab {
     lab
 }
 
+/// Meters what comes in at `in0` and manages what goes out at `out0`.
+const TWO_PORTS: &str =
+    "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n";
+
 fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
     status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
 }
@@ -112,17 +116,15 @@ fn detach_leaves_the_machine_as_it_was() {
     lab.run("n", "tc qdisc add dev in0 clsact");
     lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
     let before = lab.traces("n");
-    let config = lab.config(
-        "n",
-        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
-    );
-    for _ in 0..2 {
+    for hook in ["auto", "clsact", "auto"] {
+        let config = lab.config("n", &format!("hook = \"{hook}\"\n{TWO_PORTS}"));
         assert_eq!(lab.node_ok("n", "attach", &config), "attached: 2 ports\n");
         assert_ne!(lab.traces("n"), before);
         assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
         assert_eq!(lab.node_ok("n", "detach", &config), "detached: 2 ports\n");
         assert_eq!(lab.traces("n"), before);
     }
+    let config = lab.config("n", TWO_PORTS);
     assert_eq!(lab.node_ok("n", "detach", &config), "detached: 0 ports\n");
     // A mistake leaves nothing behind either.
     let wrong = lab.config(
@@ -136,6 +138,107 @@ fn detach_leaves_the_machine_as_it_was() {
         "error: ports: there is no network interface \"nowhere0\" in this network namespace\n"
     );
     assert_eq!(lab.traces("n"), before);
+}
+
+#[test]
+fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
+    skip_unless_live!();
+    let lab = one_node();
+    let before = lab.traces("n");
+    let config = lab.config("n", &format!("hook = \"clsact\"\n{TWO_PORTS}"));
+    let foreign = "tc filter add dev out0 egress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1";
+    lab.node_ok("n", "attach", &config);
+    lab.run("n", foreign);
+    lab.node_ok("n", "detach", &config);
+    // The qdisc of the other port was nobody else's.
+    assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
+    assert!(!lab.run("n", "tc filter show dev out0 egress").contains("bpf"));
+    assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
+    // From then on the qdisc is the other's, whoever made it.
+    lab.node_ok("n", "attach", &config);
+    lab.node_ok("n", "detach", &config);
+    assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
+    lab.run("n", "tc qdisc del dev out0 clsact");
+    assert_eq!(lab.traces("n"), before);
+}
+
+#[test]
+fn a_reload_changes_the_hook_and_goes_on_counting() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = |hook: &str| lab.config("n", &format!("hook = \"{hook}\"\n{TWO_PORTS}"));
+    let mut sent = 0;
+    for hook in ["clsact", "auto", "clsact", "auto"] {
+        lab.node_ok("n", "attach", &config(hook));
+        let has_filter = lab.run("n", "tc filter show dev in0 ingress").contains("bpf");
+        assert_eq!(has_filter, hook == "clsact", "{hook}");
+        lab.send("c", "10.2.0.2", 100, 10, 0);
+        sent += 10;
+        // Once each, not by both hooks.
+        assert_eq!(lab.status("n", &config(hook))["ingress"]["metered"], sent, "{hook}");
+    }
+    assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
+    lab.node_ok("n", "detach", &config("auto"));
+}
+
+#[test]
+fn a_port_that_is_made_anew_is_attached_again() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = lab.config("n", TWO_PORTS);
+    lab.node_ok("n", "attach", &config);
+    let link = lab.run("n", "ip -o link show in0");
+    let index = link.split(':').next().unwrap();
+    lab.run("n", "ip link del in0");
+    // With the same index, which the link of the old one still has as its name.
+    lab.run("n", &format!("ip link add in0 index {index} type veth peer name x0"));
+    lab.node_ok("n", "attach", &config);
+    lab.run("n", "ip link set in0 up");
+    lab.run("n", "ip link set x0 up");
+    let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('x0',0))\n\
+                  for _ in range(5): s.send(bytes(60))";
+    let metered = || lab.status("n", &config)["ingress"]["metered"].as_u64().unwrap();
+    let counted = metered();
+    lab.python("n", frames);
+    assert!(metered() >= counted + 5);
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn two_at_once_are_told_apart() {
+    skip_unless_live!();
+    let lab = one_node();
+    let config = lab.config("n", TWO_PORTS);
+    lab.node_ok("n", "attach", &config);
+    let folder = lab.pins()[0].clone();
+    let held = std::fs::File::open(&folder).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let busy = format!(
+        "error: node.pin_path: {}: another attach or detach is at work there; try again when it is done\n",
+        folder.display()
+    );
+    for verb in ["attach", "detach"] {
+        let output = lab.node("n", verb, &config);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), busy);
+        assert!(!output.status.success());
+    }
+    // Looking is not changing.
+    assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 2);
+    drop(held);
+    // Many at once: each does its work or says that another is at it, and what is left is whole.
+    let before = lab.traces("n");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let output = lab.node("n", "attach", &config);
+                let error = String::from_utf8(output.stderr).unwrap();
+                assert!(output.status.success() || error == busy, "{error}");
+            });
+        }
+    });
+    assert_eq!(lab.traces("n"), before);
+    lab.node_ok("n", "detach", &config);
+    assert!(lab.pins().is_empty());
 }
 
 #[test]
@@ -193,8 +296,13 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     // A tenth of the memory of 3 s may have passed: log2(e)/10 = 0.14 and more on a busy machine.
     assert!((0.95..3.0).contains(&difference), "{difference}");
     // A port that is no longer in the configuration is let go.
+    let folder = lab.pins()[0].clone();
+    let is_link = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("link-");
+    let links = || std::fs::read_dir(&folder).unwrap().flatten().filter(is_link).count();
+    assert_eq!(links(), 2);
     lab.node_ok("n", "attach", &lab.config("n", &text("10 kbit/s", "")));
-    assert_eq!(lab.run("n", "tc filter show dev out0 egress"), "");
+    assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 1);
+    assert_eq!(links(), 1);
     // The length of the memory is not to be changed under running meters.
     let other = lab.config("n", &(String::from("[meter]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
     let output = lab.node("n", "attach", &other);

@@ -13,15 +13,27 @@ pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams};
 
 use fairlane_schemes::abc::{MeterKind, MeterParams};
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::params;
+use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
+
+choices! {
+    /// Where the programs are attached.
+    pub enum Hook {
+        /// TCX where the kernel has it (Linux 6.6), or else clsact.
+        Auto = "auto",
+        /// Filters of the qdisc clsact.
+        Clsact = "clsact",
+    }
+}
 
 params! {
     /// What concerns the node as a whole.
     pub struct NodeParams {
         /// Folder on a BPF file system where maps and programs stay while the tool is not running.
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
+        /// Where the programs are attached.
+        hook: Hook = "auto", source "our choice";
     }
 }
 

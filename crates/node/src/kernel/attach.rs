@@ -5,21 +5,20 @@
 //! replaced in one step, so that packets pass all the time and meters go on.
 
 use super::layout::{NodeRecord, PortRecord, PortState, RuleRecord, UserKey, UserState, prefix_key};
+use super::lock::Lock;
 use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
-use super::{KernelError, clsact};
-use crate::config::NodeConfig;
+use super::tcx::{self, Side};
+use super::{KernelError, clsact, hook};
+use crate::config::{Hook, NodeConfig};
 use fairlane_schemes::fixed::OutOfRange;
-use libbpf_rs::{MapCore, MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
+use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::fs;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-
-/// Priority and handle of our filters: what else is on a port keeps its own.
-const FILTER: u32 = 0xfa;
 
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
@@ -30,54 +29,61 @@ const BLANK_FRAME: [u8; 64] = [0; 64];
 /// Attaches to all ports, or reloads what is attached. Returns whether something was attached before.
 ///
 /// # Errors
-/// An interface is missing, the pin path is no BPF file system, a change needs a detach, or the kernel refuses. What was
-/// not attached before is then not attached.
+/// An interface is missing, the pin path is no BPF file system, another attach or detach is at work, a change needs a
+/// detach, or the kernel refuses. What was not attached before is then not attached.
 pub fn attach(config: &NodeConfig) -> Result<bool, KernelError> {
     let folder = Path::new(&config.node.pin_path);
     let interfaces = interface_indices(config)?;
     check_pin_path(folder)?;
+    // It may be there already; if it cannot be made, the lock says so.
+    let _ = fs::create_dir(folder);
+    let _lock = Lock::take(folder)?;
     let was_attached = folder.join("ports").exists();
     if was_attached {
         check_users_limit(config, folder)?;
     }
-    let made_folder = fs::create_dir(folder).is_ok();
+    let has_tcx = config.node.hook == Hook::Auto && tcx::is_there();
     let outcome = Programs::load(Mode::Pinned(folder), config.users_table.limit).and_then(|programs| {
-        let records = fill(&programs, config, &interfaces)?;
-        hook_all(&programs, &records)
+        let records = fill(&programs, config, &interfaces, has_tcx)?;
+        hook_all(&programs, &records, has_tcx.then_some(folder))?;
+        // What an earlier attach used that had another hook.
+        records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
     });
     if let Err(error) = outcome {
         if !was_attached {
             // The first error is the one to tell.
-            let _ = detach(folder);
-            if made_folder {
-                let _ = fs::remove_dir(folder);
-            }
+            let _ = remove_all(folder);
         }
         return Err(error);
     }
     Ok(was_attached)
 }
 
-/// Takes filters, the qdiscs that the tool made, and pins away. Returns the number of ports that had any.
+/// Takes programs, the qdiscs that the tool made and nobody else uses, and pins away. Returns the number of ports that
+/// had any.
 ///
 /// # Errors
-/// The kernel refuses. Nothing attached is no error.
+/// Another attach or detach is at work, or the kernel refuses. Nothing attached is no error.
 pub fn detach(folder: &Path) -> Result<usize, KernelError> {
+    if !folder.exists() {
+        return Ok(0);
+    }
+    let _lock = Lock::take(folder)?;
+    remove_all(folder)
+}
+
+fn remove_all(folder: &Path) -> Result<usize, KernelError> {
     let mut ports = 0;
+    hook::unlink_all(folder)?;
     if folder.join("ports").exists() {
         let map = open_pinned(folder, "ports")?;
         for record in read_ports(&map)? {
-            unhook(map.as_fd(), &record);
+            hook::leave_clsact(map.as_fd(), &record);
             ports += 1;
         }
     }
     for name in PINNED {
-        match fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(KernelError::system(format!("removing {}", folder.join(name).display()))(error));
-            }
-            _ => {}
-        }
+        hook::remove(&folder.join(name))?;
     }
     // Only if it is empty; others may keep something there.
     let _ = fs::remove_dir(folder);
@@ -157,12 +163,26 @@ pub fn configure(
 }
 
 /// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
-fn fill(programs: &Programs, config: &NodeConfig, interfaces: &[u32]) -> Result<Vec<PortRecord>, KernelError> {
+fn fill(
+    programs: &Programs,
+    config: &NodeConfig,
+    interfaces: &[u32],
+    has_tcx: bool,
+) -> Result<Vec<PortRecord>, KernelError> {
+    let folder = Path::new(&config.node.pin_path);
+    for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.index)) {
+        for side in [Side::Ingress, Side::Egress] {
+            hook::unlink(folder, record.index, side)?;
+        }
+    }
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     fill_node(programs, config, now_ns)?;
     fill_users(programs, config)?;
     fill_ports(programs, config, interfaces, |name, index| {
+        if has_tcx {
+            return Ok(false);
+        }
         clsact::create(index).map_err(KernelError::system(format!("{name}: making clsact")))
     })
 }
@@ -219,7 +239,7 @@ fn fill_ports(
 ) -> Result<Vec<PortRecord>, KernelError> {
     let before = programs.ports()?;
     for record in before.iter().filter(|record| !interfaces.contains(&record.index)) {
-        programs.with_fd("fairlane_egress", |fd| unhook(fd, record));
+        programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
         programs.write("ports", &PortRecord::place(record.index), &[0; PortRecord::SIZE])?;
     }
     let mut records = Vec::new();
@@ -243,8 +263,8 @@ fn unfit(key: &str, error: &OutOfRange) -> KernelError {
     KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
 }
 
-/// Starts the search for silent users, then lets packets in.
-fn hook_all(programs: &Programs, records: &[PortRecord]) -> Result<(), KernelError> {
+/// Starts the search for silent users, then lets packets in: through TCX with pins in a folder, or through clsact.
+fn hook_all(programs: &Programs, records: &[PortRecord], tcx: Option<&Path>) -> Result<(), KernelError> {
     let started = programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1)?.verdict;
     if started != 0 {
         return Err(KernelError::System {
@@ -252,42 +272,36 @@ fn hook_all(programs: &Programs, records: &[PortRecord]) -> Result<(), KernelErr
             source: std::io::Error::other(format!("step {started} was refused")),
         });
     }
-    records.iter().try_for_each(|record| hook_port(programs, record))
+    records.iter().try_for_each(|record| hook_port(programs, record, tcx))
 }
 
-fn hook_port(programs: &Programs, record: &PortRecord) -> Result<(), KernelError> {
-    let points =
-        [("fairlane_ingress", TC_INGRESS, record.ingress != 0), ("fairlane_egress", TC_EGRESS, record.has_egress())];
-    for (program, point, wanted) in points {
-        programs.with_fd(program, |fd| {
-            let mut hook = filter(fd, record.index, point);
-            if wanted {
-                hook.attach()
-                    .map_err(KernelError::refused(format!("attaching {program} to interface {}", record.index)))?;
-            } else {
-                // It may not be there, which is what is wanted.
-                let _ = hook.detach();
+fn hook_port(programs: &Programs, record: &PortRecord, tcx: Option<&Path>) -> Result<(), KernelError> {
+    let sides = [
+        ("fairlane_ingress", Side::Ingress, record.ingress != 0),
+        ("fairlane_egress", Side::Egress, record.has_egress()),
+    ];
+    for (program, side, wanted) in sides {
+        programs.with_fd(program, |fd| match (tcx, wanted) {
+            (Some(folder), true) => hook::link(folder, fd, record.index, side),
+            (Some(folder), false) => hook::unlink(folder, record.index, side),
+            (None, true) => hook::filter(fd, record.index, side),
+            (None, false) => {
+                hook::unfilter(fd, record.index, side);
+                Ok(())
             }
-            Ok(())
         })?;
     }
     Ok(())
 }
 
-fn filter(fd: BorrowedFd<'_>, index: u32, point: TcAttachPoint) -> TcHook {
-    let mut builder = TcHookBuilder::new(fd);
-    builder.ifindex(index.cast_signed()).replace(true).handle(FILTER).priority(FILTER);
-    builder.hook(point)
-}
-
-/// Takes our filters from a port, and clsact if the tool made it.
-fn unhook(fd: BorrowedFd<'_>, record: &PortRecord) {
-    for point in [TC_INGRESS, TC_EGRESS] {
-        // Absent, or gone with its interface: what is wanted.
-        let _ = filter(fd, record.index, point).detach();
+/// Takes the programs of a port from the hooks that are not used any more: those of clsact if there is TCX, the links
+/// otherwise. For a moment a packet may have been seen twice; none was missed.
+fn leave_other_hook(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
+    if !has_tcx {
+        return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.index, *side));
     }
-    if record.made_clsact {
-        clsact::destroy(record.index);
-    }
-    super::programs::take_log();
+    programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
+    let mut without = *record;
+    without.made_clsact = false;
+    programs.write("ports", &PortRecord::place(record.index), &without.to_bytes())
 }

@@ -1,6 +1,7 @@
 //! What the kernel data plane needs, tried.
 
 use super::programs::{Mode, Programs};
+use super::tcx;
 use std::fs;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub fn check() -> Vec<(&'static str, Option<String>)> {
         ("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
         ("BPF file system", has_bpf_file_system()),
         ("kernel programs", programs),
+        ("TCX", (!tcx::is_there()).then(|| "clsact is used in its place".into())),
     ]
 }
 

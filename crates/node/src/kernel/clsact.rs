@@ -1,9 +1,10 @@
 //! The clsact qdisc of a port: made where there is none, and remembered, so that it can be taken away again.
 //!
-//! A call of libbpf itself: the wrapper hides whether the qdisc was there already.
+//! Calls of libbpf itself: the wrapper hides whether the qdisc was there already.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{BPF_TC_EGRESS, BPF_TC_INGRESS, bpf_tc_hook, bpf_tc_hook_create, bpf_tc_hook_destroy};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
 use std::io;
 
 /// Makes clsact on the interface with `index`. Returns whether it was not there before.
@@ -30,5 +31,52 @@ fn hook(index: u32) -> bpf_tc_hook {
         ifindex: index.cast_signed(),
         attach_point: BPF_TC_INGRESS | BPF_TC_EGRESS,
         ..Default::default()
+    }
+}
+
+// Of linux/rtnetlink.h, linux/netlink.h and linux/pkt_sched.h.
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_GETTFILTER: u16 = 46;
+const NLM_F_REQUEST_DUMP: u16 = 0x301;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const PARENTS: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
+
+/// Whether anybody has a filter at clsact of the interface with `index`.
+pub(super) fn has_filters(index: u32) -> io::Result<bool> {
+    for parent in PARENTS {
+        if has_filters_at(index, parent)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn has_filters_at(index: u32, parent: u32) -> io::Result<bool> {
+    let socket = socket(AddressFamily::NETLINK, SocketType::RAW, None)?; // NETLINK_ROUTE is 0
+    // struct nlmsghdr: length, type, flags, sequence, port; struct tcmsg: family, index, handle, parent, info.
+    let mut request = Vec::new();
+    request.extend(36u32.to_ne_bytes());
+    request.extend(RTM_GETTFILTER.to_ne_bytes());
+    request.extend(NLM_F_REQUEST_DUMP.to_ne_bytes());
+    request.extend([0; 12]);
+    for word in [index, 0, parent, 0] {
+        request.extend(word.to_ne_bytes());
+    }
+    send(&socket, &request, SendFlags::empty())?;
+    let mut answer = [0u8; 32_768];
+    let mut is_found = false;
+    loop {
+        let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty())?;
+        let mut rest = &answer[..length];
+        while let [a, b, c, d, e, f, ..] = *rest {
+            match u16::from_ne_bytes([e, f]) {
+                NLMSG_DONE => return Ok(is_found),
+                NLMSG_ERROR => return Err(io::Error::other("the kernel does not list filters")),
+                kind => is_found |= kind == RTM_NEWTFILTER,
+            }
+            let bytes = (u32::from_ne_bytes([a, b, c, d]) as usize).next_multiple_of(4);
+            rest = rest.get(bytes.max(16)..).unwrap_or_default();
+        }
     }
 }

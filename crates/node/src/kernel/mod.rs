@@ -1,14 +1,17 @@
 //! The kernel data plane: programs, their maps, and how they are attached to ports.
 //!
-//! State lives in the kernel: maps are pinned below `node.pin_path`, programs are held by their tc filters. The tool may
+//! State lives in the kernel: maps and the links of programs are pinned below `node.pin_path`. The tool may
 //! end, be killed, or be replaced by a new version; the next `attach` finds everything again.
 
 mod attach;
 mod check;
 mod clsact;
+mod hook;
 mod layout;
+mod lock;
 mod programs;
 mod snapshot;
+mod tcx;
 
 pub use attach::{attach, configure, detach};
 pub use check::check;

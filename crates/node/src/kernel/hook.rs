@@ -1,0 +1,103 @@
+//! Programs at the hooks of a port: TCX where the kernel has it, or else filters of clsact.
+//!
+//! A TCX link is held by its pin in the folder of the node; a filter of clsact by its qdisc. Either is replaced in one
+//! step, so that no packet passes without a program. What others have at the same port is left alone: TCX keeps each
+//! link apart, a filter has a priority and handle of its own, and clsact is taken away only if the tool made it and
+//! nobody else has a filter there.
+
+use super::layout::PortRecord;
+use super::tcx::{self, Side};
+use super::{KernelError, clsact};
+use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+/// Priority and handle of our filters: what else is on a port keeps its own.
+const FILTER: u32 = 0xfa;
+
+/// What the pins of links begin with.
+const LINK: &str = "link-";
+
+/// Puts a program at a side of a port through TCX, in place of an earlier one.
+pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
+    let path = pin_of(folder, index, side);
+    let failed = |doing: &str| KernelError::system(format!("{doing} a program to interface {index}"));
+    if path.exists() {
+        let link = tcx::open(&path).map_err(failed("joining"))?;
+        match tcx::replace(link.as_fd(), program) {
+            Ok(()) => return Ok(()),
+            // The interface is gone, and a new one has its index.
+            Err(error) if is_gone(&error) => unlink(folder, index, side)?,
+            Err(error) => return Err(failed("joining")(error)),
+        }
+    }
+    let link = tcx::link(program, index, side).map_err(failed("joining"))?;
+    tcx::pin(link.as_fd(), &path).map_err(failed("pinning"))
+}
+
+/// Takes our program from a side of a port, if there is one.
+pub(super) fn unlink(folder: &Path, index: u32, side: Side) -> Result<(), KernelError> {
+    remove(&pin_of(folder, index, side))
+}
+
+/// Takes our programs from all ports.
+pub(super) fn unlink_all(folder: &Path) -> Result<(), KernelError> {
+    for entry in fs::read_dir(folder).map_err(KernelError::system(format!("reading {}", folder.display())))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(LINK) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a pin. Absent is what is wanted.
+pub(super) fn remove(path: &Path) -> Result<(), KernelError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(KernelError::system(format!("removing {}", path.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pin_of(folder: &Path, index: u32, side: Side) -> PathBuf {
+    folder.join(format!("{LINK}{index}-{}", if side == Side::Ingress { "ingress" } else { "egress" }))
+}
+
+/// `ENOLINK`: the link has lost its interface.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NOLINK.raw_os_error())
+}
+
+/// Puts a program at a side of a port as a filter of clsact, in place of an earlier one.
+pub(super) fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
+    let attached = clsact_filter(program, index, side).attach();
+    attached.map(drop).map_err(KernelError::refused(format!("attaching a program to interface {index}")))
+}
+
+/// Takes our filter from a side of a port, if there is one. `program` is any program.
+pub(super) fn unfilter(program: BorrowedFd<'_>, index: u32, side: Side) {
+    // Absent, or gone with its interface: what is wanted.
+    let _ = clsact_filter(program, index, side).detach();
+    super::programs::take_log();
+}
+
+/// Takes our filters from a port, and clsact if the tool made it and nobody else uses it.
+pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
+    for side in [Side::Ingress, Side::Egress] {
+        unfilter(program, record.index, side);
+    }
+    // A qdisc whose filters cannot be counted stays: it does nothing, its removal might.
+    if record.made_clsact && clsact::has_filters(record.index).is_ok_and(|has| !has) {
+        clsact::destroy(record.index);
+    }
+    super::programs::take_log();
+}
+
+fn clsact_filter(program: BorrowedFd<'_>, index: u32, side: Side) -> TcHook {
+    let mut builder = TcHookBuilder::new(program);
+    builder.ifindex(index.cast_signed()).replace(true).handle(FILTER).priority(FILTER);
+    builder.hook(if side == Side::Ingress { TC_INGRESS } else { TC_EGRESS })
+}

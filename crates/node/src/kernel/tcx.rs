@@ -1,0 +1,83 @@
+//! TCX: the hooks of a port that need no qdisc (Linux 6.6). A link holds a program at one, a pin holds the link.
+//!
+//! Calls of libbpf itself: the wrapper has none for these hooks.
+#![allow(unsafe_code)]
+
+use libbpf_sys::{
+    BPF_TCX_EGRESS, BPF_TCX_INGRESS, bpf_attach_type, bpf_link_create, bpf_link_update, bpf_obj_get, bpf_obj_pin,
+    bpf_prog_query,
+};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+/// Packets that come in, or that go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Come in.
+    Ingress,
+    /// Go out.
+    Egress,
+}
+
+impl Side {
+    fn kind(self) -> bpf_attach_type {
+        match self {
+            Self::Ingress => BPF_TCX_INGRESS,
+            Self::Egress => BPF_TCX_EGRESS,
+        }
+    }
+}
+
+/// The index of the loopback interface, which every network namespace has.
+const LOOPBACK: i32 = 1;
+
+/// Whether the kernel has these hooks: whether it knows the question which programs are there.
+pub(super) fn is_there() -> bool {
+    let (mut flags, mut count) = (0, 0);
+    // SAFETY: a null list with room for none; the two numbers live through the call.
+    unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
+}
+
+/// Puts a program at a hook. It is gone when the last descriptor and pin of the link are.
+pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
+    // SAFETY: descriptor and index are numbers; null stands for no options.
+    owned(unsafe { bpf_link_create(program.as_raw_fd(), index.cast_signed(), side.kind(), ptr::null()) })
+}
+
+/// Puts another program in the place of that of a link: no packet passes without.
+pub(super) fn replace(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: two descriptors; null stands for no options.
+    result(unsafe { bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) }).map(drop)
+}
+
+/// Pins a link.
+pub(super) fn pin(link: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: the string ends with a zero and lives through the call.
+    result(unsafe { bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) }).map(drop)
+}
+
+/// Opens a link that was pinned.
+pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    // SAFETY: as above.
+    owned(unsafe { bpf_obj_get(path.as_ptr()) })
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// libbpf returns the negative number of an error.
+fn result(status: i32) -> io::Result<i32> {
+    if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(status) }
+}
+
+fn owned(status: i32) -> io::Result<OwnedFd> {
+    // SAFETY: a new descriptor that nobody else has.
+    result(status).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
