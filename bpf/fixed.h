@@ -32,6 +32,27 @@ struct fair_averager {
 	__u64 last_tick;
 };
 
+/* A port of CSFQ: what does not change. */
+struct fair_csfq_params {
+	struct fair_decay decay; /* of K_alpha */
+	__s64 log2_tick; /* log2 of a tick over K_alpha, Q31 */
+	__u64 window_ns;
+	__s64 log2_capacity; /* log2 of C over the reference rate of weight 1, Q31 */
+	__s64 log2_full; /* log2 of a sum whose rate is C, Q31 */
+};
+
+/* A port of CSFQ: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 where there is no rate. */
+struct fair_csfq {
+	__s64 log2_alpha;
+	__s64 largest_label; /* of the present uncongested window */
+	__u64 window_start_ns;
+	__u64 sums[2]; /* of A and F: rate * K_alpha in bytes, Q16 */
+	__u64 pending[2]; /* bytes of the tick, Q16 */
+	__u64 last_tick;
+	__u32 is_congested;
+	__u32 cuts_left;
+};
+
 /* Leading zeros by six comparisons: BPF has no instruction for them. */
 FAIR_INLINE __u32 fair_leading_zeros(__u64 x)
 {
@@ -226,6 +247,133 @@ FAIR_INLINE __s64 fair_drop_threshold(__s64 q_min, __s64 q_base, __s64 gamma, __
 	__s64 threshold = q_base - ((gamma * excess) >> FAIR_ACTIVITY_FRACTION);
 
 	return threshold > q_min ? threshold : q_min;
+}
+
+/* ---- CSFQ ---- */
+
+/* The exponents of 1/2 that a gap gives: of what is left of a sum, and of the part of fresh bytes that counts. */
+FAIR_INLINE void fair_rate_gap(const struct fair_decay *decay, __s64 log2_tick, __u64 ticks, __u64 *left, __u64 *part)
+{
+	__s64 halvings = fair_log2_q31(ticks) + log2_tick;
+
+	*left = fair_ticks_exponent(decay, ticks);
+	if (*left != ~0ULL)
+		halvings -= fair_log2_q31((1ULL << 62) - fair_scale_down(1ULL << 62, *left)) - (62LL << 31);
+	*part = halvings > 0 ? (__u64)halvings << (FAIR_EXPONENT_BITS - 31) : 0;
+}
+
+FAIR_INLINE __u64 fair_saturating_add(__u64 a, __u64 b)
+{
+	__u64 sum = a + b;
+
+	return sum < a ? ~0ULL : sum;
+}
+
+FAIR_INLINE void fair_rate_apply(__u64 *sum, __u64 *pending, __u64 left, __u64 part)
+{
+	*sum = fair_saturating_add(fair_scale_down(*sum, left), fair_scale_down(*pending, part));
+	*pending = 0;
+}
+
+/* Counts a packet into the rate of a user. Returns log2 of its sum, Q31. */
+FAIR_INLINE __s64 fair_rate_count(struct fair_meter *meter, __u64 *pending, const struct fair_decay *decay,
+				  __s64 log2_tick, __u32 bytes, __u64 age_ns)
+{
+	__u64 tick = fair_tick(decay, age_ns), left, part;
+
+	*pending = fair_saturating_add(*pending, (__u64)bytes << FAIR_METER_SUM_BITS);
+	if (tick > meter->last_tick) {
+		fair_rate_gap(decay, log2_tick, tick - meter->last_tick, &left, &part);
+		fair_rate_apply(&meter->sum, pending, left, part);
+		meter->last_tick = tick;
+	}
+	return fair_log2_q31(meter->sum);
+}
+
+/* eq. (5), (6), and the amendments of 2003. */
+FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csfq_params *params, __s64 log2_label,
+				   int is_short, __u64 age_ns)
+{
+	__s64 arrival = fair_log2_q31(port->sums[0]), accepted = fair_log2_q31(port->sums[1]), scaled;
+	__u64 window_end = fair_saturating_add(port->window_start_ns, params->window_ns);
+
+	if (port->log2_alpha == FAIR_LOG2_OF_ZERO_Q31) {
+		if (is_short) {
+			if (log2_label > port->largest_label)
+				port->largest_label = log2_label;
+			return;
+		}
+		port->log2_alpha = port->largest_label != FAIR_LOG2_OF_ZERO_Q31 ? port->largest_label :
+										  params->log2_capacity - (1LL << 31);
+		port->largest_label = FAIR_LOG2_OF_ZERO_Q31;
+	}
+	if (arrival >= params->log2_full) {
+		if (!port->is_congested) {
+			port->is_congested = 1;
+			port->window_start_ns = age_ns;
+			port->cuts_left = FAIR_CUTS;
+		} else if (age_ns >= window_end) {
+			port->window_start_ns = age_ns;
+			if (accepted != FAIR_LOG2_OF_ZERO_Q31) {
+				scaled = port->log2_alpha + params->log2_full - accepted;
+				port->log2_alpha = scaled < params->log2_capacity ? scaled : params->log2_capacity;
+			}
+		}
+	} else if (port->is_congested) {
+		port->is_congested = 0;
+		port->window_start_ns = age_ns;
+		port->largest_label = FAIR_LOG2_OF_ZERO_Q31;
+	} else if (age_ns < window_end) {
+		if (log2_label > port->largest_label)
+			port->largest_label = log2_label;
+	} else {
+		port->window_start_ns = age_ns;
+		port->log2_alpha = is_short ? FAIR_LOG2_OF_ZERO_Q31 : port->largest_label;
+		if (!is_short)
+			port->largest_label = FAIR_LOG2_OF_ZERO_Q31;
+	}
+}
+
+/* Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. */
+FAIR_INLINE int fair_csfq_admit(struct fair_csfq *port, const struct fair_csfq_params *params, __s32 *label,
+				__u32 bytes, int spares, int is_short, __u32 random, __u64 age_ns)
+{
+	__s64 log2_label = (__s64)*label * (1 << (31 - FAIR_ACTIVITY_FRACTION)), halvings;
+	__u64 tick = fair_tick(&params->decay, age_ns), fresh = (__u64)bytes << FAIR_METER_SUM_BITS, left, part;
+	__s32 alpha;
+	int drop = 0;
+
+	if (port->log2_alpha != FAIR_LOG2_OF_ZERO_Q31 && log2_label > port->log2_alpha) {
+		halvings = log2_label - port->log2_alpha;
+		if (halvings > (64LL << 31) - 1)
+			halvings = (64LL << 31) - 1;
+		drop = random < (1ULL << 32) - fair_scale_down(1ULL << 32, (__u64)halvings << (FAIR_EXPONENT_BITS - 31)) &&
+		       !spares;
+		alpha = fair_activity_of_q31(port->log2_alpha);
+		if (alpha < *label)
+			*label = alpha;
+	}
+	port->pending[0] = fair_saturating_add(port->pending[0], fresh);
+	if (!drop)
+		port->pending[1] = fair_saturating_add(port->pending[1], fresh);
+	if (tick > port->last_tick) {
+		fair_rate_gap(&params->decay, params->log2_tick, tick - port->last_tick, &left, &part);
+		fair_rate_apply(&port->sums[0], &port->pending[0], left, part);
+		fair_rate_apply(&port->sums[1], &port->pending[1], left, part);
+		port->last_tick = tick;
+		fair_csfq_observe(port, params, log2_label, is_short, age_ns);
+	}
+	return drop;
+}
+
+/* A packet found the queue full: eq. (7). */
+FAIR_INLINE void fair_csfq_overflow(struct fair_csfq *port)
+{
+	if (!port->cuts_left)
+		return;
+	port->cuts_left--;
+	if (port->log2_alpha != FAIR_LOG2_OF_ZERO_Q31)
+		port->log2_alpha += FAIR_LOG2_CUT_Q31;
 }
 
 #endif

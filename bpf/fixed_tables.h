@@ -29,6 +29,10 @@
 #define FAIR_COUNT_BITS 28
 /* Fraction bits of S of the averager beyond the label's. */
 #define FAIR_SUM_EXTRA_BITS 6
+/* Cuts of the fair rate of CSFQ after an onset of congestion. */
+#define FAIR_CUTS 30
+/* log2 of such a cut, 0.99, in Q31. */
+#define FAIR_LOG2_CUT_Q31 (-31137589LL)
 /* One packet, in units of a queue in packets. */
 #define FAIR_PACKET 16
 

@@ -35,7 +35,22 @@ struct {
 	__type(value, struct rule);
 } rules SEC(".maps");
 
-/* For sources of no prefix, and for users that find the table full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct rule);
+} vlan_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_MARKS);
+	__type(key, __u32);
+	__type(value, struct mark_rule);
+} mark_rules SEC(".maps");
+
+/* For sources of no other rule, and for users that find the table full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /*
- * ABC in the kernel: the meter where packets come in, the activity AQM where they go out. Source: abc2018 III;
- * arithmetic of fairlane_schemes::fixed.
+ * ABC and CSFQ in the kernel: the meter where packets come in, the AQM where they go out. Source: abc2018 III and
+ * V-A; arithmetic of fairlane_schemes::fixed.
  *
- * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged as one of
- * average activity, and does not move the average.
+ * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
+ * of average activity, and does not move the average; by CSFQ as one of the lowest rate.
  */
 #include "maps.h"
 #include "source.h"
@@ -72,15 +72,18 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	struct node_config *node;
 	struct user *user;
 	struct rule *rule;
-	__u64 now, age, sum;
-	__u32 zero = 0, class;
+	__u64 now, age, sum = 0;
+	__u32 zero = 0, class, mark = skb->mark;
+	__s64 log2_sum = 0;
 	__s32 activity;
 
 	skb->mark = 0;
 	source_of(skb, &source);
 	node = bpf_map_lookup_elem(&config, &zero);
-	rule = rule_of(&source);
-	if (!node || !rule)
+	if (!node)
+		return;
+	rule = rule_of_mark(node, mark) ?: rule_of(node, &source);
+	if (!rule)
 		return;
 	if (!source.is_ip)
 		stats->not_ip++;
@@ -96,12 +99,18 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	now = clock_ns();
 	age = now > node->start_ns ? now - node->start_ns : 0;
 	bpf_spin_lock(&user->lock);
-	sum = fair_meter_count(&user->meter, &node->decay, source.ip_bytes, node->factor_q20[class], age);
+	if (node->scheme == SCHEME_CSFQ)
+		log2_sum = fair_rate_count(&user->meter, &user->pending, &node->decay, node->log2_tick, source.ip_bytes, age);
+	else
+		sum = fair_meter_count(&user->meter, &node->decay, source.ip_bytes, node->factor_q20[class], age);
 	user->packets++;
 	user->bytes += source.ip_bytes;
 	user->last_ns = now;
 	bpf_spin_unlock(&user->lock);
-	activity = fair_meter_activity(sum, &node->decay, node->log2_memory, rule->offset, age);
+	if (node->scheme == SCHEME_CSFQ)
+		activity = fair_activity_of_q31(log2_sum + rule->offset);
+	else
+		activity = fair_meter_activity(sum, &node->decay, node->log2_memory, rule->offset, age);
 	user->activity = activity;
 	skb->mark = MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity);
 	stats->metered++;
@@ -184,19 +193,22 @@ static __noinline int count_drop(struct __sk_buff *skb)
 {
 	struct source source;
 	struct user_key key;
+	struct node_config *node;
 	struct user *user;
 	struct rule *rule;
+	__u32 zero = 0;
 
 	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &source);
-	rule = rule_of(&source);
+	node = bpf_map_lookup_elem(&config, &zero);
+	if (!node)
+		return 0;
+	rule = rule_of(node, &source);
 	if (!rule)
 		return 0;
 	user_key_of(rule, &source, &key);
 	user = bpf_map_lookup_elem(&users, &key);
 	if (!user) {
 		/* The table was full when the packet came: it counted for the default user. */
-		__u32 zero = 0;
-
 		rule = bpf_map_lookup_elem(&default_rule, &zero);
 		user = rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
 	}
@@ -233,20 +245,42 @@ static __always_inline __s64 share_of_queue(const struct port_config *port, __u3
 	return port->unit == UNIT_BYTES ? bytes : (bytes * port->ns_per_byte_q20) >> 20;
 }
 
-/* Decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
+/* What a packet finds at a port, in the unit of the port; that of a virtual queue needs the lock. */
+static __always_inline __s64 queue_of(struct __sk_buff *skb, const struct port_config *port)
+{
+	return port->unit != UNIT_VIRTUAL ? qdisc_queue(skb, port->unit) : 0;
+}
+
+static __always_inline __s64 virtual_queue(const struct port_config *port, const struct port_state *state, __u64 now,
+					   __s64 queue)
+{
+	if (port->unit == UNIT_VIRTUAL && state->free_at_ns > now)
+		return state->free_at_ns - now;
+	return queue;
+}
+
+/* Counts a packet that goes on. */
+static __always_inline void accept(const struct port_config *port, struct port_state *state, __u64 now, __s64 queue,
+				   __s64 share, __u32 bytes, __u32 is_labelled)
+{
+	state->accepted++;
+	state->accepted_bytes += bytes;
+	state->unlabelled += !is_labelled;
+	if (port->unit == UNIT_VIRTUAL)
+		state->free_at_ns = now + queue + share;
+}
+
+/* ABC decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
 	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
 	__s32 activity = fair_unbiased(mark & MARK_ACTIVITY), average;
 	__u64 now = clock_ns();
-	__s64 queue = 0, share = share_of_queue(port, bytes), threshold;
+	__s64 queue = queue_of(skb, port), share = share_of_queue(port, bytes), threshold;
 	int verdict = TC_ACT_UNSPEC;
 
-	if (port->unit != UNIT_VIRTUAL)
-		queue = qdisc_queue(skb, port->unit);
 	bpf_spin_lock(&state->lock);
-	if (port->unit == UNIT_VIRTUAL && state->free_at_ns > now)
-		queue = state->free_at_ns - now;
+	queue = virtual_queue(port, state, now, queue);
 	average = fair_averager_average(&state->averager);
 	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, is_labelled ? activity : average, average);
 	state->average = average;
@@ -259,35 +293,86 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 		state->overlimit++;
 		verdict = TC_ACT_SHOT;
 	} else {
-		state->accepted++;
-		state->accepted_bytes += bytes;
 		if (is_labelled)
 			fair_averager_accept(&state->averager, &port->decay, activity, now);
-		else
-			state->unlabelled++;
-		if (port->unit == UNIT_VIRTUAL)
-			state->free_at_ns = now + queue + share;
+		accept(port, state, now, queue, share, bytes, is_labelled);
 	}
 	bpf_spin_unlock(&state->lock);
+	return verdict;
+}
+
+static __always_inline __u32 random_bits(void)
+{
+	if (replay) {
+		__u32 zero = 0;
+		struct replay_input *input = bpf_map_lookup_elem(&replay_input, &zero);
+
+		return input ? input->random : 0;
+	}
+	return bpf_get_prandom_u32();
+}
+
+/* CSFQ decides on the packet: eq. (3), then whether it fits into the limit; an accepted one gets a new label. */
+static __noinline int admit_csfq(struct __sk_buff *skb)
+{
+	__u32 zero = 0, place = skb->ifindex % PORT_PLACES, random = random_bits();
+	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	struct port_state *state = bpf_map_lookup_elem(&port_states, &place);
+	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
+	__s32 label = is_labelled ? fair_unbiased(mark & MARK_ACTIVITY) : -FAIR_ACTIVITY_BIAS;
+	__u64 now = clock_ns(), age;
+	__s64 queue, share;
+	int verdict = TC_ACT_UNSPEC;
+
+	if (!port || !state || !node)
+		return verdict;
+	age = now > node->start_ns ? now - node->start_ns : 0;
+	queue = queue_of(skb, port);
+	share = share_of_queue(port, bytes);
+	bpf_spin_lock(&state->lock);
+	queue = virtual_queue(port, state, now, queue);
+	state->average = fair_activity_of_q31(state->csfq.log2_alpha);
+	state->queue = queue;
+	state->threshold = port->q_min;
+	if (fair_csfq_admit(&state->csfq, &port->csfq, &label, bytes, queue < port->q_min, queue < port->q_base, random, age)) {
+		state->dropped++;
+		verdict = TC_ACT_SHOT;
+	} else if (port->limit && queue + share > port->limit) {
+		state->overlimit++;
+		fair_csfq_overflow(&state->csfq);
+		verdict = TC_ACT_SHOT;
+	} else {
+		accept(port, state, now, queue, share, bytes, is_labelled);
+	}
+	bpf_spin_unlock(&state->lock);
+	if (is_labelled)
+		skb->mark = (mark & ~MARK_ACTIVITY) | fair_biased(label);
 	return verdict;
 }
 
 SEC("tc")
 int fairlane_egress(struct __sk_buff *skb)
 {
-	__u32 place = skb->ifindex % PORT_PLACES, mark = skb->mark, class;
+	__u32 place = skb->ifindex % PORT_PLACES, mark, class;
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state;
+	int verdict = TC_ACT_UNSPEC;
 
 	if (!port || port->ifindex != skb->ifindex)
 		return TC_ACT_UNSPEC;
-	if (port->aqm) {
+	if (port->aqm == AQM_ABC) {
 		state = bpf_map_lookup_elem(&port_states, &place);
-		if (state && admit(skb, port, state) == TC_ACT_SHOT) {
-			count_drop(skb);
-			return TC_ACT_SHOT;
-		}
+		if (state)
+			verdict = admit(skb, port, state);
+	} else if (port->aqm == AQM_CSFQ) {
+		verdict = admit_csfq(skb);
 	}
+	if (verdict == TC_ACT_SHOT) {
+		count_drop(skb);
+		return TC_ACT_SHOT;
+	}
+	mark = skb->mark;
 	if ((mark & MARK_VALID_MASK) != MARK_VALID) {
 		/* What has no label must not bring one of its own to a neighbour that believes it. */
 		struct ingress_stats *stats = stats_of_cpu();
@@ -331,7 +416,7 @@ struct sweep {
 static long expire(struct bpf_map *map, struct user_key *key, struct user *user, struct sweep *sweep)
 {
 	/* A packet may have come since the sweep began. */
-	if (!key->is_default && sweep->now_ns > user->last_ns && sweep->now_ns - user->last_ns > sweep->timeout_ns) {
+	if (key->kind != KIND_DEFAULT && sweep->now_ns > user->last_ns && sweep->now_ns - user->last_ns > sweep->timeout_ns) {
 		bpf_map_delete_elem(map, key);
 		sweep->expired++;
 	}

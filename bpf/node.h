@@ -8,6 +8,9 @@
 
 #include "fixed.h"
 
+/* What labels say and ports decide by: the activity (ABC), or the rate over the reference rate as a logarithm (CSFQ). */
+enum { SCHEME_ABC, SCHEME_CSFQ };
+
 /* Classes, and the rules that give them to users. */
 enum { CLASS_BE, CLASS_EF, CLASSES };
 enum { RULE_BE, RULE_EF, RULE_DSCP };
@@ -47,6 +50,11 @@ struct node_config {
 	struct fair_decay decay; /* of M_AM */
 	__s64 log2_memory;
 	__u32 factor_q20[CLASSES];
+	__s64 log2_tick; /* of a tick over the memory, Q31: CSFQ */
+	__u32 scheme;
+	__u32 vlans; /* number of users by VLAN */
+	__u32 marks; /* number of users by mark */
+	__u32 reserved;
 };
 
 /* Key of the trie: IPv4 addresses are ::ffff:0:0/96. */
@@ -57,11 +65,14 @@ struct prefix_key {
 
 /* A meter's identity survives every change of the configuration. */
 struct user_key {
-	__u8 address[16]; /* of the prefix, or the address itself */
+	__u8 address[16]; /* of the prefix, or the address itself; VLAN; value and mask of a mark */
 	__u8 bits; /* length of the prefix; 128 for an address */
-	__u8 is_default; /* who has no user of its own */
+	__u8 kind;
 	__u8 reserved[6];
 };
+
+/* What a user is known by; the default user is who has no user of its own. */
+enum { KIND_ADDRESS, KIND_DEFAULT, KIND_VLAN, KIND_MARK };
 
 struct rule {
 	struct user_key key; /* of the meter that the prefix has */
@@ -70,10 +81,20 @@ struct rule {
 	__u32 per_address; /* each address has a meter of its own */
 };
 
+/* Users by mark: the first whose mask and value fit counts. */
+#define MOST_MARKS 16
+
+struct mark_rule {
+	__u32 value;
+	__u32 mask;
+	struct rule rule;
+};
+
 struct user {
 	struct bpf_spin_lock lock;
 	__s32 activity; /* last label */
 	struct fair_meter meter;
+	__u64 pending; /* bytes of the tick, Q16: CSFQ */
 	__u64 last_ns;
 	__u64 packets;
 	__u64 bytes;
@@ -83,32 +104,36 @@ struct user {
 struct port_config {
 	__u32 ifindex; /* 0: none */
 	__u32 ingress;
-	__u32 aqm; /* 0: none, 1: abc */
+	__u32 aqm; /* 0: none, 1: abc, 2: csfq */
 	__u32 tag; /* label in an 802.1ad tag on this link */
 	__u32 unit;
 	__u32 made_clsact; /* of the tool: the qdisc was not there before */
 	__u32 qdisc_class[CLASSES]; /* skb->priority, 0: leave */
 	__s64 q_min;
-	__s64 q_base;
+	__s64 q_base; /* of csfq: q_threshold */
 	__s64 gamma;
 	__s64 limit; /* 0: none */
 	struct fair_decay decay; /* of M_AA */
 	__u64 ns_per_byte_q20; /* of the virtual queue */
+	struct fair_csfq_params csfq;
 };
+
+enum { AQM_NONE, AQM_ABC, AQM_CSFQ };
 
 /* Counters of a port; in one lock with what they count. */
 struct port_state {
 	struct bpf_spin_lock lock;
-	__s32 average; /* A_avg before the last packet */
+	__s32 average; /* A_avg before the last packet; of csfq: alpha, the lowest label without an estimate */
 	struct fair_averager averager;
 	__u64 free_at_ns; /* virtual queue: when it will be empty */
 	__s64 queue; /* that the last packet found */
-	__s64 threshold; /* T_drop of the last packet */
+	__s64 threshold; /* T_drop of the last packet; of csfq: Q_min */
 	__u64 accepted;
 	__u64 accepted_bytes;
 	__u64 dropped; /* by the AQM */
 	__u64 overlimit; /* by the limit */
 	__u64 unlabelled;
+	struct fair_csfq csfq;
 };
 
 /* Counters of ingress. */
@@ -122,11 +147,13 @@ struct ingress_stats {
 	__u64 expired; /* users that were silent for too long */
 };
 
-/* Inputs of a replay, in place of the clock and the qdisc. */
+/* Inputs of a replay, in place of the clock, the qdisc and the random number. */
 struct replay_input {
 	__u64 now_ns;
 	__u32 packets;
 	__u32 bytes;
+	__u32 random;
+	__u32 reserved;
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
-/* Who sent a packet: source address behind up to two VLAN tags, and the user that it belongs to. */
+/* Who sent a packet: mark, VLAN, source address behind up to two VLAN tags, and the user that it belongs to. */
 #ifndef FAIRLANE_SOURCE_H
 #define FAIRLANE_SOURCE_H
 
@@ -16,6 +16,7 @@
 
 struct source {
 	struct prefix_key key; /* all 128 bits of the address */
+	__u32 vlan; /* of the outermost 802.1Q tag, 0 without one */
 	__u32 ip_bytes; /* length from the IP header on; of another packet, from behind Ethernet and tags */
 	__u8 dscp;
 	__u8 is_ip;
@@ -33,6 +34,7 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 
 	source->is_ip = 0;
 	source->dscp = 0;
+	source->vlan = 0;
 	source->ip_bytes = bytes > 14 ? bytes - 14 : 0;
 	if (at > data_end)
 		return;
@@ -43,6 +45,8 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 			break;
 		if (at + 4 > data_end)
 			return;
+		if (ethertype == ETHERTYPE_8021Q && !source->vlan)
+			source->vlan = (at[0] << 8 | at[1]) & 0xfff;
 		ethertype = at[2] << 8 | at[3];
 		at += 4;
 		source->ip_bytes = source->ip_bytes > 4 ? source->ip_bytes - 4 : 0;
@@ -66,7 +70,7 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 	source->is_ip = 1;
 }
 
-/* The source of a packet whose headers need not lie in its linear part. */
+/* The source of a packet whose headers need not lie in its linear part, and whose outermost tag may lie apart. */
 static __always_inline void source_of(struct __sk_buff *skb, struct source *source)
 {
 	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, source);
@@ -76,15 +80,34 @@ static __always_inline void source_of(struct __sk_buff *skb, struct source *sour
 		if (!bpf_skb_pull_data(skb, bytes))
 			parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, source);
 	}
+	if (skb->vlan_present && skb->vlan_proto == bpf_htons(ETHERTYPE_8021Q) && (skb->vlan_tci & 0xfff))
+		source->vlan = skb->vlan_tci & 0xfff;
 }
 
-/* The rule of a source; never null but for a map that is not there. */
-static __always_inline struct rule *rule_of(const struct source *source)
+/* The rule of a mark, if there is one. */
+static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
+{
+	__u32 i;
+
+	for (i = 0; i < MOST_MARKS && i < node->marks; i++) {
+		__u32 place = i;
+		struct mark_rule *rule = bpf_map_lookup_elem(&mark_rules, &place);
+
+		if (rule && (mark & rule->mask) == rule->value)
+			return &rule->rule;
+	}
+	return 0;
+}
+
+/* The rule of a source by VLAN, then by address; never null but for a map that is not there. */
+static __always_inline struct rule *rule_of(const struct node_config *node, const struct source *source)
 {
 	struct rule *rule = 0;
 	__u32 zero = 0;
 
-	if (source->is_ip)
+	if (node->vlans && source->vlan)
+		rule = bpf_map_lookup_elem(&vlan_rules, &source->vlan);
+	if (!rule && source->is_ip)
 		rule = bpf_map_lookup_elem(&rules, &source->key);
 	return rule ?: bpf_map_lookup_elem(&default_rule, &zero);
 }
@@ -96,7 +119,7 @@ static __always_inline void user_key_of(const struct rule *rule, const struct so
 	if (rule->per_address && source->is_ip) {
 		__builtin_memcpy(key->address, source->key.address, 16);
 		key->bits = 128;
-		key->is_default = 0;
+		key->kind = KIND_ADDRESS;
 	}
 }
 

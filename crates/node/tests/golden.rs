@@ -9,6 +9,7 @@ use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{Programs, ReplayInput};
 use fairlane_schemes::buffer::BufferParams;
 use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
 use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
 };
@@ -106,7 +107,7 @@ fn frame(arrival: &Arrival) -> Vec<u8> {
 /// Lets the kernel programs and the library decide on an arrival; returns whether both drop it.
 fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
     let Arrival { now_ns, queue_packets: packets, queue_bytes: bytes, .. } = *arrival;
-    programs.set_replay(&ReplayInput { now_ns, packets, bytes }).unwrap();
+    programs.set_replay(&ReplayInput { now_ns, packets, bytes, random: 0 }).unwrap();
     let frame = frame(arrival);
     let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
     let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap().verdict;
@@ -269,7 +270,7 @@ fn a_virtual_queue_drains_at_its_rate() {
         now_ns += rng.exponential(0.8e6) as u64;
         let user = usize::from(rng.bits().is_multiple_of(3));
         let frame = common::ipv4([10, 0, 0, user as u8], 0, 1500);
-        programs.set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999 }).unwrap();
+        programs.set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999, random: 0 }).unwrap();
         let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap().mark;
         let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap().verdict;
         let label = meters[user].mark(&params, 1500, Accounting::ONE, now_ns);
@@ -286,4 +287,59 @@ fn a_virtual_queue_drains_at_its_rate() {
     }
     // 1.2112 ms of work every 0.8 ms: one third of it is too much.
     assert!((1300..2000).contains(&drops), "{drops}");
+}
+
+#[test]
+fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
+    skip_unless_possible!();
+    let port = json!({"egress": "csfq", "rate": "10 Mbit/s", "limit": "24 packets"});
+    let tables = json!({"node": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
+    let config = common::config(&port, &tables);
+    let programs = common::replayed(&config);
+    let unit = config.default_user.reference_rate;
+    let constants = RateConstants::new(config.csfq_meter.rate_constant).unwrap();
+    let of_port = &config.ports[0].csfq;
+    let params = FixedCsfqParams::new(of_port.aggregate_constant, of_port.window, RATE, unit).unwrap();
+    let (mut rates, mut port) = ([FixedRates::<1>::default(); USERS as usize], FixedCsfq::default());
+    let mut rng = Rng::stream(3, 0, "csfq", 0);
+    let (mut now_ns, mut backlog) = (START_NS, 0.0f64);
+    let (mut early, mut late, mut relabelled) = (0, 0, 0);
+    for id in 0..20_000u32 {
+        // Overload of 1.6 for three quarters of the time; the first user sends half of all.
+        let load = if (id / 2_000) % 4 == 3 { 0.6 } else { 1.6 };
+        let gap = rng.exponential(1.2e6 / load) as u64;
+        now_ns += gap;
+        backlog = f64::max(0.0, backlog - gap as f64 / 1.2e6);
+        let queue_packets = backlog as u32;
+        let user = if rng.bits().is_multiple_of(2) { 0 } else { 1 + id % (USERS - 1) };
+        let (random, age_ns) = (rng.bits() as u32, now_ns - START_NS);
+        let class = TrafficClass::BestEffort;
+        let frame = frame(&Arrival { now_ns, user, ip_bytes: 1500, class, queue_packets, queue_bytes: 0 });
+        programs.set_replay(&ReplayInput { now_ns, packets: queue_packets, bytes: 0, random }).unwrap();
+        let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
+        let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
+
+        let rate = &mut rates[user as usize];
+        rate.update(&constants, [1500], age_ns);
+        let label = Activity::from_q31(rate.log2_sums_q31()[0] + constants.offset_q31(unit));
+        assert_eq!(metered.mark, 0xfa00_0000 | label.biased(), "label at {now_ns}");
+        let alpha = port.log2_alpha_q31().map_or(Activity::MIN, Activity::from_q31);
+        let queue = QueueState { spares: false, is_short: queue_packets < 12 };
+        let (drops, after) = port.admit(&params, label, 1514, queue, random, age_ns);
+        let is_over = !drops && queue_packets >= 24;
+        if is_over {
+            port.overflow();
+        }
+        let state = programs.port_state(LOOPBACK).unwrap();
+        assert_eq!((state.average, sent.mark), (alpha, 0xfa00_0000 | after.biased()), "at {now_ns}");
+        assert_eq!(sent.verdict, if drops || is_over { DROP } else { PASS }, "at {now_ns}");
+        early += u32::from(drops);
+        late += u32::from(is_over);
+        relabelled += u32::from(!drops && after != label);
+        backlog += f64::from(u8::from(!drops && !is_over));
+    }
+    let state = programs.port_state(LOOPBACK).unwrap();
+    assert_eq!((state.dropped, state.overlimit), (u64::from(early), u64::from(late)));
+    // Three eighths of what comes in overload have no room; both kinds of drops, and packets that pass above alpha.
+    assert!(early > 2_000 && late > 10 && relabelled > 500, "{early} {late} {relabelled}");
 }

@@ -1,6 +1,7 @@
 //! The integer arithmetic in C (`bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
 
 use fairlane_schemes::fixed::c_header::c_header;
+use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState};
 use fairlane_schemes::fixed::{
     Accounting, Activity, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, exp2_neg_q32, log2_q31,
     scale_down,
@@ -27,6 +28,11 @@ int main(void)
 	struct fair_decay decay = {0};
 	struct fair_meter meter = {0};
 	struct fair_averager averager = {0};
+	struct fair_meter rate = {0};
+	struct fair_csfq csfq = {0};
+	struct fair_csfq_params params = {0};
+	__u64 pending = 0;
+	__s32 label;
 	long long log2_memory = 0, offset = 0;
 
 	while (scanf(" %c %llu %llu %lld %lld %lld", &operation, &a, &b, &c, &d, &e) == 6) {
@@ -43,6 +49,24 @@ int main(void)
 			offset = d;
 			meter = (struct fair_meter){0};
 			averager = (struct fair_averager){0};
+			rate = (struct fair_meter){0};
+			pending = 0;
+			params = (struct fair_csfq_params){ .decay = decay, .log2_tick = e };
+			csfq = (struct fair_csfq){ .log2_alpha = FAIR_LOG2_OF_ZERO_Q31, .largest_label = FAIR_LOG2_OF_ZERO_Q31,
+						   .is_congested = 1, .cuts_left = FAIR_CUTS };
+			break;
+		case 'w':
+			params.window_ns = a;
+			params.log2_capacity = c;
+			params.log2_full = d;
+			break;
+		case 'r': result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, c, a); break;
+		case 'q': /* random bits in b, then bits for the queue, label in d */
+			label = d;
+			result = fair_csfq_admit(&csfq, &params, &label, c, b >> 32 & 1, b >> 33 & 1, b, a);
+			result = result * (1LL << 40) + label;
+			if (b >> 34 & 1)
+				fair_csfq_overflow(&csfq);
 			break;
 		case 'm':
 			result = fair_meter_activity(fair_meter_count(&meter, &decay, c, d, a), &decay, log2_memory, offset, a);
@@ -102,8 +126,15 @@ impl Script {
             let rate = BitRate(libm::exp10(3.0 + 9.0 * rng.open01()) as u64);
             let params = FixedMeterParams::new(Time::from_nanos(memory_ns), rate).unwrap();
             let decay = params.decay();
-            let constants = [params.log2_memory_q31(), params.offset_q31(), 0];
+            let (memory, window) = (Time::from_nanos(memory_ns), Time::from_nanos(memory_ns / 2));
+            let capacity = BitRate(libm::exp10(5.0 + 4.0 * rng.open01()) as u64);
+            let csfq_params = FixedCsfqParams::new(memory, window, capacity, BitRate(10_000)).unwrap();
+            let rates = csfq_params.rates();
+            let constants = [params.log2_memory_q31(), params.offset_q31(), rates.log2_tick_q31()];
             self.add('d', [decay.step_q56(), decay.shift().into()], constants, 0);
+            let logarithms = [csfq_params.log2_capacity_q31(), csfq_params.log2_full_q31(), 0];
+            self.add('w', [csfq_params.window_ns(), 0], logarithms, 0);
+            let (mut rate, mut csfq) = (FixedRates::<1>::default(), FixedCsfq::default());
             let (mut meter, mut averager) = (FixedMeter::new(0), FixedAverager::default());
             let factor = Accounting::new(0.001 + 10.0 * rng.open01()).unwrap();
             let mut now = 0u64;
@@ -113,6 +144,18 @@ impl Script {
                 let bytes = rng.bits() as u32 >> (rng.bits() % 32);
                 let label = meter.mark(&params, bytes, factor, now);
                 self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.units().into());
+                rate.update(&rates, [bytes], now);
+                self.add('r', [now, 0], [bytes.into(), 0, 0], rate.log2_sums_q31()[0]);
+                // Labels around log2(C/unit), so that many exceed alpha.
+                let label_of_csfq = Activity::from_biased((1 << 21) + (rng.bits() as u32 & 0x0f_ffff));
+                let bits = rng.bits() & 0x7_ffff_ffff;
+                let queue = QueueState { spares: bits >> 32 & 1 == 1, is_short: bits >> 33 & 1 == 1 };
+                let (drop, after) = csfq.admit(&csfq_params, label_of_csfq, bytes, queue, bits as u32, now);
+                let result = (i64::from(drop) << 40) + i64::from(after.units());
+                self.add('q', [now, bits], [bytes.into(), label_of_csfq.units().into(), 0], result);
+                if bits >> 34 & 1 == 1 {
+                    csfq.overflow();
+                }
                 averager.accept(&decay, label, now);
                 self.add('a', [now, 0], [label.units().into(), 0, 0], averager.average().units().into());
             }

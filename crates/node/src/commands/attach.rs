@@ -22,7 +22,7 @@ impl Attach {
         let was_attached = kernel::attach(&config)?;
         println!("{}: {} ports", if was_attached { "reloaded" } else { "attached" }, config.ports.len());
         for port in &config.ports {
-            if port.params.egress == Egress::Abc && port.params.backlog == Backlog::Qdisc {
+            if port.params.egress != Egress::None && port.params.backlog == Backlog::Qdisc {
                 warn_of_qdisc(&port.interface);
             }
         }

@@ -72,7 +72,7 @@ fn serve(mut peer: TcpStream, pin_path: &Path) -> std::io::Result<()> {
 /// A metric of each port or user: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-const OF_PORTS: [Metric<PortView>; 7] = [
+const OF_PORTS: [Metric<PortView>; 8] = [
     ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.state.accepted as f64),
     ("port_accepted_bytes_total", "counter", "Bytes accepted, Ethernet header included.", |port| {
         port.state.accepted_bytes as f64
@@ -80,6 +80,9 @@ const OF_PORTS: [Metric<PortView>; 7] = [
     ("port_dropped_packets_total", "counter", "Packets dropped by the AQM.", |port| port.state.dropped as f64),
     ("port_overlimit_packets_total", "counter", "Packets dropped at the limit.", |port| port.state.overlimit as f64),
     ("port_average_activity", "gauge", "Average activity of accepted packets.", |port| port.state.average.to_f64()),
+    ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
+        if port.record.scheme() == "csfq" { port.state.fair_rate().unwrap_or(0.0) } else { 0.0 }
+    }),
     ("port_queue", "gauge", "Queue that the last packet found: packets, bytes or seconds.", |port| {
         port.record.queue_in_units(port.state.queue)
     }),

@@ -38,7 +38,9 @@ fn to_json(snapshot: &Snapshot) -> Json {
         .map(|port| {
             json!({
                 "interface": port.interface,
+                "scheme": port.record.scheme(),
                 "average_activity": port.state.average.to_f64(),
+                "fair_rate": (port.record.scheme() == "csfq").then(|| port.state.fair_rate()).flatten(),
                 "queue_units": port.state.queue,
                 "drop_threshold_units": port.state.threshold,
                 "queue": port.record.queue_in_words(port.state.queue),

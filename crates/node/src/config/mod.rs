@@ -1,18 +1,22 @@
 //! The one TOML file of a node: every key with its range, one-line errors that name key, value and what is allowed.
 //!
-//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
+//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[meter]`, `[csfq_meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
 //! `[[ports]]`.
 
+mod mark;
 mod port;
 mod prefix;
 mod user;
 
+pub use mark::MarkMatch;
 pub use port::{Backlog, Carrier, Egress, Ingress, Port, PortParams};
 pub use prefix::Prefix;
-pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams};
+pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
 
 use fairlane_schemes::abc::{MeterKind, MeterParams};
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::flow::FlowKey;
+use fairlane_schemes::label::csfq::CsfqMarkerParams;
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -27,6 +31,16 @@ choices! {
     }
 }
 
+choices! {
+    /// What labels say and ports decide by; the same on all nodes of a domain.
+    pub enum NodeScheme {
+        /// The activity of ABC.
+        Abc = "abc",
+        /// The rate of CSFQ, over the reference rate.
+        Csfq = "csfq",
+    }
+}
+
 params! {
     /// What concerns the node as a whole.
     pub struct NodeParams {
@@ -34,6 +48,8 @@ params! {
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
         /// Where the programs are attached.
         hook: Hook = "auto", source "our choice";
+        /// What labels say and ports decide by; the same on all nodes of a domain.
+        scheme: NodeScheme = "abc", source "our choice";
     }
 }
 
@@ -44,6 +60,8 @@ pub struct NodeConfig {
     pub node: NodeParams,
     /// `[meter]`: the same for all meters of a domain.
     pub meter: MeterParams,
+    /// `[csfq_meter]`: the same, if the scheme is CSFQ.
+    pub csfq_meter: CsfqMarkerParams,
     /// `[users_table]`: how many users, and for how long.
     pub users_table: UserTableParams,
     /// `[default_user]`: who sends from an address of no user.
@@ -103,7 +121,14 @@ impl NodeConfig {
         let node: NodeParams = section(&mut root, "node")?;
         let meter: MeterParams = section(&mut root, "meter")?;
         let users_table: UserTableParams = section(&mut root, "users_table")?;
-        users_table.check(&meter)?;
+        let csfq_meter: CsfqMarkerParams = section(&mut root, "csfq_meter")?;
+        match node.scheme {
+            NodeScheme::Abc => users_table.check("meter.memory", meter.memory)?,
+            NodeScheme::Csfq => users_table.check("csfq_meter.rate_constant", csfq_meter.rate_constant)?,
+        }
+        if csfq_meter.share_per != FlowKey::User {
+            return Err(ConfigError::new("csfq_meter.share_per", "is not possible here, the only one is \"user\""));
+        }
         if meter.meter != MeterKind::Normal {
             return Err(ConfigError::new("meter.meter", "is not possible here, the only one is \"normal\""));
         }
@@ -115,6 +140,15 @@ impl NodeConfig {
             return Err(ConfigError::new("ports", "missing, give at least one [[ports]] table"));
         }
         for (i, port) in ports.iter().enumerate() {
+            let scheme = match port.params.egress {
+                Egress::None => node.scheme,
+                Egress::Abc => NodeScheme::Abc,
+                Egress::Csfq => NodeScheme::Csfq,
+            };
+            if scheme != node.scheme {
+                let problem = format!("\"{}\" does not go with node.scheme \"{}\"", scheme.name(), node.scheme.name());
+                return Err(ConfigError::new(format!("ports[{i}].egress"), problem));
+            }
             if ports[..i].iter().any(|other| other.interface == port.interface) {
                 return Err(ConfigError::new(
                     format!("ports[{i}].interface"),
@@ -123,14 +157,18 @@ impl NodeConfig {
             }
         }
         for (i, user) in users.iter().enumerate() {
-            if users[..i].iter().any(|other| other.prefix == user.prefix) {
+            if users[..i].iter().any(|other| other.who == user.who) {
                 return Err(ConfigError::new(
-                    format!("users[{i}].prefix"),
-                    format!("\"{}\" belongs to another user already", user.prefix),
+                    format!("users[{i}].{}", user.who.key()),
+                    format!("\"{}\" belongs to another user already", user.who),
                 ));
             }
         }
-        Ok(Self { node, meter, users_table, default_user, users, ports })
+        let marks = users.iter().filter(|user| matches!(user.who, Who::Mark(_))).count();
+        if marks > User::MOST_MARKS {
+            return Err(ConfigError::new("users", format!("{marks} users by mark, {} at most", User::MOST_MARKS)));
+        }
+        Ok(Self { node, meter, csfq_meter, users_table, default_user, users, ports })
     }
 }
 
@@ -179,7 +217,7 @@ mod tests {
     #[test]
     fn the_example_has_every_key_and_its_default() {
         let config = NodeConfig::read(&example()).unwrap();
-        assert_eq!((config.ports.len(), config.users.len()), (2, 2));
+        assert_eq!((config.ports.len(), config.users.len()), (2, 4));
         let json = example();
         let has = |table: &str, specs: Vec<fairlane_schemes::config::ParamSpec>, same: bool| {
             for spec in specs {
@@ -190,6 +228,7 @@ mod tests {
         };
         has("/node", NodeParams::specs(), true);
         has("/meter", MeterParams::specs(), true);
+        has("/csfq_meter", CsfqMarkerParams::specs(), true);
         has("/users_table", UserTableParams::specs(), true);
         has("/default_user", UserParams::specs(), true);
         has("/users/0", UserParams::specs(), false);
@@ -247,11 +286,41 @@ mod tests {
                 "users_table.timeout: \"29 s\" is out of range, it must be at least 10 times meter.memory, 30 s",
             ),
             ("/meter/meter", json!("fair"), "meter.meter: is not possible here, the only one is \"normal\""),
+            (
+                "/csfq_meter/share_per",
+                json!("flow"),
+                "csfq_meter.share_per: is not possible here, the only one is \"user\"",
+            ),
+            ("/ports/1/egress", json!("csfq"), "ports[1].q_base: unknown key"),
+            ("/users/2/vlan", json!(4095), "users[2].vlan: 4095 is out of range, it must be from 1 to 4094"),
+            (
+                "/users/3/mark",
+                json!("0x10/0x0f"),
+                "users[3].mark: \"0x10/0x0f\" is not a mark with its mask, no bit outside of it such as \"0x10/0xff\"",
+            ),
             ("/ports", json!([]), "ports: missing, give at least one [[ports]] table"),
         ];
         for (pointer, value, expected) in cases {
-            assert_eq!(message(&changed(pointer, value)), expected);
+            let message = message(&changed(pointer, value));
+            assert!(message.starts_with(expected), "{message}");
         }
+        let with = |table: &str, key: &str, value: Json| {
+            let mut json = example();
+            json.pointer_mut(table).unwrap()[key] = value;
+            message(&json)
+        };
+        assert_eq!(
+            with("/users/0", "vlan", json!(7)),
+            "users[0].prefix: is one too many, give one of prefix, vlan, mark"
+        );
+        let mut mixed = json!({"ports": [{"interface": "a", "egress": "csfq", "rate": "10 Mbit/s"}]});
+        assert_eq!(message(&mixed), "ports[0].egress: \"csfq\" does not go with node.scheme \"abc\"");
+        mixed["node"] = json!({"scheme": "csfq"});
+        assert!(NodeConfig::read(&mixed).is_ok());
+        mixed["ports"][0]["cut_budget"] = json!("per_window");
+        assert_eq!(message(&mixed), "ports[0].cut_budget: is not possible here, the only one is \"on_entry\"");
+        mixed["ports"][0] = json!({"interface": "a", "egress": "csfq"});
+        assert_eq!(message(&mixed), "ports[0].rate: missing, csfq cannot do without");
         let mut unknown = example();
         unknown["ports"][0]["carier"] = json!("none");
         assert_eq!(message(&unknown), "ports[0].carier: unknown key (value \"none\"); did you mean carrier?");

@@ -2,6 +2,7 @@
 
 use fairlane_schemes::abc::AbcParams;
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::label::csfq::{CsfqParams, CsfqVariant, CutBudget, OverflowBound};
 use fairlane_schemes::queue_length::{DelayEstimate, check_threshold};
 use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use fairlane_schemes::{choices, params};
@@ -25,6 +26,8 @@ choices! {
         None = "none",
         /// The activity AQM.
         Abc = "abc",
+        /// CSFQ, if that is the scheme of the node.
+        Csfq = "csfq",
     }
 }
 
@@ -79,6 +82,8 @@ pub struct Port {
     pub params: PortParams,
     /// Parameters of the activity AQM.
     pub abc: AbcParams,
+    /// Parameters of CSFQ.
+    pub csfq: CsfqParams,
 }
 
 impl Port {
@@ -90,7 +95,11 @@ impl Port {
             let problem = format!("\"{interface}\" is not a name of a network interface, 1 to 15 characters");
             return Err(ConfigError::new(table.key("interface"), problem));
         }
-        let port = Self { interface, params: PortParams::read(table)?, abc: AbcParams::read(table)? };
+        let params = PortParams::read(table)?;
+        let is_csfq = params.egress == Egress::Csfq;
+        let abc = if is_csfq { AbcParams::default() } else { AbcParams::read(table)? };
+        let csfq = if is_csfq { CsfqParams::read(table)? } else { CsfqParams::default() };
+        let port = Self { interface, params, abc, csfq };
         port.check(table)?;
         table.finish()?;
         Ok(port)
@@ -113,14 +122,16 @@ impl Port {
                 return Err(ConfigError::new(table.key(name), problem));
             }
         }
-        let measure = self.abc.q_min.measure();
-        let thresholds = [("q_min", self.abc.q_min), ("q_base", self.abc.q_base), ("gamma", self.abc.gamma)];
+        let thresholds = self.thresholds();
+        let q_min = thresholds[0].1;
+        let measure = q_min.measure();
+        let all = if egress == Egress::Csfq { "q_min and q_threshold" } else { "q_min, q_base and gamma" };
         for (name, threshold) in thresholds {
             if threshold.measure() != measure {
                 let problem = format!(
-                    "\"{threshold}\" is in {}, but q_min \"{}\" is in {measure}: give q_min, q_base and gamma in one unit",
+                    "\"{threshold}\" is in {}, but q_min \"{}\" is in {measure}: give {all} in one unit",
                     threshold.measure(),
-                    self.abc.q_min
+                    q_min
                 );
                 return Err(ConfigError::new(table.key(name), problem));
             }
@@ -133,12 +144,15 @@ impl Port {
         let wanted = if measure == QueueMeasure::Packets { "packets" } else { "bytes" };
         if let Some(limit) = limit {
             if matches!(limit, QueueLimit::Packets(_)) != (measure == QueueMeasure::Packets) {
-                let problem = format!("\"{limit}\" is not in {wanted}, which q_min \"{}\" asks for", self.abc.q_min);
+                let problem = format!("\"{limit}\" is not in {wanted}, which q_min \"{q_min}\" asks for");
                 return Err(ConfigError::new(table.key("limit"), problem));
             }
-            check_threshold("q_min", self.abc.q_min, limit, table)?;
+            check_threshold("q_min", q_min, limit, table)?;
         }
-        if egress == Egress::Abc && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
+        if egress == Egress::Csfq {
+            self.check_csfq(table)?;
+        }
+        if egress != Egress::None && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
             let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
             return Err(ConfigError::new(table.key("rate"), format!("missing, {why} cannot do without")));
         }
@@ -153,6 +167,36 @@ impl Port {
         if self.abc.delay_estimate != DelayEstimate::LinkRate {
             let problem = "is not possible here, the only one is \"link_rate\"";
             return Err(ConfigError::new(table.key("delay_estimate"), problem));
+        }
+        Ok(())
+    }
+
+    /// The thresholds of the scheme, Q_min first.
+    #[must_use]
+    pub fn thresholds(&self) -> Vec<(&'static str, Threshold)> {
+        if self.params.egress == Egress::Csfq {
+            vec![("q_min", self.csfq.q_min), ("q_threshold", self.csfq.q_threshold)]
+        } else {
+            vec![("q_min", self.abc.q_min), ("q_base", self.abc.q_base), ("gamma", self.abc.gamma)]
+        }
+    }
+
+    /// What of CSFQ the kernel has.
+    fn check_csfq(&self, table: &Table<'_>) -> Result<(), ConfigError> {
+        let only = |name, value: &str| {
+            Err(ConfigError::new(table.key(name), format!("is not possible here, the only one is \"{value}\"")))
+        };
+        if self.params.rate.is_none() {
+            return Err(ConfigError::new(table.key("rate"), "missing, csfq cannot do without"));
+        }
+        if self.csfq.variant != CsfqVariant::Amended {
+            return only("variant", "amended");
+        }
+        if self.csfq.cut_budget != CutBudget::OnEntry {
+            return only("cut_budget", "on_entry");
+        }
+        if self.csfq.overflow_bound != OverflowBound::Cuts {
+            return only("overflow_bound", "cuts");
         }
         Ok(())
     }

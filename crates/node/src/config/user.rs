@@ -1,10 +1,10 @@
 //! Users: who is metered, against which reference rate, in which class.
 
-use super::Prefix;
-use fairlane_schemes::abc::MeterParams;
+use super::{MarkMatch, Prefix};
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
+use std::fmt;
 
 choices! {
     /// Which class a user's packets are in.
@@ -52,14 +52,62 @@ params! {
 
 impl UserTableParams {
     /// A meter is forgotten only when nothing of worth is left of it.
-    pub(super) fn check(&self, meter: &MeterParams) -> Result<(), ConfigError> {
-        let least = Time(meter.memory.0.saturating_mul(10));
+    pub(super) fn check(&self, key: &str, memory: Time) -> Result<(), ConfigError> {
+        let least = Time(memory.0.saturating_mul(10));
         if self.timeout >= least {
             return Ok(());
         }
-        let problem =
-            format!("\"{}\" is out of range, it must be at least 10 times meter.memory, {least}", self.timeout);
+        let problem = format!("\"{}\" is out of range, it must be at least 10 times {key}, {least}", self.timeout);
         Err(ConfigError::new("users_table.timeout", problem))
+    }
+}
+
+/// What a user is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// Its source addresses; of several prefixes that fit, the longest counts.
+    Prefix(Prefix),
+    /// The outermost 802.1Q tag that its packets come with, 1 to 4094.
+    Vlan(u32),
+    /// The mark that its packets have when they come to the program.
+    Mark(MarkMatch),
+}
+
+impl Who {
+    /// The key of the configuration.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Prefix(_) => "prefix",
+            Self::Vlan(_) => "vlan",
+            Self::Mark(_) => "mark",
+        }
+    }
+
+    /// Exactly one of the keys.
+    fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        let prefix = table.optional("prefix", None)?.map(Self::Prefix);
+        let vlan = table.optional::<u32>("vlan", Some((1.into(), 4094.into())))?.map(Self::Vlan);
+        let mark = table.optional("mark", None)?.map(Self::Mark);
+        match (prefix, vlan, mark) {
+            (Some(who), None, None) | (None, Some(who), None) | (None, None, Some(who)) => Ok(who),
+            (None, None, None) => Err(ConfigError::new(
+                table.key("prefix"),
+                "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\"; or give vlan or mark",
+            )),
+            _ => Err(ConfigError::new(table.key("prefix"), "is one too many, give one of prefix, vlan, mark")),
+        }
+    }
+}
+
+/// As in the configuration, without quotes.
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => prefix.fmt(f),
+            Self::Vlan(vlan) => write!(f, "vlan {vlan}"),
+            Self::Mark(mark) => write!(f, "mark {mark}"),
+        }
     }
 }
 
@@ -68,18 +116,21 @@ impl UserTableParams {
 pub struct User {
     /// Name in reports.
     pub name: String,
-    /// Its source addresses; of several prefixes that fit, the longest counts.
-    pub prefix: Prefix,
+    /// What it is known by: marks count before VLANs, VLANs before prefixes.
+    pub who: Who,
     /// Rate and class.
     pub params: UserParams,
 }
 
 impl User {
+    /// Users by mark, which are tried one after another.
+    pub const MOST_MARKS: usize = 16;
+
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        let prefix: Prefix = table.required("prefix")?;
-        let name = table.optional("name", None)?.unwrap_or_else(|| prefix.to_string());
+        let who = Who::read(table)?;
+        let name = table.optional("name", None)?.unwrap_or_else(|| who.to_string());
         let params = UserParams::read(table)?;
         table.finish()?;
-        Ok(Self { name, prefix, params })
+        Ok(Self { name, who, params })
     }
 }

@@ -9,7 +9,7 @@ use super::lock::Lock;
 use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
 use super::tcx::{self, Side};
 use super::{KernelError, clsact, hook};
-use crate::config::{Hook, NodeConfig};
+use crate::config::{Hook, NodeConfig, NodeScheme, Who};
 use fairlane_schemes::fixed::OutOfRange;
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -197,9 +197,18 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
     }
+    if !is_new && before.is_csfq != record.is_csfq {
+        let name = |is_csfq| if is_csfq { "csfq" } else { "abc" }.to_owned();
+        let (from, to) = (name(before.is_csfq), name(record.is_csfq));
+        return Err(KernelError::NeedsDetach { key: "node.scheme", from, to });
+    }
     if !is_new && before.log2_memory != record.log2_memory {
         let from = memory_in_words(before.log2_memory);
-        return Err(KernelError::NeedsDetach { key: "meter.memory", from, to: config.meter.memory.to_string() });
+        let (key, to) = match config.node.scheme {
+            NodeScheme::Abc => ("meter.memory", config.meter.memory),
+            NodeScheme::Csfq => ("csfq_meter.rate_constant", config.csfq_meter.rate_constant),
+        };
+        return Err(KernelError::NeedsDetach { key, from, to: to.to_string() });
     }
     programs.write("config", &ZERO, &record.to_bytes())
 }
@@ -210,22 +219,32 @@ fn memory_in_words(log2_q31: i64) -> String {
 }
 
 fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
-    let memory = config.meter.memory;
-    let default = RuleRecord::new(UserKey::DEFAULT, &config.default_user, memory);
+    let default = RuleRecord::new(UserKey::DEFAULT, &config.default_user, config);
     programs.write("default_rule", &ZERO, &default.map_err(|error| unfit("default_user", &error))?.to_bytes())?;
     if programs.read("users", &UserKey::DEFAULT.to_bytes())?.is_none() {
         programs.write("users", &UserKey::DEFAULT.to_bytes(), &[0; UserState::SIZE])?;
     }
     let mut wanted = HashSet::new();
+    let mut marks = 0u32;
     for user in &config.users {
-        let rule = RuleRecord::new(UserKey::of(&user.prefix), &user.params, memory);
-        let key = prefix_key(&user.prefix);
-        programs.write("rules", &key, &rule.map_err(|error| unfit("users", &error))?.to_bytes())?;
-        wanted.insert(key);
+        let rule = RuleRecord::new(UserKey::of(&user.who), &user.params, config);
+        let rule = rule.map_err(|error| unfit("users", &error))?;
+        let (map, key, value) = match &user.who {
+            Who::Prefix(prefix) => ("rules", prefix_key(prefix), rule.to_bytes()),
+            Who::Vlan(vlan) => ("vlan_rules", vlan.to_ne_bytes().to_vec(), rule.to_bytes()),
+            Who::Mark(mark) => {
+                marks += 1;
+                ("mark_rules", (marks - 1).to_ne_bytes().to_vec(), rule.to_mark_bytes(mark))
+            }
+        };
+        programs.write(map, &key, &value)?;
+        wanted.insert((map, key));
     }
-    for key in programs.keys("rules") {
-        if !wanted.contains(&key) {
-            programs.remove("rules", &key);
+    for map in ["rules", "vlan_rules"] {
+        for key in programs.keys(map) {
+            if !wanted.contains(&(map, key.clone())) {
+                programs.remove(map, &key);
+            }
         }
     }
     Ok(())
@@ -242,15 +261,17 @@ fn fill_ports(
         programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
         programs.write("ports", &PortRecord::place(record.index), &[0; PortRecord::SIZE])?;
     }
+    let unit = config.default_user.reference_rate;
     let mut records = Vec::new();
     for (port, index) in config.ports.iter().zip(interfaces) {
         let known = before.iter().find(|record| record.index == *index);
         let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact);
-        let record = PortRecord::new(port, *index, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
+        let record =
+            PortRecord::new(port, *index, made_clsact, unit).map_err(|error| unfit(&port.interface, &error))?;
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
-            programs.write("port_states", &place, &[0; PortState::SIZE])?;
+            programs.write("port_states", &place, &PortState::initial())?;
         }
         programs.write("ports", &place, &record.to_bytes())?;
         records.push(record);

@@ -1,7 +1,13 @@
 //! The records of the maps as `bpf/node.h` lays them out, in the byte order of the machine.
 
-use crate::config::{Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, Port, Prefix, UserParams};
-use fairlane_schemes::fixed::{Accounting, Activity, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET};
+use crate::config::{
+    Backlog, Carrier, ClassRule, Egress, Ingress, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, UserParams,
+    Who,
+};
+use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, RateConstants};
+use fairlane_schemes::fixed::{
+    Accounting, Activity, Decay, FixedMeterParams, FixedThreshold, LOG2_OF_ZERO_Q31, OutOfRange, PACKET,
+};
 use fairlane_schemes::units::{BitRate, QueueLimit, Threshold, Time};
 
 /// Fields one after another.
@@ -54,11 +60,16 @@ pub struct NodeRecord {
     pub netns: u64,
     /// Silence after which a meter makes room.
     pub user_timeout_ns: u64,
-    /// log2 of M_AM in ns, Q31: tells memories apart.
+    /// log2 of M_AM, or of K of CSFQ, in ns, Q31: tells memories apart.
     pub log2_memory: i64,
+    /// Whether labels are those of CSFQ.
+    pub is_csfq: bool,
     step: u64,
     shift: u32,
     factors: [u32; 2],
+    log2_tick: i64,
+    vlans: u32,
+    marks: u32,
 }
 
 impl NodeRecord {
@@ -68,13 +79,20 @@ impl NodeRecord {
     /// The integer arithmetic cannot hold a parameter.
     pub fn new(config: &NodeConfig, start_ns: u64, netns: u64) -> Result<Self, OutOfRange> {
         let params = FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate)?;
-        let decay = params.decay();
+        let rates = RateConstants::new(config.csfq_meter.rate_constant)?;
+        let is_csfq = config.node.scheme == NodeScheme::Csfq;
+        let decay = if is_csfq { rates.decay() } else { params.decay() };
+        let users = |is: fn(&Who) -> bool| config.users.iter().filter(|user| is(&user.who)).count() as u32;
         let factors = [config.meter.accounting_be, config.meter.accounting_ef];
         Ok(Self {
             start_ns,
             netns,
             user_timeout_ns: nanos(config.users_table.timeout),
-            log2_memory: params.log2_memory_q31(),
+            log2_memory: if is_csfq { rates.log2_constant_q31() } else { params.log2_memory_q31() },
+            is_csfq,
+            log2_tick: rates.log2_tick_q31(),
+            vlans: users(|who| matches!(who, Who::Vlan(_))),
+            marks: users(|who| matches!(who, Who::Mark(_))),
             step: decay.step_q56(),
             shift: decay.shift(),
             factors: [Accounting::new(factors[0])?.q20(), Accounting::new(factors[1])?.q20()],
@@ -87,7 +105,9 @@ impl NodeRecord {
         // A tenth of the timeout between two searches, a second at most: expiry is late by no more than that.
         let sweep_ns = (self.user_timeout_ns / 10).min(1_000_000_000);
         let head = Writer::default().u64(self.start_ns).u64(self.netns).u64(self.user_timeout_ns).u64(sweep_ns);
-        head.u64(self.step).u32(self.shift).u32(0).i64(self.log2_memory).u32(self.factors[0]).u32(self.factors[1]).0
+        let head = head.u64(self.step).u32(self.shift).u32(0).i64(self.log2_memory);
+        let head = head.u32(self.factors[0]).u32(self.factors[1]).i64(self.log2_tick);
+        head.u32(u32::from(self.is_csfq)).u32(self.vlans).u32(self.marks).u32(0).0
     }
 
     /// From the map.
@@ -102,6 +122,10 @@ impl NodeRecord {
             shift: at.u32(40),
             log2_memory: at.i64(48),
             factors: [at.u32(56), at.u32(60)],
+            log2_tick: at.i64(64),
+            is_csfq: at.u32(72) != 0,
+            vlans: at.u32(76),
+            marks: at.u32(80),
         }
     }
 }
@@ -113,32 +137,68 @@ pub struct UserKey {
     pub address: [u8; 16],
     /// Length of the prefix.
     pub bits: u8,
-    /// Who has no user of its own.
-    pub is_default: bool,
+    /// What the user is known by.
+    pub kind: Kind,
+}
+
+/// What a user is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A prefix of source addresses.
+    Address,
+    /// Nothing: who has no user of its own.
+    Default,
+    /// The number of a VLAN, in the first four bytes.
+    Vlan,
+    /// Value and mask of a mark, four bytes each.
+    Mark,
 }
 
 impl UserKey {
     /// The meter of sources without a user.
-    pub const DEFAULT: Self = Self { address: [0; 16], bits: 0, is_default: true };
+    pub const DEFAULT: Self = Self { address: [0; 16], bits: 0, kind: Kind::Default };
 
-    /// The meter of a prefix.
+    /// The meter of a user.
     #[must_use]
-    pub fn of(prefix: &Prefix) -> Self {
-        Self { address: prefix.octets(), bits: prefix.bits(), is_default: false }
+    pub fn of(who: &Who) -> Self {
+        let words = |first: u32, second: u32| {
+            let mut address = [0; 16];
+            address[..4].copy_from_slice(&first.to_be_bytes());
+            address[4..8].copy_from_slice(&second.to_be_bytes());
+            address
+        };
+        match who {
+            Who::Prefix(prefix) => Self { address: prefix.octets(), bits: prefix.bits(), kind: Kind::Address },
+            Who::Vlan(vlan) => Self { address: words(*vlan, 0), bits: 0, kind: Kind::Vlan },
+            Who::Mark(mark) => Self { address: words(mark.value, mark.mask), bits: 0, kind: Kind::Mark },
+        }
+    }
+
+    /// The two numbers of a VLAN or mark.
+    #[must_use]
+    pub fn words(&self) -> [u32; 2] {
+        let [a, b, c, d, e, f, g, h, ..] = self.address;
+        [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]
     }
 
     /// As in the map.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        Writer::default().bytes(&self.address).bytes(&[self.bits, u8::from(self.is_default)]).bytes(&[0; 6]).0
+        Writer::default().bytes(&self.address).bytes(&[self.bits, self.kind as u8]).bytes(&[0; 6]).0
     }
 
     /// From the map.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let at = Reader(bytes);
-        let [bits, is_default] = at.field(16);
-        Self { address: at.field(0), bits, is_default: is_default != 0 }
+        let [bits, kind] = at.field(16);
+        let kind = match kind {
+            0 => Kind::Address,
+            2 => Kind::Vlan,
+            3 => Kind::Mark,
+            _ => Kind::Default,
+        };
+        Self { address: at.field(0), bits, kind }
     }
 }
 
@@ -162,13 +222,16 @@ impl RuleRecord {
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(key: UserKey, params: &UserParams, memory: Time) -> Result<Self, OutOfRange> {
+    pub fn new(key: UserKey, params: &UserParams, config: &NodeConfig) -> Result<Self, OutOfRange> {
         let class = match params.class {
             ClassRule::BestEffort => 0,
             ClassRule::Expedited => 1,
             ClassRule::Dscp => 2,
         };
-        let offset = FixedMeterParams::new(memory, params.reference_rate)?.offset_q31();
+        let offset = match config.node.scheme {
+            NodeScheme::Abc => FixedMeterParams::new(config.meter.memory, params.reference_rate)?.offset_q31(),
+            NodeScheme::Csfq => RateConstants::new(config.csfq_meter.rate_constant)?.offset_q31(params.reference_rate),
+        };
         Ok(Self { key, offset, class, per_address: params.meter_of == MeterOf::Address })
     }
 
@@ -181,6 +244,12 @@ impl RuleRecord {
             .u32(self.class)
             .u32(u32::from(self.per_address))
             .0
+    }
+
+    /// `struct mark_rule` with this rule.
+    #[must_use]
+    pub fn to_mark_bytes(&self, mark: &MarkMatch) -> Vec<u8> {
+        Writer::default().u32(mark.value).u32(mark.mask).bytes(&self.to_bytes()).0
     }
 }
 
@@ -201,7 +270,7 @@ pub struct UserState {
 
 impl UserState {
     /// Bytes of the record.
-    pub const SIZE: usize = 56;
+    pub const SIZE: usize = 64;
 
     /// From the map.
     #[must_use]
@@ -209,10 +278,10 @@ impl UserState {
         let at = Reader(bytes);
         Self {
             activity: at.activity(4),
-            last_ns: at.u64(24),
-            packets: at.u64(32),
-            bytes: at.u64(40),
-            drops: at.u64(48),
+            last_ns: at.u64(32),
+            packets: at.u64(40),
+            bytes: at.u64(48),
+            drops: at.u64(56),
         }
     }
 }
@@ -226,7 +295,7 @@ pub struct PortRecord {
     pub made_clsact: bool,
     /// What happens to packets that come in: 0 nothing, 1 metered, 2 trusted.
     pub ingress: u32,
-    /// What decides on packets that go out: 0 nothing, 1 the activity AQM.
+    /// What decides on packets that go out: 0 nothing, 1 the activity AQM, 2 CSFQ.
     pub aqm: u32,
     /// Whether the label leaves in an 802.1ad tag.
     pub tag: bool,
@@ -236,6 +305,33 @@ pub struct PortRecord {
     step: u64,
     shift: u32,
     ns_per_byte_q20: u64,
+    csfq: CsfqRecord,
+}
+
+/// `struct fair_csfq_params`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CsfqRecord {
+    step: u64,
+    shift: u32,
+    log2_tick: i64,
+    window_ns: u64,
+    log2_capacity: i64,
+    log2_full: i64,
+}
+
+impl CsfqRecord {
+    fn new(port: &Port, rate: BitRate, unit: BitRate) -> Result<Self, OutOfRange> {
+        let params = FixedCsfqParams::new(port.csfq.aggregate_constant, port.csfq.window, rate, unit)?;
+        let rates = params.rates();
+        Ok(Self {
+            step: rates.decay().step_q56(),
+            shift: rates.decay().shift(),
+            log2_tick: rates.log2_tick_q31(),
+            window_ns: params.window_ns(),
+            log2_capacity: params.log2_capacity_q31(),
+            log2_full: params.log2_full_q31(),
+        })
+    }
 }
 
 // Units of a queue in `struct port_config`.
@@ -243,21 +339,24 @@ const UNIT_PACKETS: u32 = 0;
 const UNIT_BYTES: u32 = 1;
 const UNIT_VIRTUAL: u32 = 2;
 
+const AQM_CSFQ: u32 = 2;
+
 impl PortRecord {
-    /// The record of a port.
+    /// The record of a port; `unit` is the reference rate of weight 1.
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(port: &Port, index: u32, made_clsact: bool) -> Result<Self, OutOfRange> {
+    pub fn new(port: &Port, index: u32, made_clsact: bool, unit: BitRate) -> Result<Self, OutOfRange> {
         let rate = port.params.rate.unwrap_or(BitRate(1));
         let is_virtual = port.params.backlog == Backlog::Virtual;
-        let unit = match port.abc.q_min {
+        let named = port.thresholds();
+        let queue_unit = match named[0].1 {
             _ if is_virtual => UNIT_VIRTUAL,
             Threshold::Packets(_) => UNIT_PACKETS,
             Threshold::Bytes(_) | Threshold::Delay(_) => UNIT_BYTES,
         };
         let units = |threshold| units_of(threshold, is_virtual, rate);
-        let [q_min, q_base, gamma] = [port.abc.q_min, port.abc.q_base, port.abc.gamma].map(units);
+        let [q_min, q_base, gamma] = [0, 1, 2].map(|i| named.get(i).map_or(0, |(_, threshold)| units(*threshold)));
         FixedThreshold::new(q_min, q_base, gamma)?;
         let limit = port.params.limit.map_or(0, |limit| match limit {
             QueueLimit::Packets(packets) => units(Threshold::Packets(f64::from(packets))),
@@ -272,9 +371,17 @@ impl PortRecord {
                 Ingress::Meter => 1,
                 Ingress::Trusted => 2,
             },
-            aqm: u32::from(port.params.egress == Egress::Abc),
+            aqm: match port.params.egress {
+                Egress::None => 0,
+                Egress::Abc => 1,
+                Egress::Csfq => AQM_CSFQ,
+            },
+            csfq: match port.params.egress {
+                Egress::Csfq => CsfqRecord::new(port, rate, unit)?,
+                _ => CsfqRecord::default(),
+            },
             tag: port.params.carrier == Carrier::Tag,
-            unit,
+            unit: queue_unit,
             classes: port.qdisc_classes(),
             thresholds: [q_min, q_base, gamma, limit],
             step: decay.step_q56(),
@@ -286,7 +393,7 @@ impl PortRecord {
     /// Places of ports in the maps.
     pub const PLACES: u32 = 1024;
     /// Bytes of the record.
-    pub const SIZE: usize = 88;
+    pub const SIZE: usize = 136;
 
     /// The key of the place of the interface with `index`.
     #[must_use]
@@ -303,7 +410,19 @@ impl PortRecord {
     /// Whether the state of a port with the `other` record means the same here.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
-        (self.step, self.shift, self.unit) == (other.step, other.shift, other.unit)
+        let of =
+            |record: &Self| (record.step, record.shift, record.unit, record.aqm, record.csfq.step, record.csfq.shift);
+        of(self) == of(other)
+    }
+
+    /// The scheme of the port.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        match self.aqm {
+            0 => "none",
+            AQM_CSFQ => "csfq",
+            _ => "abc",
+        }
     }
 
     /// A queue of `units` of the record, for people.
@@ -333,7 +452,9 @@ impl PortRecord {
         let head = Writer::default().u32(self.index).u32(self.ingress).u32(self.aqm).u32(u32::from(self.tag));
         let head = head.u32(self.unit).u32(u32::from(self.made_clsact)).u32(self.classes[0]).u32(self.classes[1]);
         let head = self.thresholds.iter().fold(head, |writer, threshold| writer.i64(*threshold));
-        head.u64(self.step).u32(self.shift).u32(0).u64(self.ns_per_byte_q20).0
+        let head = head.u64(self.step).u32(self.shift).u32(0).u64(self.ns_per_byte_q20);
+        let CsfqRecord { step, shift, log2_tick, window_ns, log2_capacity, log2_full } = self.csfq;
+        head.u64(step).u32(shift).u32(0).i64(log2_tick).u64(window_ns).i64(log2_capacity).i64(log2_full).0
     }
 
     /// From the map.
@@ -352,6 +473,14 @@ impl PortRecord {
             step: at.u64(64),
             shift: at.u32(72),
             ns_per_byte_q20: at.u64(80),
+            csfq: CsfqRecord {
+                step: at.u64(88),
+                shift: at.u32(96),
+                log2_tick: at.i64(104),
+                window_ns: at.u64(112),
+                log2_capacity: at.i64(120),
+                log2_full: at.i64(128),
+            },
         }
     }
 }
@@ -371,7 +500,7 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
 /// `struct port_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
-    /// A_avg before the last packet.
+    /// A_avg before the last packet; of CSFQ the logarithm of the fair rate, the lowest label without an estimate.
     pub average: Activity,
     /// Queue that the last packet found, in the unit of the port.
     pub queue: i64,
@@ -391,7 +520,22 @@ pub struct PortState {
 
 impl PortState {
     /// Bytes of the record.
-    pub const SIZE: usize = 96;
+    pub const SIZE: usize = 168;
+
+    /// A port that has seen nothing.
+    #[must_use]
+    pub fn initial() -> Vec<u8> {
+        let abc = Writer::default().bytes(&[0; 96]);
+        // struct fair_csfq: no fair rate, no label; window, sums and tick; congested, with all cuts.
+        let csfq = abc.i64(LOG2_OF_ZERO_Q31).i64(LOG2_OF_ZERO_Q31).bytes(&[0; 48]);
+        csfq.u32(1).u32(FixedCsfq::CUTS).0
+    }
+
+    /// The fair rate of CSFQ in reference rates, if there is an estimate.
+    #[must_use]
+    pub fn fair_rate(&self) -> Option<f64> {
+        (self.average != Activity::MIN).then(|| self.average.to_f64().exp2())
+    }
 
     /// From the map.
     #[must_use]
@@ -460,7 +604,7 @@ impl IngressStats {
     }
 }
 
-/// `struct replay_input`: the clock and the queue of a replay.
+/// `struct replay_input`: the clock, the queue and the random number of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayInput {
     /// The time.
@@ -469,13 +613,15 @@ pub struct ReplayInput {
     pub packets: u32,
     /// Bytes in the qdisc.
     pub bytes: u32,
+    /// Random bits.
+    pub random: u32,
 }
 
 impl ReplayInput {
     /// As in the map.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        Writer::default().u64(self.now_ns).u32(self.packets).u32(self.bytes).0
+        Writer::default().u64(self.now_ns).u32(self.packets).u32(self.bytes).u32(self.random).u32(0).0
     }
 }
 

@@ -15,8 +15,18 @@ static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), 
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
 
 /// Maps that outlive the tool.
-pub(super) const PINNED: [&str; 8] =
-    ["config", "rules", "default_rule", "users", "ports", "port_states", "stats", "sweepers"];
+pub(super) const PINNED: [&str; 10] = [
+    "config",
+    "rules",
+    "vlan_rules",
+    "mark_rules",
+    "default_rule",
+    "users",
+    "ports",
+    "port_states",
+    "stats",
+    "sweepers",
+];
 
 /// What libbpf said since the last error.
 static LOG: Mutex<String> = Mutex::new(String::new());

@@ -2,7 +2,7 @@
 
 use super::KernelError;
 use super::attach::{netns, open_pinned};
-use super::layout::{IngressStats, NodeRecord, PortRecord, PortState, UserKey, UserState};
+use super::layout::{IngressStats, Kind, NodeRecord, PortRecord, PortState, UserKey, UserState};
 use super::programs::{ZERO, read_ports};
 use libbpf_rs::{MapCore, MapFlags};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -83,11 +83,15 @@ impl Snapshot {
     }
 }
 
-/// As in a configuration: `10.0.1.0/24`, `2001:db8::1`, `default`.
+/// As in a configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`.
 impl fmt::Display for UserKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_default {
-            return f.write_str("default");
+        let [first, second] = self.words();
+        match self.kind {
+            Kind::Address => {}
+            Kind::Default => return f.write_str("default"),
+            Kind::Vlan => return write!(f, "vlan {first}"),
+            Kind::Mark => return write!(f, "mark {first:#x}/{second:#x}"),
         }
         let address = Ipv6Addr::from(self.address);
         let most = if self.bits < 96 { None } else { address.to_ipv4_mapped() };

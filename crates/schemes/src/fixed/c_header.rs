@@ -3,6 +3,7 @@
 //! `make bpf-headers` writes it; a test compares the written file with what this module says.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
+use super::csfq::{CUTS, LOG2_CUT_Q31};
 use super::decay::FORGOTTEN;
 use super::exp2::{EXPONENT_BITS, LN2_Q32};
 use super::meter::{LN2_24TH_Q32, SUM_BITS, YOUNG_TICKS};
@@ -42,6 +43,8 @@ pub fn c_header() -> String {
         "FAIR_SUM_EXTRA_BITS",
         SUM_EXTRA_BITS,
     );
+    constant(&mut text, "Cuts of the fair rate of CSFQ after an onset of congestion.", "FAIR_CUTS", CUTS);
+    constant(&mut text, "log2 of such a cut, 0.99, in Q31.", "FAIR_LOG2_CUT_Q31", format_args!("({LOG2_CUT_Q31}LL)"));
     constant(&mut text, "One packet, in units of a queue in packets.", "FAIR_PACKET", PACKET);
     array(&mut text, "log2(1 + i/256) in Q31.", "const __u32 fair_log2_table", &LOG2, "U");
     array(&mut text, "2^(-i/256) in Q32.", "const __u64 fair_exp2_table", &EXP2, "ULL");

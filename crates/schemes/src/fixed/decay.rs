@@ -127,7 +127,7 @@ impl Decay {
     ///
     /// 64 bits suffice: less than 2^26 ticks of less than 2^37.53.
     #[inline]
-    fn exponent_of_ticks(&self, ticks: u64) -> Option<u64> {
+    pub(super) fn exponent_of_ticks(&self, ticks: u64) -> Option<u64> {
         (ticks < FORGOTTEN).then(|| ticks * self.step)
     }
 }

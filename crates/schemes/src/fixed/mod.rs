@@ -37,11 +37,14 @@
 //!
 //! Deviations: those of the meter and the averager, at the head of their modules.
 //!
+//! CSFQ, the second scheme, has its own module, [`csfq`].
+//!
 //! Not implemented: fair meter (III-E), thresholds in time.
 
 mod activity;
 mod averager;
 pub mod c_header;
+pub mod csfq;
 mod decay;
 mod exp2;
 mod log2;

@@ -1,0 +1,374 @@
+//! A port of CSFQ in integers: the decision of eq. (3), the new label of eq. (4), the fair rate of eq. (5) to (7).
+
+use super::rate::{FixedRates, RateConstants, q31};
+use crate::fixed::exp2::{EXPONENT_BITS, scale_down};
+use crate::fixed::{Activity, LOG2_OF_ZERO_Q31, OutOfRange};
+use crate::units::{BitRate, Time};
+
+/// Cuts that an onset of congestion allows: 0.99^30 = 0.740.
+pub(in crate::fixed) const CUTS: u32 = 30;
+
+/// log2(0.99) in Q31.
+pub(in crate::fixed) const LOG2_CUT_Q31: i64 = -31_137_589;
+
+/// What does not change at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedCsfqParams {
+    rates: RateConstants,
+    window_ns: u64,
+    /// log2 of C over the unit, Q31.
+    log2_capacity: i64,
+    /// log2(S) at which a rate is C, Q31.
+    log2_full: i64,
+}
+
+impl FixedCsfqParams {
+    /// Precomputes the constants for K_alpha from 1 ms to 1 h, the window K_c, and a link of `capacity`; `unit` is the
+    /// reference rate of weight 1.
+    ///
+    /// # Errors
+    ///
+    /// K_alpha is out of range.
+    pub fn new(constant: Time, window: Time, capacity: BitRate, unit: BitRate) -> Result<Self, OutOfRange> {
+        let rates = RateConstants::new(constant)?;
+        let log2_capacity = q31(libm::log2(capacity.as_f64() / unit.as_f64()));
+        let log2_full = log2_capacity - rates.offset_q31(unit);
+        Ok(Self { rates, window_ns: window.0 / 1000, log2_capacity, log2_full })
+    }
+
+    /// The constants of A and F, for hosts that do the arithmetic themselves.
+    #[must_use]
+    pub fn rates(&self) -> RateConstants {
+        self.rates
+    }
+
+    /// K_c in nanoseconds, likewise.
+    #[must_use]
+    pub fn window_ns(&self) -> u64 {
+        self.window_ns
+    }
+
+    /// log2 of C over the unit, Q31, likewise.
+    #[must_use]
+    pub fn log2_capacity_q31(&self) -> i64 {
+        self.log2_capacity
+    }
+
+    /// log2 of the sum of an estimator whose rate is C, Q31, likewise.
+    #[must_use]
+    pub fn log2_full_q31(&self) -> i64 {
+        self.log2_full
+    }
+}
+
+/// The state of one port: 72 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedCsfq {
+    /// log2 of alpha over the unit, Q31; [`LOG2_OF_ZERO_Q31`] without an estimate.
+    log2_alpha: i64,
+    /// Largest label of the present uncongested window, Q31, likewise.
+    largest_label: i64,
+    window_start_ns: u64,
+    /// A and F.
+    rates: FixedRates<2>,
+    is_congested: bool,
+    cuts_left: u32,
+}
+
+impl Default for FixedCsfq {
+    /// A port that has seen nothing: it counts as congested, without an estimate.
+    fn default() -> Self {
+        Self {
+            log2_alpha: LOG2_OF_ZERO_Q31,
+            largest_label: LOG2_OF_ZERO_Q31,
+            window_start_ns: 0,
+            rates: FixedRates::default(),
+            is_congested: true,
+            cuts_left: CUTS,
+        }
+    }
+}
+
+impl FixedCsfq {
+    /// Cuts of the fair rate that an onset of congestion allows.
+    pub const CUTS: u32 = CUTS;
+
+    /// Whether a packet is dropped, and the label that it leaves with otherwise.
+    ///
+    /// `random` are 32 random bits. `spares` says that the queue is below Q_min, `is_short` that it is below the
+    /// threshold of the estimate. `age_ns` is the time since the start of the measurement.
+    ///
+    /// ```text
+    /// drop if random * 2^-32 < 1 - alpha/label                                                        (3)
+    /// label = min(label, alpha)                                                                       (4)
+    /// ```
+    ///
+    /// Error of the probability: that of log2(alpha) and of the label, times ln 2, and 4.1e-9.
+    ///
+    /// 64 bits suffice: label and alpha differ by less than 128 in Q31, 64 at most count.
+    #[inline]
+    pub fn admit(
+        &mut self,
+        params: &FixedCsfqParams,
+        label: Activity,
+        bytes: u32,
+        queue: QueueState,
+        random: u32,
+        age_ns: u64,
+    ) -> (bool, Activity) {
+        let log2_label = i64::from(label.units()) << (31 - Activity::FRACTION_BITS);
+        let (mut drop, mut relabelled) = (false, label);
+        if self.log2_alpha != LOG2_OF_ZERO_Q31 && log2_label > self.log2_alpha {
+            let halvings = (log2_label - self.log2_alpha).min((64 << 31) - 1) as u64;
+            let passes = scale_down(1 << 32, halvings << (EXPONENT_BITS - 31));
+            drop = u64::from(random) < (1 << 32) - passes && !queue.spares;
+            relabelled = label.min(Activity::from_q31(self.log2_alpha));
+        }
+        if self.rates.update(&params.rates, [bytes, if drop { 0 } else { bytes }], age_ns) {
+            let [arrival, accepted] = self.rates.log2_sums_q31();
+            self.observe(params, log2_label, arrival, accepted, queue.is_short, age_ns);
+        }
+        (drop, relabelled)
+    }
+
+    fn observe(
+        &mut self,
+        params: &FixedCsfqParams,
+        log2_label: i64,
+        arrival: i64,
+        accepted: i64,
+        is_short: bool,
+        age_ns: u64,
+    ) {
+        if self.log2_alpha == LOG2_OF_ZERO_Q31 {
+            if is_short {
+                self.largest_label = self.largest_label.max(log2_label);
+                return;
+            }
+            let has_label = self.largest_label != LOG2_OF_ZERO_Q31;
+            self.log2_alpha = if has_label { self.largest_label } else { params.log2_capacity - (1 << 31) };
+            self.largest_label = LOG2_OF_ZERO_Q31;
+        }
+        let is_over = age_ns >= self.window_start_ns.saturating_add(params.window_ns);
+        if arrival >= params.log2_full {
+            if !self.is_congested {
+                self.is_congested = true;
+                self.window_start_ns = age_ns;
+                self.cuts_left = CUTS;
+            } else if is_over {
+                self.window_start_ns = age_ns;
+                if accepted != LOG2_OF_ZERO_Q31 {
+                    let scaled = self.log2_alpha + params.log2_full - accepted; // eq. (5)
+                    self.log2_alpha = scaled.min(params.log2_capacity);
+                }
+            }
+        } else if self.is_congested {
+            self.is_congested = false;
+            self.window_start_ns = age_ns;
+            self.largest_label = LOG2_OF_ZERO_Q31;
+        } else if !is_over {
+            self.largest_label = self.largest_label.max(log2_label);
+        } else {
+            self.window_start_ns = age_ns;
+            self.log2_alpha = if is_short { LOG2_OF_ZERO_Q31 } else { self.largest_label }; // eq. (6)
+            if !is_short {
+                self.largest_label = LOG2_OF_ZERO_Q31;
+            }
+        }
+    }
+
+    /// A packet found the queue full: eq. (7).
+    #[inline]
+    pub fn overflow(&mut self) {
+        if self.cuts_left > 0 {
+            self.cuts_left -= 1;
+            if self.log2_alpha != LOG2_OF_ZERO_Q31 {
+                self.log2_alpha += LOG2_CUT_Q31;
+            }
+        }
+    }
+
+    /// log2 of alpha over the unit in Q31, none while there is no estimate.
+    #[must_use]
+    pub fn log2_alpha_q31(&self) -> Option<i64> {
+        (self.log2_alpha != LOG2_OF_ZERO_Q31).then_some(self.log2_alpha)
+    }
+}
+
+/// What a packet finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueState {
+    /// Below Q_min: no packet is dropped early.
+    pub spares: bool,
+    /// Below the threshold of the estimate: the link counts as uncongested.
+    pub is_short: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::{Aqm, Backlog, QueueView, Verdict};
+    use crate::label::csfq::{CsfqAqm, CsfqParams};
+    use crate::rng::Rng;
+    use crate::testing::TestPacket;
+    use crate::units::Threshold;
+
+    const UNIT: BitRate = BitRate(10_000);
+    const C: BitRate = BitRate(10_000_000);
+    const K: Time = Time::from_millis(100);
+
+    fn view(packets: u32) -> QueueView {
+        let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
+        QueueView { backlog, head_enqueued_at: None, link_rate: C }
+    }
+
+    /// Both ports on one train; labels are those of users of `rates` in Mbit/s who together load the link.
+    struct Pair {
+        params: FixedCsfqParams,
+        fixed: FixedCsfq,
+        real: CsfqAqm,
+        rng: Rng,
+        q_min: u32,
+    }
+
+    impl Pair {
+        fn new(q_min: u32, seed: u64) -> Self {
+            let params = CsfqParams { q_min: Threshold::Packets(f64::from(q_min)), ..Default::default() };
+            let mut real = CsfqAqm::new(&params);
+            real.set_link_rate(C);
+            let rng = Rng::stream(seed, 0, "drops", 0);
+            Self { params: FixedCsfqParams::new(K, K, C, UNIT).unwrap(), fixed: FixedCsfq::default(), real, rng, q_min }
+        }
+
+        /// What the integer and the real port decide.
+        fn admit(&mut self, label: Activity, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
+            // The reference draws only if the label exceeds alpha; a copy shows which number that is.
+            let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;
+            let queue = QueueState { spares: packets < self.q_min, is_short: packets < 12 };
+            let (drop, _) = self.fixed.admit(&self.params, label, bytes, queue, random, now_ns);
+            let rate = libm::exp2(label.to_f64()) * UNIT.as_f64();
+            let packet = TestPacket { label: rate, wire_bytes: bytes, ..Default::default() };
+            let verdict = self.real.admit(&packet, &view(packets), Time::from_nanos(now_ns), &mut self.rng);
+            (drop, verdict == Verdict::Drop)
+        }
+
+        fn overflow(&mut self) {
+            self.fixed.overflow();
+            Aqm::overflowed(&mut self.real, &TestPacket::default(), Time::ZERO);
+        }
+
+        /// By how much the two logarithms of alpha differ; none if one has no estimate and the other does.
+        fn alpha_error(&self) -> Option<f64> {
+            let real = (self.real.fair_rate() > 0.0).then(|| libm::log2(self.real.fair_rate() / UNIT.as_f64()));
+            match (self.fixed.log2_alpha_q31(), real) {
+                (None, None) => Some(0.0),
+                (Some(fixed), Some(real)) => Some((fixed as f64 / (1u64 << 31) as f64 - real).abs()),
+                _ => None,
+            }
+        }
+    }
+
+    /// Packets of users at their labels through both ports; the reference decides what the queue is. Returns decisions,
+    /// drops, decisions that differ, and the worst error of alpha.
+    fn train(seed: u64, q_min: u32, packets: u32) -> (u32, u32, f64) {
+        let mut pair = Pair::new(q_min, seed);
+        let mut rng = Rng::stream(seed, 0, "train", 0);
+        let (mut now, mut backlog) = (0u64, 0.0f64);
+        let (mut drops, mut different, mut worst) = (0, 0, 0.0f64);
+        let rates = [0.5e6, 1e6, 2e6, 4e6, 8e6];
+        for i in 0..packets {
+            // Overload for most of the time, a link that is not full for the rest.
+            let load = if (i / 2_000) % 4 == 3 { 0.7 } else { 1.55 };
+            let gap = rng.exponential(1.2e6 / load) as u64;
+            now += gap;
+            backlog = f64::max(0.0, backlog - gap as f64 / 1.2e6);
+            let weighed = rng.open01() * 15.5e6;
+            let mut sum = 0.0;
+            let rate = rates
+                .iter()
+                .find(|rate| {
+                    sum += **rate;
+                    weighed < sum
+                })
+                .unwrap_or(&8e6);
+            let label = Activity::from_f64(libm::log2(rate / UNIT.as_f64()) + 0.05 * (rng.open01() - 0.5));
+            let (fixed, real) = pair.admit(label, 1500, backlog as u32, now);
+            drops += u32::from(real);
+            different += u32::from(fixed != real);
+            if !real {
+                if backlog >= 24.0 { pair.overflow() } else { backlog += 1.0 }
+            }
+            worst = worst.max(pair.alpha_error().unwrap_or(f64::INFINITY));
+        }
+        (drops, different, worst)
+    }
+
+    #[test]
+    fn decisions_and_the_fair_rate_are_those_of_the_reference() {
+        for seed in 0..4 {
+            let (drops, different, worst) = train(seed, 0, 50_000);
+            println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
+            assert!(drops > 5_000, "{drops}");
+            assert!(different < 50, "{different} of 50 000");
+            // A decision that differs moves F by 1500 B of the 125 kB of K_alpha, 0.017, until the next window; several
+            // such add up.
+            assert!(different > 0 || worst < 1e-3, "{worst:e}");
+            assert!(worst < 0.1, "{worst:e}");
+        }
+    }
+
+    #[test]
+    fn without_drops_the_fair_rate_errs_by_its_inputs_only() {
+        // Q_min above every queue: all is accepted, and both ports see the same. Each congested window adds the error
+        // of F, 1.5e-5; of those without a cut in between there are 50 at most in a phase of 6000 packets.
+        let (drops, different, worst) = train(7, 1_000_000, 50_000);
+        assert_eq!((drops, different), (0, 0));
+        assert!(worst < 50.0 * 1.5e-5, "{worst:e}");
+    }
+
+    #[test]
+    fn equations_3_and_4_by_hand() {
+        // alpha = 200 units, label 500: p = 1 - 2/5.
+        let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
+        let of = |rate: f64| Activity::from_f64(libm::log2(rate));
+        let port = FixedCsfq { log2_alpha: i64::from(of(200.0).units()) << 15, ..FixedCsfq::default() };
+        let free = QueueState { spares: false, is_short: false };
+        let decide = |label: f64, queue, random: f64| {
+            let mut port = port;
+            port.admit(&params, of(label), 1500, queue, (random * 4_294_967_296.0) as u32, 0)
+        };
+        // Labels are exact to 7.7e-6 of log2: p to 1.1e-5 * 0.4.
+        assert!(decide(500.0, free, 0.59999).0 && !decide(500.0, free, 0.60001).0);
+        assert_eq!(decide(500.0, free, 0.7).1, of(200.0));
+        assert_eq!(decide(200.0, free, 0.0), (false, of(200.0)));
+        assert_eq!(decide(100.0, free, 0.0), (false, of(100.0)));
+        assert_eq!(decide(500.0, QueueState { spares: true, is_short: true }, 0.0), (false, of(200.0)));
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let params = FixedCsfqParams::new(Time::from_millis(1), K, BitRate(1_000_000_000_000), BitRate(1_000)).unwrap();
+        for (label, log2_alpha) in [(Activity::MAX, -(63i64 << 31)), (Activity::MIN, 40 << 31), (Activity::MAX, 0)] {
+            let mut port = FixedCsfq { log2_alpha, ..FixedCsfq::default() };
+            let queue = QueueState { spares: false, is_short: false };
+            for age in [0, 1, u64::MAX, 5] {
+                port.admit(&params, label, u32::MAX, queue, u32::MAX, age);
+                (0..40).for_each(|_| port.overflow());
+            }
+            assert_eq!(port.cuts_left, 0);
+        }
+    }
+
+    #[test]
+    fn thirty_cuts_by_one_percent() {
+        let mut port = FixedCsfq { log2_alpha: 5 << 31, ..FixedCsfq::default() };
+        (0..100).for_each(|_| port.overflow());
+        let factor = libm::exp2(port.log2_alpha as f64 / (1u64 << 31) as f64 - 5.0);
+        assert!((factor - libm::pow(0.99, 30.0)).abs() < 1e-8, "{factor}");
+    }
+
+    #[test]
+    fn state_is_72_bytes() {
+        assert_eq!(size_of::<FixedCsfq>(), 72);
+    }
+}
