@@ -283,9 +283,10 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         let tag = (0x88a8_0000 | (rng.bits() as u32 & 0xffff)).to_be_bytes();
         let mark = VALID | (rng.bits() as u32 & 0x7f_ffff);
         let mut verdicts = Vec::new();
-        for (programs, frame, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
+        for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&ReplayInput { now_ns, packets, bytes: 0, random }).unwrap();
-            let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, mark, 1).unwrap();
+            let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
+            // What leaves has lost the tag: CSFQ counts its bytes.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
             verdicts.push((metered.mark, sent.mark, sent.verdict));
         }
