@@ -291,7 +291,7 @@ mod tests {
                 json!("flow"),
                 "csfq_meter.share_per: is not possible here, the only one is \"user\"",
             ),
-            ("/ports/1/egress", json!("csfq"), "ports[1].q_base: unknown key"),
+            ("/ports/1/egress", json!("csfq"), "ports[1].averager_memory: unknown key"),
             ("/users/2/vlan", json!(4095), "users[2].vlan: 4095 is out of range, it must be from 1 to 4094"),
             (
                 "/users/3/mark",
