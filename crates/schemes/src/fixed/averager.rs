@@ -221,7 +221,7 @@ mod tests {
         for bits in 28..63u32 {
             for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
                 for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {
-                    let sum = (u128::from(count) * u128::from(label.biased()) >> Activity::BITS) as u64;
+                    let sum = ((u128::from(count) * u128::from(label.biased())) >> Activity::BITS) as u64;
                     let averager = FixedAverager { sum, count, last_tick: 0 };
                     let exact = sum as f64 / count as f64 * 64.0 - 32.0;
                     assert!((averager.average().to_f64() - exact).abs() <= UNIT / 2.0 + 1.2e-7, "{count} {label:?}");
