@@ -19,7 +19,8 @@ from fairlane import _fairlane
 from fairlane.lab import node
 from fairlane.lab.namespaces import Namespaces, RejectedError
 from fairlane.lab.node import Reporter
-from fairlane.lab.planes import PLANES, Plane
+from fairlane.lab.planes import PLANES
+from fairlane.lab.planes.plane import Plane
 from fairlane.lab.setup import SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6

@@ -31,7 +31,7 @@ class EbpfPlane(Plane):
         if not node.has_kernel_plane():
             raise UserError("--plane ebpf: this fairlane-node was built without the feature ebpf")
         self._node = self._namespaces.add("node")
-        links, ports = self._links_around()
+        links, ports = self._links_around(self._node)
         self._bridge()
         self._shape()
         self._attach()

@@ -42,7 +42,7 @@ class P4Plane(Plane):
         self._is_managed = scheme == "abc"
         program = switch.compiled()
         self._node = self._namespaces.add("node")
-        links, ports = self._links_around()
+        links, ports = self._links_around(self._node)
         self._interfaces = [*(f"client{client.number}" for client in setup.clients), SERVER_PORT]
         self._server_port = len(self._interfaces) - 1
         self._switch = switch.Switch(self._namespaces, self._node, program, self._interfaces)

@@ -72,8 +72,8 @@ class Plane(ABC):
         topology = self._setup.table["topology"]
         return {"rate": topology["bottleneck_rate"], "delay": topology["bottleneck_delay"]}
 
-    def _links_around(self) -> tuple[str, list[dict[str, Any]]]:
-        """A namespace `links` around the node, for a forwarder that emulates access links and delays.
+    def _links_around(self, at: str) -> tuple[str, list[dict[str, Any]]]:
+        """A namespace `links` around the node `at`, for a forwarder that emulates access links and delays.
 
         The node gets interfaces `client0` ... and `server`. The rate of the bottleneck is the node's, its delay ours.
 
@@ -86,10 +86,10 @@ class Plane(ABC):
         for client, name in zip(self._setup.clients, self.clients, strict=True):
             outer, inner = f"outer{client.number}", f"inner{client.number}"
             hosts.cable(namespaces, (name, "eth0"), (links, outer))
-            hosts.cable(namespaces, (links, inner), (self._node, f"client{client.number}"))
+            hosts.cable(namespaces, (links, inner), (at, f"client{client.number}"))
             ports.append({"interface": outer, "peer": inner, "ingress": access})
             ports.append({"interface": inner, "peer": outer, "ingress": {**access, "limit": WIDE_QUEUE["limit"]}})
-        hosts.cable(namespaces, (self._node, SERVER_PORT), (links, "near"))
+        hosts.cable(namespaces, (at, SERVER_PORT), (links, "near"))
         hosts.cable(namespaces, (links, "far"), (self.server, "eth0"))
         ports.append({"interface": "near", "peer": "far", "ingress": {"delay": bottleneck["delay"]}})
         back = {**bottleneck, "limit": WIDE_QUEUE["limit"]}
