@@ -16,7 +16,9 @@
 //! Deviations from the node: 1. A switch forgets nobody: meters have no timeout. 2. No thresholds in bytes. 3. Two
 //! addresses of one hash share a meter.
 
-use crate::config::{Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, Port, UserParams};
+use crate::config::{
+    Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, NodeScheme, Port, UserParams, Who,
+};
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, PACKET};
 use fairlane_schemes::units::{QueueLimit, QueueMeasure, Threshold, Time};
@@ -114,6 +116,9 @@ impl Switch {
     /// # Errors
     /// The switch cannot do what the configuration asks for.
     pub fn new(config: &NodeConfig, stations: &[Station]) -> Result<Self, ConfigError> {
+        if config.node.scheme != NodeScheme::Abc {
+            return Err(ConfigError::new("node.scheme", "\"csfq\" is not there on a P4 switch, it has \"abc\""));
+        }
         if config.ports.len() > PORTS {
             let problem = format!("{} of them, the switch has {PORTS}", config.ports.len());
             return Err(ConfigError::new("ports", problem));
@@ -146,7 +151,7 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
     let in_table = |path: &str, table: &Json, names: &[&str]| -> Vec<String> {
         names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
     };
-    let mut found = in_table("node", &json["node"], &["pin_path"]);
+    let mut found = in_table("node", &json["node"], &["pin_path", "hook"]);
     found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
     for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
         found.extend(in_table(&format!("ports[{i}]"), port, &["class_be", "class_ef"]));
@@ -218,10 +223,14 @@ fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
     let (action, params) = user(&config.default_user, memory, 128, &mut registers, "default_user")?;
     let mut entries = vec![Entry { table: "default_user", key: None, action, params }];
     for (i, of) in config.users.iter().enumerate() {
-        let host_bits = u32::from(128 - of.prefix.bits());
+        let Who::Prefix(prefix) = of.who else {
+            let problem = format!("\"{}\", a P4 switch knows users by prefix only", of.who);
+            return Err(ConfigError::new(format!("users[{i}].{}", of.who.key()), problem));
+        };
+        let host_bits = u32::from(128 - prefix.bits());
         let (action, params) = user(&of.params, memory, host_bits, &mut registers, &format!("users[{i}]"))?;
-        let address = Value { number: u128::from_be_bytes(of.prefix.octets()), bits: 128 };
-        let key = Some(Key::Prefix("meta.source", address, of.prefix.bits()));
+        let address = Value { number: u128::from_be_bytes(prefix.octets()), bits: 128 };
+        let key = Some(Key::Prefix("meta.source", address, prefix.bits()));
         entries.push(Entry { table: "users", key, action, params });
     }
     Ok(entries)
@@ -372,6 +381,10 @@ mod tests {
             (0..16).map(|i| json!({"prefix": format!("10.{i}.0.0/16"), "meter_of": "address"})).collect();
         let crowd = json!({"ports": [{"interface": "eth0"}], "users": users});
         assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096");
+        let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
+        assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
+        let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{"interface": "eth0"}]});
+        assert_eq!(message(&csfq), "node.scheme: \"csfq\" is not there on a P4 switch, it has \"abc\"");
         let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
         let station = "02:00:00:00:00:01=eth1".parse().unwrap();
