@@ -11,7 +11,7 @@ from fairlane.errors import UserError
 from fairlane.lab import node, switch
 from fairlane.lab.verb import _check_machine
 
-CONFIG = EXAMPLES / "node" / "every-key.toml"
+CONFIG = EXAMPLES / "node" / "switch.toml"
 GOLDEN = EXAMPLES.parent / "crates" / "node" / "tests" / "golden"
 
 
@@ -41,13 +41,12 @@ def fairlane(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_program
-@pytest.mark.parametrize(("form", "golden"), [("cli", "every-key.p4cli"), ("p4runtime", "every-key.p4runtime.json")])
+@pytest.mark.parametrize(("form", "golden"), [("cli", "switch.p4cli"), ("p4runtime", "switch.p4runtime.json")])
 def test_commands_are_those_of_the_program(form: str, golden: str) -> None:
     stations = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"]
     done = fairlane("p4", "commands", str(CONFIG), "--format", form, *stations)
     assert done.stdout == (GOLDEN / golden).read_text()
-    assert "note: node.pin_path: a P4 switch has no use for it" in done.stderr
-    assert done.returncode == 0
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_program

@@ -1,5 +1,7 @@
 //! A program in C uses the whole interface; what it computes is what the library computes.
 
+mod support;
+
 use fairlane_capi::aqm::{AqmConfig, AveragerState};
 use fairlane_capi::marker::UserSpec;
 use fairlane_capi::meter::{MeterConfig, MeterState};
@@ -20,20 +22,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::mem::offset_of;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+use support::library;
 
 const HEADER: &str = include_str!("../include/fairlane.h");
-
-/// Cargo puts the static library beside the tests that need it.
-fn library() -> PathBuf {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with("libfairlane_capi") && name.ends_with(".a")
-    });
-    found.max_by_key(|path| path.metadata().unwrap().modified().unwrap()).expect("cargo has built the static library")
-}
 
 /// The compiler, or `None` with a word to whoever reads the output.
 fn compiler() -> Option<OsString> {

@@ -3,6 +3,8 @@
 //! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state as
 //! bit strings and the calls of the C interface give back the reference.
 
+mod support;
+
 use fairlane_schemes::abc::{AbcMarker, AbcRule, MeterParams};
 use fairlane_schemes::discipline::Verdict;
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, PACKET};
@@ -14,8 +16,9 @@ use fairlane_schemes::units::{BitRate, Time};
 use fairlane_schemes::utema::WeightedMean;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use support::library;
 
 const METER_MEMORY: Time = Time::from_secs(3);
 const AVERAGER_MEMORY: Time = Time::from_millis(300);
@@ -24,15 +27,6 @@ const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
 /// Below Q_base, so that it decides now and then.
 const LIMIT: u64 = 12;
 const PACKETS: u64 = 20_000;
-
-fn library() -> PathBuf {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with("libfairlane_capi") && name.ends_with(".a")
-    });
-    found.max_by_key(|path| path.metadata().unwrap().modified().unwrap()).expect("cargo has built the static library")
-}
 
 /// What the tables say of the parameters above.
 fn parameters() -> String {

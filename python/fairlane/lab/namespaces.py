@@ -10,8 +10,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -33,6 +33,17 @@ class RejectedError(LabError):
     """A run whose network was not the one that was asked for: the machine was too busy, another try may do."""
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """SIGINT and SIGTERM do nothing within the block: a second Ctrl-C must not leave half of what is being removed."""
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 class Namespaces:
     """The namespaces and processes of one run, to be used in a `with` block."""
 
@@ -49,13 +60,8 @@ class Namespaces:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A second Ctrl-C must not leave half of it.
-        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        with undisturbed():
             self.close()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
     def close(self) -> None:
         """Ends all processes, then removes all namespaces."""

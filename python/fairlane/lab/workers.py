@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 
-from fairlane.lab.namespaces import LabError, RejectedError
+from fairlane.lab.namespaces import LabError, RejectedError, undisturbed
 
 END_S = 30.0
 """Time that a worker has to remove what it has built."""
@@ -63,13 +62,8 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A second Ctrl-C must not leave half of it.
-        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        with undisturbed():
             self._end()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
     @property
     def has_idle(self) -> bool:

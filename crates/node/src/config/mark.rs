@@ -1,7 +1,6 @@
 //! Marks of packets: a value under a mask.
 
-use fairlane_schemes::config::ConfigValue;
-use serde_json::Value as Json;
+use super::text_value::text_value;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,19 +37,7 @@ impl fmt::Display for MarkMatch {
     }
 }
 
-impl ConfigValue for MarkMatch {
-    const KIND: &'static str = "mark with its mask, no bit outside of it";
-    const EXAMPLE: &'static str = "0x10/0xff";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-    fn to_json(&self) -> Json {
-        Json::String(self.to_string())
-    }
-    fn within(&self, _: &Self, _: &Self) -> bool {
-        true
-    }
-}
+text_value!(MarkMatch, "mark with its mask, no bit outside of it", "0x10/0xff");
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 mod mark;
 mod port;
 mod prefix;
+mod text_value;
 mod user;
 
 pub use mark::MarkMatch;

@@ -1,7 +1,6 @@
 //! Prefixes of IPv4 and IPv6 addresses.
 
-use fairlane_schemes::config::ConfigValue;
-use serde_json::Value as Json;
+use super::text_value::text_value;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -61,19 +60,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-impl ConfigValue for Prefix {
-    const KIND: &'static str = "prefix without bits behind it";
-    const EXAMPLE: &'static str = "10.0.1.0/24";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-    fn to_json(&self) -> Json {
-        Json::String(self.to_string())
-    }
-    fn within(&self, _: &Self, _: &Self) -> bool {
-        true
-    }
-}
+text_value!(Prefix, "prefix without bits behind it", "10.0.1.0/24");
 
 #[cfg(test)]
 mod tests {

@@ -152,6 +152,7 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
         names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
     };
     let mut found = in_table("node", &json["node"], &["pin_path", "hook"]);
+    found.extend(in_table("csfq_meter", &json["csfq_meter"], &["rate_constant", "share_per"]));
     found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
     for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
         found.extend(in_table(&format!("ports[{i}]"), port, &["class_be", "class_ef"]));

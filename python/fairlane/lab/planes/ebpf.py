@@ -87,20 +87,16 @@ class EbpfPlane(Plane):
         counted = {name: after[name] - self._before[name] for name in after}
         sent_bps = 8e9 * counted["bytes"] / counted["ns"]
         arrived = counted["packets"] + counted["overlimit"] + counted["aqm"]
-        link = {
-            "name": "bottleneck",
-            "rate_bps": float(self._setup.bottleneck_bps),
-            "utilisation": sent_bps / self._setup.bottleneck_bps,
-            "throughput_bps": sent_bps,
-            "queue": {
+        link = self._link(
+            sent_bps,
+            queue={
                 "mean_packets": readings.mean_packets,
                 "max_packets": readings.max_packets,
                 "samples": readings.count,
             },
-            "drops": drops({reason: counted[reason] for reason in ("aqm", "overlimit")}, arrived),
-            "departure_gaps": near["ingress"]["gaps"],
-            "readings": {},
-        }
+            drops=drops({reason: counted[reason] for reason in ("aqm", "overlimit")}, arrived),
+            departure_gaps=near["ingress"]["gaps"],
+        )
         if counted["aqm"]:  # those of the full queue are nobody's
             link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
         return {"link": link, "emulation": emulation(report)}

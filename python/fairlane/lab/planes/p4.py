@@ -96,20 +96,17 @@ class P4Plane(Plane):
         if not self._is_managed:
             # BMv2 does not count what it loses at a full queue: what it read and did not send.
             overlimit = max(0, counted["read"] - counted["sent"])
-        link = {
-            "name": "bottleneck",
-            "rate_bps": float(self._setup.bottleneck_bps),
-            "utilisation": sent_bps / self._setup.bottleneck_bps,
-            "throughput_bps": sent_bps,
-            "queue": {
+        link = self._link(
+            sent_bps,
+            queue={
                 "mean_packets": sum(samples) / len(samples) if samples else 0.0,
                 "max_packets": max(samples, default=0),
                 "samples": len(samples),
             },
-            "drops": drops({"aqm": counted["aqm"], "overlimit": overlimit}, counted["read"]),
-            "readings": {"packets_per_s": counted["sent"] / lasted_s},
-            "user_dropped_packets": [counted[f"dropped{i}"] for i in range(len(self._setup.clients))],
-        }
+            drops=drops({"aqm": counted["aqm"], "overlimit": overlimit}, counted["read"]),
+            readings={"packets_per_s": counted["sent"] / lasted_s},
+            user_dropped_packets=[counted[f"dropped{i}"] for i in range(len(self._setup.clients))],
+        )
         how = {
             "packets_per_s": self._packets_per_s,
             "bmv2": switch.version(switch.simple_switch()),

@@ -111,6 +111,12 @@ class Plane(ABC):
             "ports": [*clients, {"interface": SERVER_PORT, **server}],
         }
 
+    def _link(self, sent_bps: float, *, readings: Mapping[str, float] | None = None, **more: Any) -> dict[str, Any]:
+        """What a record says of the bottleneck that sent so much, and whatever the plane knows beyond."""
+        rate_bps = float(self._setup.bottleneck_bps)
+        sent = {"rate_bps": rate_bps, "utilisation": sent_bps / rate_bps, "throughput_bps": sent_bps}
+        return {"name": "bottleneck", **sent, **more, "readings": dict(readings or {})}
+
     def _abc(self) -> dict[str, Any]:
         """The activity AQM of the scenario, as a port of the node has it."""
         queue = self._setup.table["queue"]
