@@ -14,7 +14,7 @@ use std::fs;
 /// What some packets of the vectors must be.
 type Condition<'a> = dyn Fn(&Input, &Outcome) -> bool + 'a;
 
-const VECTORS: &str = "vectors/p4_abc.txt";
+const VECTORS: &str = "vectors/p4/abc.txt";
 
 fn vectors() -> Vectors {
     let text = fs::read_to_string(program::project(VECTORS)).expect("the vectors are there");

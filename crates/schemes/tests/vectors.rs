@@ -28,6 +28,9 @@ fn every_scheme_repeats_its_golden_vector() {
 fn every_vector_belongs_to_a_scheme() {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue; // of another host: vectors/p4
+        }
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(Scheme::ALL.iter().any(|scheme| scheme.name() == name), "{name}");
     }
