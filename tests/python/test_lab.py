@@ -13,7 +13,7 @@ import pytest
 from conftest import FAIRLANE
 from fairlane.errors import UserError
 from fairlane.intervals import format_interval
-from fairlane.lab import namespaces, planes, runner
+from fairlane.lab import namespaces, runner, switch
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 from fairlane.lab.qdisc import Sampler
@@ -23,6 +23,7 @@ from fairlane.lab.verb import _check_machine, lab, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
+from fairlane.store.point import Identity
 
 PAPER = papers()["p4abc"]
 
@@ -155,9 +156,23 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
 
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
     one = canonical("fig5", f0=2)
-    keys = {identity(one, plane).key for plane in planes.PLANES}
-    assert len(keys) == len(planes.PLANES)
-    assert identity(one, "user").is_measured
+    keys = {identity(one, runner.engine_of(plane)).key for plane in ("user", "ebpf")}
+    assert len(keys | {Identity.of(one).key}) == 3
+    assert identity(one, runner.engine_of("user")).is_measured
+
+
+def test_runs_of_a_switch_are_those_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def engine(program: dict[str, object]) -> str:
+        file = tmp_path / "program.json"
+        file.write_text(json.dumps(program))
+        monkeypatch.setattr(switch, "compiled", lambda: file)
+        return runner.engine_of("p4")
+
+    drop = {"op": "drop", "source_info": {"filename": "abc.p4", "line": 7}}
+    first = engine({"program": "abc.p4", "actions": [drop]})
+    moved = {**drop, "source_info": {"filename": "aqm.p4", "line": 9}}
+    assert engine({"program": "/elsewhere/abc.p4", "actions": [moved]}) == first
+    assert engine({"program": "abc.p4", "actions": [{**drop, "op": "mark"}]}) != first
 
 
 def test_names_tell_whose_a_namespace_is() -> None:

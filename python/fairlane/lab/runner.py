@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from fairlane import _fairlane
 from fairlane.errors import Interrupted
 from fairlane.lab.namespaces import LabError, RejectedError
+from fairlane.lab.planes import PLANES
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.progress import progress
@@ -44,7 +45,8 @@ def run_in_lab(
         LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
-    points = {scenario: _Point(setup_of(scenario), identity(scenario, plane)) for scenario in scenarios}
+    engine = engine_of(plane)
+    points = {scenario: _Point(setup_of(scenario), identity(scenario, engine)) for scenario in scenarios}
     for point in points.values():
         point.load(store)
     # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
@@ -71,9 +73,19 @@ def run_in_lab(
     return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
 
 
-def identity(scenario: str, plane: str) -> Identity:
+def engine_of(plane: str) -> str:
+    """What decides the runs of a plane, the scenario aside: the lab, this version, and what was loaded into a switch.
+
+    Raises:
+        UserError: The program of a switch, or its compiler, is not there.
+        LabError: It does not compile.
+    """
+    return MEASURED + "/".join([plane, str(VERSION), _fairlane.version(), *PLANES[plane].loaded()])
+
+
+def identity(scenario: str, engine: str) -> Identity:
     """What the runs of a scenario on a plane are kept under."""
-    return Identity(f"{MEASURED}{plane}/{VERSION}/{_fairlane.version()}", Identity.of(scenario).scenario)
+    return Identity(engine, Identity.of(scenario).scenario)
 
 
 class _Point:

@@ -42,6 +42,11 @@ class Plane(ABC):
         hosts.address(namespaces, self.server, "eth0", SERVER_ADDRESS, SERVER_MAC)
         hosts.introduce(namespaces, setup, self.clients, self.server)
 
+    @staticmethod
+    def loaded() -> list[str]:
+        """What the user has chosen to load into the node, beside the scenario: it decides runs as well."""
+        return []
+
     def close(self) -> None:
         """Removes the files of the plane; its namespaces are the caller's."""
         self._folder.cleanup()
