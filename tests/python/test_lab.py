@@ -16,10 +16,11 @@ from fairlane.intervals import format_interval
 from fairlane.lab import namespaces, runner, switch
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
+from fairlane.lab.page import conditions
 from fairlane.lab.qdisc import Sampler
 from fairlane.lab.runner import identity
 from fairlane.lab.setup import setup_of
-from fairlane.lab.verb import _check_machine, lab, write
+from fairlane.lab.verb import _check_machine, lab, settings_of, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
@@ -152,6 +153,23 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     line = next(line for line in text.splitlines() if line.startswith("| 16 | abc |"))
     assert line.count(format_interval(cell.mean, cell.half_width)) == 4
     assert "| claim | paper | simulator | forwarder | kernel | P4 switch |" in text
+
+
+def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
+    settings = {"run.warmup": "1 s", "run.measure": "2 s", "p4:run.measure": "3 s"}
+    assert settings_of("user", settings)["run.measure"] == "2 s"
+    assert settings_of("p4", settings) == {"run.warmup": "1 s", "run.measure": "3 s"}
+    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is no plane; planes are sim, user, ebpf, p4'):
+        settings_of("user", {"p5:run.measure": "3 s"})
+    store = tmp_path / "store"
+    found = {}
+    for plane, window, count in (("sim", "2 s", 2), ("user", "2 s", 2), ("p4", "3 s", 2), ("ebpf", "2 s", 1)):
+        own = {"run.warmup": "1 s", "run.measure": window}
+        once = lab("p4abc.single", planes=["sim"], quick=True, replications=count, settings=own, store=store)
+        found[plane] = once["sim"]
+    told = "means of 2 runs of 2 s (simulator and forwarder), 2 runs of 3 s (P4 switch) and one run of 2 s (kernel)"
+    assert conditions(found, "p4abc.single") == f"{told}, 95% intervals"
+    assert conditions({"ebpf": found["ebpf"]}, "p4abc.single") == "one run of 2 s on each plane"
 
 
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
