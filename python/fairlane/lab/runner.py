@@ -18,8 +18,6 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.record import join
 
-VERSION = 3
-"""Of what can change a measured run: raised with the lab, the forwarder or the kernel programs."""
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""
 TRIES_BESIDE_OTHERS = 2
@@ -80,7 +78,7 @@ def engine_of(plane: str) -> str:
         UserError: The program of a switch, or its compiler, is not there.
         LabError: It does not compile.
     """
-    return MEASURED + "/".join([plane, str(VERSION), _fairlane.version(), *PLANES[plane].loaded()])
+    return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *PLANES[plane].loaded()])
 
 
 def identity(scenario: str, engine: str) -> Identity:

@@ -34,6 +34,8 @@ MOST_SKEW = 200
 class P4Plane(Plane):
     """The queue in simple_switch."""
 
+    version = 4
+
     @staticmethod
     def loaded() -> list[str]:
         """See `Plane`."""
