@@ -129,7 +129,7 @@ def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytes
     done: dict[int, str] = {}
     jobs = [Job(canonical("single"), "user", number) for number in range(4)]
     with pytest.raises(LabError, match="p4abc, run 3: rejected 4 times, last: busy"):
-        runner._make(jobs, 3, lambda job, run: done.update({job.replication: run}))
+        runner._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
     assert done == {0: "run 0", 1: "run 1", 2: "run 2"}
     assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
 
@@ -138,7 +138,7 @@ def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
     with pytest.raises(LabError, match="p4abc, run 0: no such program"):
-        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run: None)
+        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run, _rejected: None)
 
 
 def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:

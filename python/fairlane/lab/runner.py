@@ -23,7 +23,8 @@ TRIES = 4
 TRIES_BESIDE_OTHERS = 2
 """So many of them while other runs are made; then it waits until it can be alone."""
 
-Keep = Callable[[Job, str], None]
+Keep = Callable[[Job, str, int], None]
+"""Takes a run, and how many were rejected so far."""
 
 
 def run_in_lab(
@@ -56,11 +57,11 @@ def run_in_lab(
         try:
             with store.writer() as writer, progress(f"lab, {plane}", len(wanted), show=show_progress) as advance:
 
-                def keep(job: Job, run: str) -> None:
+                def keep(job: Job, run: str, rejected: int) -> None:
                     point = points[job.scenario]
                     writer.keep(point.identity, job.replication, run)
                     point.done[job.replication] = run
-                    advance()
+                    advance(f"{rejected} rejected" if rejected else "")
 
                 _make(wanted, min(jobs or default_jobs(), len(wanted)), keep)
         except KeyboardInterrupt:
@@ -121,7 +122,7 @@ def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
                 workers.begin(alone.popleft())
             for job, outcome in workers.finished():
                 if isinstance(outcome, str):
-                    keep(job, outcome)
+                    keep(job, outcome, tries.total())
                     continue
                 name = f"{json.loads(job.scenario)['name']}, run {job.replication}"
                 if not isinstance(outcome, RejectedError):
