@@ -3,6 +3,7 @@
 //! The tests replay the files; the example `p4_vectors` records them on BMv2 and shares this folder.
 
 pub mod abc;
+pub mod csfq;
 pub mod file;
 pub mod frame;
 pub mod program;

@@ -1,9 +1,9 @@
 //! What a scheme adds to the switch: parameters in its tables, a model of its arithmetic, the packets that test it.
 
-use super::abc;
 use super::file::Input;
 use super::setup::Setup;
 use super::train::Dice;
+use super::{abc, csfq};
 use fairlane_schemes::fixed::Activity;
 use fairlane_schemes::units::{BitRate, Time};
 
@@ -11,15 +11,17 @@ use fairlane_schemes::units::{BitRate, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheme {
     Abc,
+    Csfq,
 }
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Abc];
+    pub const ALL: [Self; 2] = [Self::Abc, Self::Csfq];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Abc => "abc",
+            Self::Csfq => "csfq",
         }
     }
 
@@ -37,6 +39,7 @@ impl Scheme {
     pub fn setups(self) -> Vec<Setup> {
         match self {
             Self::Abc => abc::setups(),
+            Self::Csfq => csfq::setups(),
         }
     }
 
@@ -44,6 +47,7 @@ impl Scheme {
     pub fn columns(self) -> &'static str {
         match self {
             Self::Abc => abc::COLUMNS,
+            Self::Csfq => csfq::COLUMNS,
         }
     }
 }
