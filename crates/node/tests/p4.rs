@@ -152,6 +152,13 @@ fn keys_without_a_use_are_named() {
     ];
     let notes = unused.map(|key| format!("note: {key}: a P4 switch has no use for it\n")).concat();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), notes);
+    // With CSFQ it is the meter of ABC that has none.
+    let config = "[node]\nscheme = \"csfq\"\n[meter]\nmemory = \"1 s\"\n[csfq_meter]\nrate_constant = \"1 s\"\n\
+                  [[ports]]\ninterface = \"eth0\"\n";
+    std::fs::write(&path, config).unwrap();
+    let output = run(&path, &[]);
+    let note = "note: meter.memory: a P4 switch has no use for it\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -476,19 +476,40 @@ mod tests {
         }
     }
 
+    /// Action and parameters of the AQM of the one port.
+    fn aqm_of(port: Json, scheme: &str) -> (&'static str, Params) {
+        let config = read(&json!({"node": {"scheme": scheme}, "ports": [port]}));
+        let switch = Switch::new(&config, &[]).unwrap();
+        // Its queue is not one of the switch.
+        assert_eq!(switch.queues, []);
+        let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
+        (entry.action, entry.params)
+    }
+
     #[test]
     fn a_virtual_queue_is_in_nanoseconds() {
         // 50 Mbit/s: 160 ns a byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
-        let config = read(&json!({"ports": [{
-            "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
-            "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
-        }]}));
-        let switch = Switch::new(&config, &[]).unwrap();
-        let entry = switch.entries.iter().find(|entry| entry.table == "aqm").unwrap();
-        let value = |name| entry.params.iter().find(|param| param.0 == name).unwrap().1.number;
-        assert_eq!(entry.action, "set_virtual_aqm");
-        let names = ["q_min", "q_base", "gamma", "limit", "ns_per_byte"];
-        assert_eq!(names.map(value), [2_880_000, 4_800_000, 3_840_000, 5_760_000, 167_772_160]);
-        assert_eq!(switch.queues, []);
+        let (action, params) = aqm_of(
+            json!({
+                "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
+                "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
+            }),
+            "abc",
+        );
+        assert_eq!(action, "set_virtual_aqm");
+        let of = |number: u64| bits(64, number);
+        let queue = [("limit", of(5_760_000)), ("ns_per_byte", of(167_772_160)), ("ef_priority", bits(3, 0))];
+        let thresholds = [("q_min", of(2_880_000)), ("q_base", of(4_800_000)), ("gamma", of(3_840_000))];
+        assert_eq!(params[2..], [&thresholds[..], &queue].concat());
+        let (action, params) = aqm_of(
+            json!({
+                "interface": "eth0", "egress": "csfq", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
+                "q_min": "0 ms", "q_threshold": "2.88 ms",
+            }),
+            "csfq",
+        );
+        assert_eq!(action, "set_virtual_aqm");
+        let thresholds = [("q_min", of(0)), ("q_threshold", of(2_880_000))];
+        assert_eq!(params[6..], [&thresholds[..], &queue].concat());
     }
 }
