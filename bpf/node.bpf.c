@@ -5,6 +5,9 @@
  *
  * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
  * of average activity, and does not move the average; by CSFQ as one of the lowest rate.
+ *
+ * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
+ * leads to them.
  */
 #include "maps.h"
 #include "source.h"
@@ -189,7 +192,7 @@ int fairlane_ingress(struct __sk_buff *skb)
 /* ---- egress ---- */
 
 /* Writes a drop to the account of the user, if this node meters it. */
-static __noinline int count_drop(struct __sk_buff *skb)
+__noinline int count_drop(struct __sk_buff *skb)
 {
 	struct source source;
 	struct user_key key;
@@ -313,7 +316,7 @@ static __always_inline __u32 random_bits(void)
 }
 
 /* CSFQ decides on the packet: eq. (3), then whether it fits into the limit; an accepted one gets a new label. */
-static __noinline int admit_csfq(struct __sk_buff *skb)
+__noinline int admit_csfq(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES, random = random_bits();
 	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;

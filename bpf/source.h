@@ -84,19 +84,32 @@ static __always_inline void source_of(struct __sk_buff *skb, struct source *sour
 		source->vlan = skb->vlan_tci & 0xfff;
 }
 
-/* The rule of a mark, if there is one. */
-static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
+/* The place of the rule of a mark; MOST_MARKS if there is none. */
+__noinline __u32 place_of_mark(__u32 mark, __u32 marks)
 {
 	__u32 i;
 
-	for (i = 0; i < MOST_MARKS && i < node->marks; i++) {
+	for (i = 0; i < MOST_MARKS && i < marks; i++) {
 		__u32 place = i;
 		struct mark_rule *rule = bpf_map_lookup_elem(&mark_rules, &place);
 
 		if (rule && (mark & rule->mask) == rule->value)
-			return &rule->rule;
+			return i;
 	}
-	return 0;
+	return MOST_MARKS;
+}
+
+/* The rule of a mark, if there is one. */
+static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
+{
+	struct mark_rule *rule;
+	__u32 place;
+
+	if (!node->marks)
+		return 0;
+	place = place_of_mark(mark, node->marks);
+	rule = bpf_map_lookup_elem(&mark_rules, &place);
+	return rule ? &rule->rule : 0;
 }
 
 /* The rule of a source by VLAN, then by address; never null but for a map that is not there. */
