@@ -10,6 +10,7 @@
 #define ETHERTYPE_8021AD 0x88a8
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
+#define NEXT_HOP_BY_HOP 0
 #define MOST_TAGS 2
 /* Ethernet, two tags, IPv6. */
 #define MOST_HEADER (14 + MOST_TAGS * 4 + 40)
@@ -19,7 +20,7 @@ struct source {
 	__u32 vlan; /* of the outermost 802.1Q tag, 0 without one */
 	__u32 ip_bytes; /* length from the IP header on; of another packet, from behind Ethernet and tags */
 	__u8 dscp;
-	__u8 is_ip;
+	__u8 is_ip; /* 2 for IPv6 with a hop-by-hop header */
 };
 
 /*
@@ -30,6 +31,7 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 {
 	const __u8 *at = data + 14;
 	__u16 ethertype;
+	__u8 is_ip = 1;
 	int i;
 
 	source->is_ip = 0;
@@ -63,11 +65,12 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 			return;
 		source->dscp = (at[0] & 0xf) << 2 | at[1] >> 6;
 		__builtin_memcpy(source->key.address, at + 8, 16);
+		is_ip += at[6] == NEXT_HOP_BY_HOP;
 	} else {
 		return;
 	}
 	source->key.bits = 128;
-	source->is_ip = 1;
+	source->is_ip = is_ip;
 }
 
 /* The source of a packet whose headers need not lie in its linear part, and whose outermost tag may lie apart. */

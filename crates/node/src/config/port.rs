@@ -38,6 +38,8 @@ choices! {
         None = "none",
         /// An 802.1ad tag.
         Tag = "802.1ad",
+        /// A hop-by-hop option; packets that are not IPv6 have no label on the link.
+        Ipv6Option = "ipv6_option",
     }
 }
 
@@ -161,7 +163,7 @@ impl Port {
             return Err(ConfigError::new(table.key("backlog"), problem));
         }
         if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
-            let problem = "\"none\" brings no labels to trust, it must be 802.1ad";
+            let problem = "\"none\" brings no labels to trust, it must be 802.1ad or ipv6_option";
             return Err(ConfigError::new(table.key("carrier"), problem));
         }
         if self.abc.delay_estimate != DelayEstimate::LinkRate {

@@ -205,7 +205,24 @@ impl Programs {
         mark: u32,
         repeat: u32,
     ) -> Result<Outcome, KernelError> {
-        run(&self.program(program), frame, ifindex, mark, repeat)
+        run(&self.program(program), frame, None, ifindex, mark, repeat)
+    }
+
+    /// Runs a program once; gives the frame that leaves it as well.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the context.
+    pub fn pass(
+        &self,
+        program: &str,
+        frame: &[u8],
+        ifindex: u32,
+        mark: u32,
+    ) -> Result<(Outcome, Vec<u8>), KernelError> {
+        // Room for more headers than the programs add.
+        let mut after = vec![0; frame.len() + 64];
+        let outcome = run(&self.program(program), frame, Some(&mut after), ifindex, mark, 1)?;
+        Ok((outcome, after))
     }
 }
 
@@ -224,10 +241,11 @@ pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelEr
     Ok(records)
 }
 
-/// Runs `program` on a frame.
+/// Runs `program` on a frame; what leaves it goes to `frame_after`.
 fn run(
     program: &libbpf_rs::ProgramMut<'_>,
     frame: &[u8],
+    mut frame_after: Option<&mut Vec<u8>>,
     ifindex: u32,
     mark: u32,
     repeat: u32,
@@ -241,11 +259,16 @@ fn run(
         context_in: Some(&mut context),
         context_out: Some(&mut after),
         data_in: Some(frame),
+        data_out: frame_after.as_mut().map(|after| after.as_mut_slice()),
         repeat,
         ..Default::default()
     };
     let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;
     let (verdict, duration_ns) = (output.return_value.cast_signed(), output.duration.as_nanos() as u64);
+    let bytes = output.data.map_or(0, |data| data.len());
+    if let Some(after) = frame_after {
+        after.truncate(bytes);
+    }
     let word = |at: usize| u32::from_ne_bytes([after[at], after[at + 1], after[at + 2], after[at + 3]]);
     Ok(Outcome { verdict, mark: word(8), priority: word(32), duration_ns })
 }
@@ -260,7 +283,7 @@ pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
     let open = builder.open_memory(&EMPTY.0).map_err(KernelError::refused(doing))?;
     let object = open.load().map_err(KernelError::refused(doing))?;
     let program = object.progs_mut().next().expect("the object has a program");
-    Ok(run(&program, frame, 1, 0, repeat)?.duration_ns)
+    Ok(run(&program, frame, None, 1, 0, repeat)?.duration_ns)
 }
 
 fn prepare(open: &mut OpenObject, mode: Mode<'_>, users: u32) -> libbpf_rs::Result<()> {

@@ -136,8 +136,13 @@ impl Switch {
             if port.params.egress == Egress::Abc {
                 entries.push(aqm(number, port)?);
             }
-            if port.params.carrier == Carrier::Tag {
-                entries.push(Entry::of_port("links", "standard_metadata.egress_port", number, "carry_label", vec![]));
+            match port.params.carrier {
+                Carrier::None => {}
+                Carrier::Tag => entries.push(carry_label(number)),
+                other => {
+                    let problem = format!("\"{}\" is not there on a P4 switch, it has \"802.1ad\"", other.name());
+                    return Err(ConfigError::new(format!("ports[{number}].carrier"), problem));
+                }
             }
         }
         let interfaces = config.ports.iter().map(|port| port.interface.clone()).collect();
@@ -173,6 +178,10 @@ fn bits(bits: u32, number: u64) -> Value {
 /// What the integer arithmetic cannot hold, at `key`.
 fn out_of_range(key: impl Into<String>) -> impl FnOnce(OutOfRange) -> ConfigError {
     move |error| ConfigError::new(key, format!("is out of range, it must be from {} to {}", error.min, error.max))
+}
+
+fn carry_label(port: usize) -> Entry {
+    Entry::of_port("links", "standard_metadata.egress_port", port, "carry_label", vec![])
 }
 
 fn role(port: usize, ingress: Ingress) -> Option<Entry> {
@@ -386,6 +395,9 @@ mod tests {
         assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
         let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{"interface": "eth0"}]});
         assert_eq!(message(&csfq), "node.scheme: \"csfq\" is not there on a P4 switch, it has \"abc\"");
+        let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
+        let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
+        assert_eq!(message(&option), problem);
         let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
         let station = "02:00:00:00:00:01=eth1".parse().unwrap();
