@@ -28,6 +28,9 @@ static __always_inline int refuse(struct ingress_stats *stats)
 	return TC_ACT_SHOT;
 }
 
+/* The bits that a label has. */
+#define LABEL_BITS (MARK_VALID_MASK | MARK_EF | MARK_ACTIVITY)
+
 /* Whether a mark is a label. */
 static __always_inline int is_label(__u32 mark)
 {
@@ -194,7 +197,7 @@ __noinline int take_option(struct __sk_buff *skb)
 	}
 	if (store_ipv6(skb, &head) || bpf_skb_adjust_room(skb, -LABEL_BYTES, BPF_ADJ_ROOM_NET, OPTION_ROOM))
 		return refuse(stats);
-	skb->mark = label & (MARK_VALID_MASK | MARK_EF | MARK_ACTIVITY);
+	skb->mark = label & LABEL_BITS;
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
@@ -237,18 +240,118 @@ __noinline int put_option(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+/* ---- the shim ---- */
+
+/* The addresses of a frame, and what follows them. */
+struct shim {
+	__u8 addresses[ETHERTYPE_AT];
+	__be16 ethertype;
+	__be16 label[2];
+	__be16 zero;
+};
+
+/* Whether a shim is left where XDP took what it could: of a host, cut off, a second one. Nobody shall read it. */
+static __always_inline int has_shim(const struct __sk_buff *skb)
+{
+	return skb->protocol == bpf_htons(SHIM_ETHERTYPE);
+}
+
+static __always_inline int take_shim(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	const __u32 *label = (void *)(long)skb->data_meta;
+
+	skb->mark = 0;
+	if (has_shim(skb))
+		return refuse(stats);
+	if ((void *)(label + 1) > (void *)(long)skb->data || !is_label(*label))
+		return TC_ACT_UNSPEC;
+	skb->mark = *label & LABEL_BITS;
+	stats->trusted++;
+	return TC_ACT_UNSPEC;
+}
+
+/* A tag that lies apart would come in front of the shim, where the neighbour does not look for it. */
+__noinline int put_shim(struct __sk_buff *skb)
+{
+	struct shim shim = { .ethertype = bpf_htons(SHIM_ETHERTYPE) };
+	struct ingress_stats *stats = stats_of_cpu();
+	__u32 mark = skb->mark;
+
+	if (!stats)
+		return TC_ACT_UNSPEC;
+	shim.label[0] = bpf_htons(mark >> 16);
+	shim.label[1] = bpf_htons(mark);
+	if (skb->vlan_present || bpf_skb_load_bytes(skb, 0, shim.addresses, sizeof(shim.addresses)) ||
+	    bpf_skb_change_head(skb, LABEL_BYTES, 0) || bpf_skb_store_bytes(skb, 0, &shim, sizeof(shim), 0))
+		return refuse(stats);
+	if (has_room(skb))
+		return TC_ACT_UNSPEC;
+	stats->too_large++;
+	return TC_ACT_SHOT;
+}
+
+/* A frame that comes with a shim but no label of the node cannot lose it here. */
+__noinline int refuse_shim(struct __sk_buff *skb)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+	__be16 ethertype;
+
+	if (!stats || bpf_skb_load_bytes(skb, ETHERTYPE_AT, &ethertype, 2) || ethertype != bpf_htons(SHIM_ETHERTYPE))
+		return TC_ACT_UNSPEC;
+	return refuse(stats);
+}
+
+/* Takes the shim off a frame. Returns its label; 0, and the frame as it was, if there is none. */
+static __always_inline __u32 unwrap_shim(struct xdp_md *context)
+{
+	const struct shim *shim = (void *)(long)context->data;
+	__u8 addresses[ETHERTYPE_AT], *data;
+	__u32 label;
+
+	if ((void *)(shim + 1) + 2 > (void *)(long)context->data_end || shim->ethertype != bpf_htons(SHIM_ETHERTYPE) ||
+	    shim->zero)
+		return 0;
+	label = (__u32)bpf_ntohs(shim->label[0]) << 16 | bpf_ntohs(shim->label[1]);
+	if (!is_label(label))
+		return 0;
+	__builtin_memcpy(addresses, shim->addresses, ETHERTYPE_AT);
+	if (bpf_xdp_adjust_head(context, LABEL_BYTES))
+		return 0;
+	data = (void *)(long)context->data;
+	if (data + ETHERTYPE_AT > (__u8 *)(long)context->data_end)
+		return 0;
+	__builtin_memcpy(data, addresses, ETHERTYPE_AT);
+	return label & LABEL_BITS;
+}
+
+/* Hands a label to the program at tc. Without one it hands zero: what lies there may be of an earlier link. */
+static __always_inline void hand_over(struct xdp_md *context, __u32 label)
+{
+	__u32 *place;
+
+	if (bpf_xdp_adjust_meta(context, -(int)sizeof(label)))
+		return;
+	place = (void *)(long)context->data_meta;
+	if ((void *)(place + 1) <= (void *)(long)context->data)
+		*place = label;
+}
+
 /* ---- any carrier ---- */
 
 /* What a neighbour says, into the mark. */
 static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, struct ingress_stats *stats)
 {
-	return carrier == CARRIER_OPTION ? take_option(skb) : take_tag(skb, stats);
+	if (carrier == CARRIER_OPTION)
+		return take_option(skb);
+	return carrier == CARRIER_SHIM ? take_shim(skb, stats) : take_tag(skb, stats);
 }
 
 /* The mark, to a neighbour. */
 static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier)
 {
-	return carrier == CARRIER_OPTION ? put_option(skb) : put_tag(skb);
+	if (carrier == CARRIER_OPTION)
+		return put_option(skb);
+	return carrier == CARRIER_SHIM ? put_shim(skb) : put_tag(skb);
 }
 
 /* What has no label must not bring one of its own to a neighbour that believes it. */
@@ -258,6 +361,8 @@ __noinline int put_none(struct __sk_buff *skb, __u32 carrier)
 
 	if (carrier == CARRIER_OPTION)
 		return strip_option(skb);
+	if (carrier == CARRIER_SHIM)
+		return refuse_shim(skb);
 	return stats ? strip_tags(skb, stats) : TC_ACT_UNSPEC;
 }
 

@@ -125,9 +125,19 @@ int fairlane_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (port->ingress == INGRESS_TRUSTED)
 		return take_label(skb, port->carrier, stats);
-	if (port->ingress == INGRESS_METER)
-		return strip_tags(skb, stats) == TC_ACT_SHOT ? TC_ACT_SHOT : meter(skb, stats);
-	return TC_ACT_UNSPEC;
+	if (port->ingress != INGRESS_METER)
+		return TC_ACT_UNSPEC;
+	if (strip_tags(skb, stats) == TC_ACT_SHOT)
+		return TC_ACT_SHOT;
+	return has_shim(skb) ? refuse(stats) : meter(skb, stats);
+}
+
+/* At ports whose neighbours write shims only. */
+SEC("xdp")
+int fairlane_unwrap(struct xdp_md *context)
+{
+	hand_over(context, unwrap_shim(context));
+	return XDP_PASS;
 }
 
 /* ---- egress ---- */

@@ -44,7 +44,13 @@ enum { INGRESS_NONE, INGRESS_METER, INGRESS_TRUSTED };
  */
 #define OPTION_TYPE 0x1e
 #define OPTION_PADN 1
-/* What a label adds to a packet. */
+/*
+ * Or a shim of 8 bytes between the addresses and the ethertype, as a tag would lie there: an ethertype for experiments
+ * (IEEE 802, Local Experimental 1), the mark in network byte order, zero. It is taken off by XDP, before the kernel
+ * looks at the packet, and its label goes on in front of the data (data_meta).
+ */
+#define SHIM_ETHERTYPE 0x88b5
+/* What an option or a shim adds to a packet. */
 #define LABEL_BYTES 8
 
 #define DSCP_EF 46
@@ -78,7 +84,7 @@ struct user_key {
 	__u8 bits; /* length of the prefix; 128 for an address */
 	__u8 kind;
 	__u8 reserved[6];
-};
+} __attribute__((aligned(8))); /* copied in three steps, not byte by byte */
 
 /* What a user is known by; the default user is who has no user of its own. */
 enum { KIND_ADDRESS, KIND_DEFAULT, KIND_VLAN, KIND_MARK };
@@ -129,7 +135,7 @@ struct port_config {
 
 enum { AQM_NONE, AQM_ABC, AQM_CSFQ };
 
-enum { CARRIER_NONE, CARRIER_TAG, CARRIER_OPTION };
+enum { CARRIER_NONE, CARRIER_TAG, CARRIER_OPTION, CARRIER_SHIM };
 
 /* Counters of a port; in one lock with what they count. */
 struct port_state {

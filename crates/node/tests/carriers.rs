@@ -250,8 +250,11 @@ fn is_half_ip(frame: &[u8]) -> bool {
         || matches!(frame[12..14], [0x86, 0xdd]) && frame.len() < 54
 }
 
+/// How a frame comes in from a neighbour that writes labels: verdict, mark, frame.
+type Receive = fn(&Programs, &[u8]) -> (i32, u32, Vec<u8>);
+
 /// Mutated frames through a link and an edge: what leaves with a label comes in as what it was.
-fn mutated_frames_survive(carrier: &str, seeds: &[Vec<u8>], alphabet: &[u8]) {
+fn mutated_frames_survive(carrier: &str, receive: Receive, seeds: &[Vec<u8>], alphabet: &[u8]) {
     let (link, edge) = (link(carrier), edge(carrier));
     let mut rng = Rng::stream(3, 0, carrier, 0);
     let (mut labelled, mut passed) = (0, 0);
@@ -267,18 +270,18 @@ fn mutated_frames_survive(carrier: &str, seeds: &[Vec<u8>], alphabet: &[u8]) {
         let mark = random_mark(&mut rng);
         let (verdict, sent) = egress(&link, &frame, mark);
         if verdict == PASS && sent != frame {
-            assert_eq!(ingress(&link, &sent), (PASS, mark, frame.clone()), "{i}");
+            assert_eq!(receive(&link, &sent), (PASS, mark, frame.clone()), "{i}");
             labelled += 1;
         }
         // From a host: behind the edge no neighbour finds a label in it, whatever becomes of it.
         let (verdict, mark, after) = ingress(&edge, &frame);
         if verdict == PASS {
             assert_eq!(mark & 0xff00_0000, VALID, "{i}");
-            assert_eq!(ingress(&link, &after).1, 0, "{i}: {after:?}");
+            assert_eq!(receive(&link, &after).1, 0, "{i}: {after:?}");
             passed += 1;
         }
         // From a neighbour that writes anything.
-        let (verdict, mark, _) = ingress(&link, &frame);
+        let (verdict, mark, _) = receive(&link, &frame);
         assert!(verdict == DROP || mark == 0 || mark & 0xff80_0000 == VALID, "{i}: {mark:#x}");
     }
     assert!(labelled > 10_000 && passed > 50_000, "{labelled} {passed}");
@@ -290,9 +293,106 @@ fn mutated_frames_with_options_are_labelled_or_left_alone() {
     let mut seeds = carriers_of_options();
     seeds.push(ipv6_with(0, &[17, 1, 0x1e, 4, 0xfa, 1, 2, 3, 1, 0, 1, 4, 0, 0, 0, 0], &[9; 60]));
     seeds.push(with_tags(&ipv6_with(0, &LABEL, &[9; 60]), 1));
-    mutated_frames_survive(
-        "ipv6_option",
-        &seeds,
-        &[0, 1, 4, 17, 0x1e, 0x3e, 58, 60, 0x86, 0xdd, 0x81, 0x88, 0xa8, 0xfa],
-    );
+    let alphabet = [0, 1, 4, 17, 0x1e, 0x3e, 58, 60, 0x86, 0xdd, 0x81, 0x88, 0xa8, 0xfa];
+    mutated_frames_survive("ipv6_option", ingress, &seeds, &alphabet);
+}
+
+/// A frame behind XDP.
+fn unwrapped(programs: &Programs, frame: &[u8]) -> (i32, u32, Vec<u8>) {
+    let after = programs.unwrap(frame).unwrap();
+    (PASS, after.label, after.frame)
+}
+
+/// A frame with a shim as a node writes it.
+fn with_shim(frame: &[u8]) -> Vec<u8> {
+    [&frame[..12], &[0x88, 0xb5, 0xfa, 0x10, 0x20, 0x30, 0, 0], &frame[12..]].concat()
+}
+
+/// Frames that a shim can be put on: all.
+fn carriers_of_shims() -> Vec<Vec<u8>> {
+    vec![
+        ipv4([10, 0, 0, 1], 0, 1500),
+        ipv6([0xfd; 16], 0, 1500),
+        ipv6_with(58, &[], &[135, 0, 0, 0, 0, 0, 0, 0]),
+        [common::ethernet(0x0806), vec![7; 46]].concat(),
+        common::ethernet(0x1234),
+        with_tags(&ipv4([10, 0, 0, 1], 0, 100), 1),
+    ]
+}
+
+#[test]
+fn labels_travel_in_a_shim_bit_for_bit_and_leave_the_packet_as_it_was() {
+    skip_unless_possible!();
+    let programs = link("shim");
+    let mut rng = Rng::stream(1, 0, "shim", 0);
+    for frame in carriers_of_shims() {
+        for _ in 0..200 {
+            let mark = random_mark(&mut rng);
+            let (verdict, labelled) = egress(&programs, &frame, mark);
+            let mut shim = vec![0x88, 0xb5];
+            shim.extend(mark.to_be_bytes());
+            shim.extend([0, 0]);
+            assert_eq!((verdict, &labelled), (PASS, &[&frame[..12], &shim, &frame[12..]].concat()));
+            assert_eq!(unwrapped(&programs, &labelled), (PASS, mark, frame.clone()));
+        }
+        // Without a shim a zero is handed over, in place of what an earlier link may have left.
+        assert_eq!(unwrapped(&programs, &frame), (PASS, 0, frame));
+    }
+}
+
+#[test]
+fn shims_that_are_none_end_at_the_node() {
+    skip_unless_possible!();
+    let programs = link("shim");
+    let right = with_shim(&ipv4([10, 0, 0, 1], 0, 100));
+    assert_eq!(unwrapped(&programs, &right).1, VALID | 0x0010_2030);
+    let mut refused = 0;
+    let mut ends = |frame: &[u8]| {
+        assert_eq!(unwrapped(&programs, frame), (PASS, 0, frame.to_vec()), "{frame:?}");
+        assert_eq!(ingress(&programs, frame).0, DROP, "{frame:?}");
+        refused += 1;
+        assert_eq!(programs.ingress_stats().unwrap().refused, refused);
+    };
+    // No label's upper byte, something behind the label; cut off before the next ethertype ends.
+    for (at, byte) in [(14, 0xfb), (14, 0), (18, 1), (19, 1)] {
+        let mut wrong = right.clone();
+        wrong[at] = byte;
+        ends(&wrong);
+    }
+    for length in 14..22 {
+        ends(&right[..length]);
+    }
+    // Of two, the second.
+    let (_, label, after) = unwrapped(&programs, &with_shim(&right));
+    assert_eq!((label, &after), (VALID | 0x0010_2030, &right));
+    assert_eq!(ingress(&programs, &after).0, DROP);
+}
+
+#[test]
+fn shims_of_hosts_end_at_the_edge_and_at_links_that_carry_labels() {
+    skip_unless_possible!();
+    let (edge, link) = (edge("shim"), link("shim"));
+    let forged = with_shim(&ipv4([10, 0, 0, 1], 0, 100));
+    // Bare, behind a tag of labels, which is taken off, cut off.
+    let tagged = [&forged[..12], &[0x88, 0xa8, 0, 1], &forged[12..]].concat();
+    for frame in [&forged[..], &tagged, &forged[..14]] {
+        assert_eq!(ingress(&edge, frame).0, DROP, "{frame:?}");
+    }
+    let stats = edge.ingress_stats().unwrap();
+    assert_eq!((stats.refused, stats.metered), (3, 0));
+    // From a port that does nothing, without a label of the node.
+    assert_eq!(egress(&link, &forged, 0).0, DROP);
+    assert_eq!(egress(&link, &forged[..20], 0).0, DROP);
+    assert_eq!(link.ingress_stats().unwrap().refused, 2);
+    let plain = ipv4([10, 0, 0, 1], 0, 100);
+    assert_eq!(egress(&link, &plain, 0), (PASS, plain));
+}
+
+#[test]
+fn mutated_frames_with_shims_are_labelled_or_left_alone() {
+    skip_unless_possible!();
+    let mut seeds = carriers_of_shims();
+    seeds.extend([with_shim(&ipv4([10, 0, 0, 1], 0, 100)), with_shim(&with_shim(&common::ethernet(0x0806)))]);
+    let alphabet = [0, 8, 6, 0x81, 0x88, 0xa8, 0xb5, 0xfa, 0x86, 0xdd];
+    mutated_frames_survive("shim", unwrapped, &seeds, &alphabet);
 }

@@ -25,7 +25,7 @@ impl Attach {
             if port.params.egress != Egress::None && port.params.backlog == Backlog::Qdisc {
                 warn_of_qdisc(&port.interface);
             }
-            if port.params.carrier == Carrier::Ipv6Option {
+            if matches!(port.params.carrier, Carrier::Ipv6Option | Carrier::Shim) {
                 warn_of_mtu(&port.interface);
             }
         }

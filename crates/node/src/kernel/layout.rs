@@ -297,7 +297,7 @@ pub struct PortRecord {
     pub ingress: u32,
     /// What decides on packets that go out: 0 nothing, 1 the activity AQM, 2 CSFQ.
     pub aqm: u32,
-    /// What carries labels on the link: 0 nothing, 1 an 802.1ad tag, 2 an IPv6 option.
+    /// What carries labels on the link: 0 nothing, 1 an 802.1ad tag, 2 an IPv6 option, 3 a shim.
     pub carrier: u32,
     unit: u32,
     classes: [u32; 2],
@@ -339,7 +339,9 @@ const UNIT_PACKETS: u32 = 0;
 const UNIT_BYTES: u32 = 1;
 const UNIT_VIRTUAL: u32 = 2;
 
+const INGRESS_TRUSTED: u32 = 2;
 const AQM_CSFQ: u32 = 2;
+const CARRIER_SHIM: u32 = 3;
 
 impl PortRecord {
     /// The record of a port; `unit` is the reference rate of weight 1.
@@ -369,7 +371,7 @@ impl PortRecord {
             ingress: match port.params.ingress {
                 Ingress::None => 0,
                 Ingress::Meter => 1,
-                Ingress::Trusted => 2,
+                Ingress::Trusted => INGRESS_TRUSTED,
             },
             aqm: match port.params.egress {
                 Egress::None => 0,
@@ -384,6 +386,7 @@ impl PortRecord {
                 Carrier::None => 0,
                 Carrier::Tag => 1,
                 Carrier::Ipv6Option => 2,
+                Carrier::Shim => CARRIER_SHIM,
             },
             unit: queue_unit,
             classes: port.qdisc_classes(),
@@ -403,6 +406,12 @@ impl PortRecord {
     #[must_use]
     pub fn place(index: u32) -> [u8; 4] {
         (index % Self::PLACES).to_ne_bytes()
+    }
+
+    /// Whether shims are taken off before the packets come in.
+    #[must_use]
+    pub fn has_unwrap(&self) -> bool {
+        self.ingress == INGRESS_TRUSTED && self.carrier == CARRIER_SHIM
     }
 
     /// Whether anything happens to packets that go out.
@@ -425,6 +434,7 @@ impl PortRecord {
         match self.carrier {
             1 => Carrier::Tag.name(),
             2 => Carrier::Ipv6Option.name(),
+            CARRIER_SHIM => Carrier::Shim.name(),
             _ => Carrier::None.name(),
         }
     }
