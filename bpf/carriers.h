@@ -163,8 +163,11 @@ __noinline int strip_option(struct __sk_buff *skb)
 	__u32 at = ETHERTYPE_AT;
 	int i;
 
-	for (i = 0; i <= MOST_TAGS && !load_ipv6(skb, at, &head) && is_tag(head.ethertype); i++)
+	for (i = 0; !load_ipv6(skb, at, &head); i++) {
+		if (i == MOST_TAGS || !is_tag(head.ethertype))
+			return TC_ACT_UNSPEC;
 		at += 4;
+	}
 	at += IPV6_END - ETHERTYPE_AT;
 	if (!stats || head.next != NEXT_HOP_BY_HOP || !load_option(skb, at, &option))
 		return TC_ACT_UNSPEC;
@@ -181,7 +184,8 @@ __noinline int take_option(struct __sk_buff *skb)
 	__u32 length, label;
 
 	skb->mark = 0;
-	if (!stats || !load_ipv6(skb, ETHERTYPE_AT, &head) || head.next != NEXT_HOP_BY_HOP || !load_option(skb, IPV6_END, &option))
+	if (!stats || !load_ipv6(skb, ETHERTYPE_AT, &head) || head.next != NEXT_HOP_BY_HOP ||
+	    !load_option(skb, IPV6_END, &option))
 		return TC_ACT_UNSPEC;
 	length = bpf_ntohs(head.length);
 	if (length < LABEL_BYTES)

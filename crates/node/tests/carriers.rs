@@ -237,6 +237,14 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     let (verdict, sent) = egress(&programs, &forged, 0);
     assert_eq!((verdict, &sent[54..62]), (PASS, &[17, 0, 1, 4, 0, 0, 0, 0][..]));
     assert_eq!(ingress(&programs, &sent), (PASS, 0, sent.clone()));
+    // What only looks like it is left alone: another protocol, another version, behind three tags.
+    let mut other = forged.clone();
+    other[12..14].copy_from_slice(&[0x12, 0x34]);
+    let mut version = with_tags(&forged, 1);
+    version[18] = 0x40;
+    for frame in [other, version, with_tags(&forged, 3)] {
+        assert_eq!(egress(&programs, &frame, 0), (PASS, frame));
+    }
     // With a label of the node it keeps both; the neighbour reads that of the node.
     let (_, sent) = egress(&programs, &forged, VALID | 5);
     assert_eq!(ingress(&programs, &sent), (PASS, VALID | 5, forged));

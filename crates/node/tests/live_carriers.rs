@@ -82,7 +82,7 @@ impl Domain {
         let (kind, payload) = if to.contains(':') { ("AF_INET6", 1452) } else { ("AF_INET", 1472) };
         self.exchange(
             &format!(
-                "import socket\ns=socket.socket(socket.{kind},socket.SOCK_DGRAM)\ns.bind(('{to}',9))\ns.settimeout(10)\n\
+                "import socket\ns=socket.socket(socket.{kind},socket.SOCK_DGRAM)\ns.bind(('{to}',9))\ns.settimeout(18)\n\
                  print('ready',flush=True)\nfor i in range({count}): assert s.recv(2000)==bytes([i])*{payload}"
             ),
             &format!(
@@ -96,7 +96,7 @@ impl Domain {
     fn transfer(&self, to: &str, bytes: u32) {
         self.exchange(
             &format!(
-                "import socket\nl=socket.create_server(('{to}',9),family=socket.AF_INET6)\nl.settimeout(10)\n\
+                "import socket\nl=socket.create_server(('{to}',9),family=socket.AF_INET6)\nl.settimeout(18)\n\
                  print('ready',flush=True)\ns,_=l.accept()\nn=0\n\
                  while n<{bytes}:\n r=s.recv(1<<16); n+=len(r); assert r"
             ),
