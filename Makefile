@@ -95,8 +95,8 @@ bpf-headers: ## Write the tables of the integer arithmetic for the kernel progra
 p4-tables: ## Write the tables of the integer arithmetic for the P4 programs anew
 	cargo run --quiet --package fairlane-schemes --example p4_tables -- p4/generated
 
-p4-vectors: p4-tables ## Record the golden vectors of the P4 program on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
-	cargo run --quiet --package fairlane-schemes --example p4_vectors -- vectors/p4/abc.txt
+p4-vectors: p4-tables ## Record the golden vectors of the P4 programs on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
+	cargo run --quiet --package fairlane-schemes --example p4_vectors
 
 p4-extern: ## Build the externs of p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." has its headers
 	@found=; for dir in $(BMV2_INCLUDE) /usr/local/include /usr/include; do \

@@ -25,6 +25,8 @@ const int ACTIVITY_BITS = 64;
 
 #include "sizes.p4"
 #include "headers.p4"
+#include "abc/parameters.p4"
+#include "metadata.p4"
 #include "probe.p4"
 #include "parser.p4"
 #include "extern/meter.p4"

@@ -6,7 +6,7 @@
 #ifndef FAIRLANE_ARITHMETIC_P4
 #define FAIRLANE_ARITHMETIC_P4
 
-/* A power 2^-y: an entry of the table, what is lost of it within the cell, and whole halvings. All zero: nothing left. */
+/* A power 2^-y: an entry of the table, what is lost of it within the cell, whole halvings. All zero: nothing left. */
 struct power_t {
     bit<64> entry; /* Q32, from 2^32 (one) down to above 2^31 */
     bit<64> loss;  /* Q40 */
@@ -39,6 +39,19 @@ bit<64> scale_down(in bit<64> value, in power_t power) {
 /* What is left after some ticks, as an exponent of 1/2, Q56; 64 or more: nothing. */
 bit<64> exponent_of_ticks(in bit<64> ticks, in bit<64> decay_step) {
     return ticks >= FORGOTTEN ? NOTHING_LEFT : ticks * decay_step;
+}
+
+/* Whether a < b, in two's complement; they differ by less than 2^63. */
+bool is_below(in bit<64> a, in bit<64> b) {
+    return is_negative(a - b) == 1;
+}
+
+/* The label nearest to a logarithm in Q31, biased by 32; out of range, the lowest or the highest. */
+activity_t label_of(in bit<64> logarithm) {
+    bit<64> biased = logarithm + (1 << (30 - ACTIVITY_FRACTION_BITS)) + (32 << 31);
+    bit<64> units = biased >> (31 - ACTIVITY_FRACTION_BITS);
+    bit<64> limited = units > ACTIVITY_MOST ? ACTIVITY_MOST : units;
+    return (activity_t)(is_negative(biased) == 1 ? 0 : limited);
 }
 
 /* log2(x) in Q31: the whole part by the longest prefix of zeros, the rest from a table, by a parabola. */

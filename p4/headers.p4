@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Headers on the wire, and what the switch knows of a packet. */
+/* Headers on the wire, and the parts of what the switch knows of a packet. */
 #ifndef FAIRLANE_HEADERS_P4
 #define FAIRLANE_HEADERS_P4
 
@@ -20,8 +20,8 @@ header ethernet_t {
 }
 
 /*
- * PCP and VID are the upper 15 bits of the biased activity, DEI is class EF: exact to 2^-10. The finer digits stay in
- * the switch that metered.
+ * PCP and VID are the upper 15 bits of the biased label, DEI is class EF: exact to 2^-10. The finer digits stay in the
+ * switch that metered.
  */
 header tag_t {
     bit<3>  pcp;
@@ -66,11 +66,12 @@ header probe_t {
     bit<16> ingress_port;
     bit<64> now_ns;
     bit<64> queue;      /* in the unit of the AQM */
+    bit<32> random;
     /* Out. */
     bit<8>  verdict;
     bit<8>  flags;      /* 1: label is valid, 2: expedited, 4: an AQM has decided, 8: flooded */
     bit<32> activity;   /* biased */
-    bit<32> average;    /* biased */
+    bit<64> average;    /* what average and threshold are, the AQM says */
     bit<64> threshold;
     bit<16> egress_port;
     bit<8>  priority;
@@ -119,64 +120,38 @@ enum bit<3> Verdict {
 struct label_t {
     bit<1>     is_valid;
     bit<1>     is_expedited;
-    activity_t activity; /* biased: activity + 32, unsigned */
+    activity_t activity; /* log2 of the user's rate over the reference rate, biased: + 32, unsigned */
 }
 
-/* What the meter needs to know, of the domain and of the user. */
+/* What the meter needs to know of the user. */
 struct user_t {
-    bit<64> offset; /* FixedMeterParams::offset_q31, two's complement */
+    bit<64> offset; /* from log2(S) to the label, Q31 in two's complement */
     ClassRule class_rule;
     bit<32> index; /* of the registers */
 }
 
-struct domain_t {
-    bit<64> decay_step;  /* Decay::step_q56 of M_AM */
-    bit<8>  decay_shift; /* Decay::shift */
-    bit<64> log2_memory; /* FixedMeterParams::log2_memory_q31 */
-    bit<32> factor_be;   /* accounting factors, Q20 */
-    bit<32> factor_ef;
-    bit<48> start_us;    /* t0 of all meters */
-}
-
-/* What the AQM of a port needs to know; queue and thresholds in one unit. */
-struct aqm_t {
-    bit<1>  is_active;
-    bit<1>  is_virtual;   /* unit: nanoseconds of a virtual queue; otherwise 1/16 packets of the egress queues */
-    bit<64> decay_step;   /* Decay::step_q56 of M_AA */
-    bit<8>  decay_shift;  /* Decay::shift */
-    bit<64> q_min;
-    bit<64> q_base;
-    bit<64> gamma;
-    bit<64> limit;        /* 2^64 - 1: none */
-    bit<64> ns_per_byte;  /* Q20, of the virtual queue */
-    bit<3>  ef_priority;  /* queue of expedited packets; 0: that of all others */
-}
-
-struct metadata_t {
-    Role       role;
-    Verdict    verdict;
-    label_t    label;
-    bit<64>    now_ns;
-    bit<32>    ip_bytes;    /* from the IP header on; of other packets, from behind Ethernet and tags */
-    bit<128>   source;      /* IPv4 addresses are ::ffff:0:0/96 */
-    bit<128>   destination;
-    bit<1>     is_ip;
-    bit<6>     dscp;
-    bit<1>     is_stripped; /* a label of an untrusted port */
-    bit<1>     is_routed;
-    domain_t   domain;
-    user_t     user;
-    aqm_t      aqm;
+/* The queue of a port: what is set, what a packet finds there, where it stands. All lengths are in one unit. */
+struct queue_t {
+    bit<1>  is_virtual;  /* unit: nanoseconds of a virtual queue; otherwise 1/16 packets of the egress queues */
+    bit<64> limit;       /* 2^64 - 1: none */
+    bit<64> ns_per_byte; /* Q20, of the virtual queue */
+    bit<3>  ef_priority; /* queue of expedited packets; 0: that of all others */
+    bit<64> length;      /* what waits */
+    bit<64> share;       /* what the packet adds */
     /* From the AQM to the egress: whose place in which queue this is. */
-    bit<1>     is_counted;
-    bit<32>    queue_index;
-    bit<32>    queue_place;
-#ifdef FAIRLANE_PROBE
-    bit<64>    queue;
-    activity_t average;
-    bit<64>    threshold;
-    bit<1>     is_judged;
-#endif
+    bit<1>  is_counted;
+    bit<32> index;
+    bit<32> place;
 }
+
+#ifdef FAIRLANE_PROBE
+/* What tests set, and what the AQM shows them; see probe.p4. */
+struct probed_t {
+    bit<64> queue;
+    bit<32> random;
+    bit<64> average;
+    bit<64> threshold;
+}
+#endif
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The switch around a scheme: tables that a control plane fills, and the way of a packet through them. The scheme
- * gives two controls: Meter, at the edge, and Aqm, in front of the queue.
+ * gives two controls with a table of parameters each: DomainTable and Meter, at the edge, AqmTable and Aqm, in front of
+ * the queue.
  *
- *   ingress  probe -> ports -> label -> [users -> Meter] -> routes, stations -> [aqm -> Aqm]
+ *   ingress  probe -> ports -> label -> [domain, users -> Meter] -> routes, stations -> [aqm -> Aqm]
  *   egress   departure -> links -> label
  */
 #ifndef FAIRLANE_SWITCH_P4
 #define FAIRLANE_SWITCH_P4
 
 control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    DomainTable() domain;
     Meter() meter_of_user;
+    AqmTable() aqm;
     Aqm() aqm_of_port;
     Strip() strip;
     Source() source;
@@ -48,18 +51,6 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     /* ---- users ---- */
 
-    @name(".set_domain")
-    action set_domain(bit<64> decay_step, bit<8> decay_shift, bit<64> log2_memory, bit<32> factor_be,
-                      bit<32> factor_ef, bit<48> start_us) {
-        meta.domain = { decay_step, decay_shift, log2_memory, factor_be, factor_ef, start_us };
-    }
-
-    /* Constants of all meters: M_AM and the accounting factors a_PHB. One entry, the default action. */
-    @name(".domain")
-    table domain {
-        actions = { set_domain; }
-    }
-
     @name(".set_user")
     action set_user(bit<64> offset, bit<2> class_rule, bit<32> index) {
         meta.user = { offset, (ClassRule)class_rule, index };
@@ -84,6 +75,12 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     @name(".default_user")
     table default_user {
         actions = { set_user; set_user_of_address; }
+    }
+
+    action set_class() {
+        bit<1> is_ef = meta.dscp == DSCP_EF ? 1w1 : 0;
+        bit<1> is_rule_ef = meta.user.class_rule == ClassRule.EXPEDITED ? 1w1 : 0;
+        meta.label.is_expedited = (meta.user.class_rule == ClassRule.DSCP) ? is_ef : is_rule_ef;
     }
 
     /* ---- forwarding ---- */
@@ -123,30 +120,6 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 1024;
     }
 
-    /* ---- AQM ---- */
-
-    /* Queue and thresholds in 1/16 packets: what waits in the egress queues of the port. */
-    @name(".set_aqm")
-    action set_aqm(bit<64> decay_step, bit<8> decay_shift, bit<64> q_min, bit<64> q_base, bit<64> gamma,
-                   bit<64> limit, bit<3> ef_priority) {
-        meta.aqm = { 1, 0, decay_step, decay_shift, q_min, q_base, gamma, limit, 0, ef_priority };
-    }
-
-    /* Queue and thresholds in nanoseconds: a virtual queue of the ingress, drained at 2^20/ns_per_byte bytes a ns. */
-    @name(".set_virtual_aqm")
-    action set_virtual_aqm(bit<64> decay_step, bit<8> decay_shift, bit<64> q_min, bit<64> q_base, bit<64> gamma,
-                           bit<64> limit, bit<64> ns_per_byte, bit<3> ef_priority) {
-        meta.aqm = { 1, 1, decay_step, decay_shift, q_min, q_base, gamma, limit, ns_per_byte, ef_priority };
-    }
-
-    @name(".aqm")
-    table aqm {
-        key = { standard_metadata.egress_spec: exact; }
-        actions = { set_aqm; set_virtual_aqm; NoAction; }
-        default_action = NoAction();
-        size = PORTS;
-    }
-
     /* A hop: RFC 1812 5.3.1; the checksum as in RFC 1141. */
     action count_hop() {
         if (hdr.ipv4.isValid()) {
@@ -175,11 +148,12 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
             source.apply(hdr, meta);
             if (meta.role == Role.UNTRUSTED) {
-                domain.apply();
+                domain.apply(meta.domain);
                 if (meta.is_ip == 0 || !users.apply().hit) {
                     default_user.apply();
                 }
                 metered_of_user.count(meta.user.index);
+                set_class();
                 meter_of_user.apply(meta);
             }
             if (meta.is_ip == 0 || !routes.apply().hit) {
@@ -189,7 +163,10 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
             if (meta.verdict == Verdict.NO_ROUTE) {
                 unroutable.count((bit<32>)standard_metadata.ingress_port);
-            } else if (standard_metadata.mcast_grp == 0 && aqm.apply().hit) {
+            } else if (standard_metadata.mcast_grp == 0) {
+                aqm.apply(standard_metadata.egress_spec, meta.aqm, meta.queue, meta.is_managed);
+            }
+            if (meta.is_managed == 1) {
                 aqm_of_port.apply(meta, standard_metadata);
                 if (meta.verdict == Verdict.ACCEPTED) {
                     accepted_by_aqm.count((bit<32>)standard_metadata.egress_spec);

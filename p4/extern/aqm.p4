@@ -28,7 +28,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         averager_tick.read(last_ns, port);
         queue_length.read(queue, port);
         fairlane_abc_aqm(meta.aqm.decay_step, meta.aqm.decay_shift, meta.aqm.q_min, meta.aqm.q_base, meta.aqm.gamma,
-                         meta.aqm.limit, queue, meta.label.activity, meta.now_ns, sum, count, last_ns, verdict);
+                         meta.queue.limit, queue, meta.label.activity, meta.now_ns, sum, count, last_ns, verdict);
         averager_sum.write(port, sum);
         averager_count.write(port, count);
         averager_tick.write(port, last_ns);

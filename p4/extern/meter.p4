@@ -20,12 +20,6 @@ control Meter(inout metadata_t meta) {
     bit<64> last_ns = 0;
     bit<64> activity = 0;
 
-    action set_class() {
-        bit<1> is_ef = meta.dscp == DSCP_EF ? 1w1 : 0;
-        bit<1> is_rule_ef = meta.user.class_rule == ClassRule.EXPEDITED ? 1w1 : 0;
-        meta.label.is_expedited = (meta.user.class_rule == ClassRule.DSCP) ? is_ef : is_rule_ef;
-    }
-
     action count_packet() {
         meter_sum.read(sum, meta.user.index);
         meter_measured.read(measured, meta.user.index);
@@ -41,7 +35,6 @@ control Meter(inout metadata_t meta) {
     }
 
     apply {
-        set_class();
         count_packet();
     }
 }

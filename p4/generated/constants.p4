@@ -34,6 +34,10 @@ const int METER_SUM_BITS = 16;
 const int COUNT_BITS = 28;
 /* Those of its S beyond the label's. */
 const int SUM_EXTRA_BITS = 6;
+/* Cuts of the fair rate of CSFQ after an onset of congestion. */
+const bit<8> CUTS = 30;
+/* log2(0.99) in Q31. */
+const bit<64> LOG2_CUT = 0xfffffffffe24e0cb;
 /* One packet, in units of a queue in packets. */
 const bit<64> PACKET = 16;
 

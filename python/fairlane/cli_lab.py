@@ -37,7 +37,13 @@ def lab_commands() -> None:
     metavar="N",
     help="Runs at once, each in a network of its own [default: one for every two processors].",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
+)
 @click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store].")
 @click.option(
     "--out",

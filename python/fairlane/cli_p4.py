@@ -33,7 +33,7 @@ def p4_commands() -> None:
     help="Where an Ethernet address is; can be given again.",
 )
 def commands(config: Path, form: str, stations: tuple[str, ...]) -> None:
-    """Write the table entries of p4/abc.p4 for the configuration of a Linux node. Needs fairlane-node."""
+    """Write the table entries of p4/abc.p4 or p4/csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
     from fairlane.lab import node
 
     options = [word for station in stations for word in ("--station", station)]

@@ -6,10 +6,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 LINE_EVERY_S = 5.0
 
-Advance = Callable[[], None]
+
+class Advance(Protocol):
+    """A function to call after each piece of work."""
+
+    def __call__(self, note: str = "") -> None:
+        """Takes what there is to say beside the time that is left."""
+
+
 Report = Callable[[int, int, str], None]
 
 
@@ -20,11 +28,11 @@ def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Itera
     done = 0
     with reporting(title, total, show=show and total > 0, unit=unit) as report:
 
-        def advance() -> None:
+        def advance(note: str = "") -> None:
             nonlocal done
             done += 1
             left_s = (time.monotonic() - start) / done * (total - done)
-            report(done, total, f"about {duration(left_s)} left")
+            report(done, total, ", ".join(filter(None, [f"about {duration(left_s)} left", note])))
 
         yield advance
 

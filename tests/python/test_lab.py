@@ -13,16 +13,18 @@ import pytest
 from conftest import FAIRLANE
 from fairlane.errors import UserError
 from fairlane.intervals import format_interval
-from fairlane.lab import namespaces, planes, runner
+from fairlane.lab import namespaces, runner, switch
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
+from fairlane.lab.page import conditions
 from fairlane.lab.qdisc import Sampler
 from fairlane.lab.runner import identity
 from fairlane.lab.setup import setup_of
-from fairlane.lab.verb import _check_machine, lab, write
+from fairlane.lab.verb import _check_machine, lab, settings_of, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
+from fairlane.store.point import Identity
 
 PAPER = papers()["p4abc"]
 
@@ -127,7 +129,7 @@ def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytes
     done: dict[int, str] = {}
     jobs = [Job(canonical("single"), "user", number) for number in range(4)]
     with pytest.raises(LabError, match="p4abc, run 3: rejected 4 times, last: busy"):
-        runner._make(jobs, 3, lambda job, run: done.update({job.replication: run}))
+        runner._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
     assert done == {0: "run 0", 1: "run 1", 2: "run 2"}
     assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
 
@@ -136,7 +138,7 @@ def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
     with pytest.raises(LabError, match="p4abc, run 0: no such program"):
-        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run: None)
+        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run, _rejected: None)
 
 
 def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
@@ -153,11 +155,42 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     assert "| claim | paper | simulator | forwarder | kernel | P4 switch |" in text
 
 
+def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
+    settings = {"run.warmup": "1 s", "run.measure": "2 s", "p4:run.measure": "3 s"}
+    assert settings_of("user", settings)["run.measure"] == "2 s"
+    assert settings_of("p4", settings) == {"run.warmup": "1 s", "run.measure": "3 s"}
+    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is no plane; planes are sim, user, ebpf, p4'):
+        settings_of("user", {"p5:run.measure": "3 s"})
+    store = tmp_path / "store"
+    found = {}
+    for plane, window, count in (("sim", "2 s", 2), ("user", "2 s", 2), ("p4", "3 s", 2), ("ebpf", "2 s", 1)):
+        own = {"run.warmup": "1 s", "run.measure": window}
+        once = lab("p4abc.single", planes=["sim"], quick=True, replications=count, settings=own, store=store)
+        found[plane] = once["sim"]
+    told = "means of 2 runs of 2 s (simulator and forwarder), 2 runs of 3 s (P4 switch) and one run of 2 s (kernel)"
+    assert conditions(found, "p4abc.single") == f"{told}, 95% intervals"
+    assert conditions({"ebpf": found["ebpf"]}, "p4abc.single") == "one run of 2 s on each plane"
+
+
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
     one = canonical("fig5", f0=2)
-    keys = {identity(one, plane).key for plane in planes.PLANES}
-    assert len(keys) == len(planes.PLANES)
-    assert identity(one, "user").is_measured
+    keys = {identity(one, runner.engine_of(plane)).key for plane in ("user", "ebpf")}
+    assert len(keys | {Identity.of(one).key}) == 3
+    assert identity(one, runner.engine_of("user")).is_measured
+
+
+def test_runs_of_a_switch_are_those_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def engine(program: dict[str, object]) -> str:
+        file = tmp_path / "program.json"
+        file.write_text(json.dumps(program))
+        monkeypatch.setattr(switch, "compiled", lambda: file)
+        return runner.engine_of("p4")
+
+    drop = {"op": "drop", "source_info": {"filename": "abc.p4", "line": 7}}
+    first = engine({"program": "abc.p4", "actions": [drop]})
+    moved = {**drop, "source_info": {"filename": "aqm.p4", "line": 9}}
+    assert engine({"program": "/elsewhere/abc.p4", "actions": [moved]}) == first
+    assert engine({"program": "abc.p4", "actions": [{**drop, "op": "mark"}]}) != first
 
 
 def test_names_tell_whose_a_namespace_is() -> None:

@@ -11,7 +11,6 @@ from fairlane.errors import UserError
 from fairlane.lab import node, switch
 from fairlane.lab.verb import _check_machine
 
-CONFIG = EXAMPLES / "node" / "switch.toml"
 GOLDEN = EXAMPLES.parent / "crates" / "node" / "tests" / "golden"
 
 
@@ -41,11 +40,13 @@ def fairlane(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_program
-@pytest.mark.parametrize(("form", "golden"), [("cli", "switch.p4cli"), ("p4runtime", "switch.p4runtime.json")])
-def test_commands_are_those_of_the_program(form: str, golden: str) -> None:
+@pytest.mark.parametrize("name", ["switch", "switch-csfq"])
+@pytest.mark.parametrize(("form", "suffix"), [("cli", "p4cli"), ("p4runtime", "p4runtime.json")])
+def test_commands_are_those_of_the_program(name: str, form: str, suffix: str) -> None:
     stations = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"]
-    done = fairlane("p4", "commands", str(CONFIG), "--format", form, *stations)
-    assert done.stdout == (GOLDEN / golden).read_text()
+    config = EXAMPLES / "node" / f"{name}.toml"
+    done = fairlane("p4", "commands", str(config), "--format", form, *stations)
+    assert done.stdout == (GOLDEN / f"{name}.{suffix}").read_text()
     assert (done.returncode, done.stderr) == (0, "")
 
 

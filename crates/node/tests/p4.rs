@@ -14,9 +14,9 @@ fn run(config: &Path, options: &[&str]) -> Output {
 
 const STATIONS: [&str; 4] = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"];
 
-/// Compares with the file `name`, or writes it anew where `UPDATE_GOLDEN` is set.
-fn compare(name: &str, options: &[&str]) {
-    let output = run(&root().join("examples/node/switch.toml"), &[&STATIONS, options].concat());
+/// Compares what an example gives with the file `name`, or writes it anew where `UPDATE_GOLDEN` is set.
+fn compare(example: &str, name: &str, options: &[&str]) {
+    let output = run(&root().join("examples/node").join(example), &[&STATIONS, options].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     let path = root().join("crates/node/tests/golden").join(name);
@@ -28,21 +28,29 @@ fn compare(name: &str, options: &[&str]) {
 }
 
 #[test]
-fn the_example_for_simple_switch_cli() {
-    compare("switch.p4cli", &[]);
+fn the_examples_for_simple_switch_cli() {
+    compare("switch.toml", "switch.p4cli", &[]);
+    compare("switch-csfq.toml", "switch-csfq.p4cli", &[]);
 }
 
 #[test]
-fn the_example_for_p4runtime() {
-    compare("switch.p4runtime.json", &["--format", "p4runtime"]);
+fn the_examples_for_p4runtime() {
+    compare("switch.toml", "switch.p4runtime.json", &["--format", "p4runtime"]);
+    compare("switch-csfq.toml", "switch-csfq.p4runtime.json", &["--format", "p4runtime"]);
 }
 
 #[test]
 fn both_formats_say_the_same() {
+    for name in ["switch", "switch-csfq"] {
+        say_the_same(name);
+    }
+}
+
+fn say_the_same(name: &str) {
     let golden = root().join("crates/node/tests/golden");
-    let cli = std::fs::read_to_string(golden.join("switch.p4cli")).unwrap();
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(golden.join("switch.p4runtime.json")).unwrap()).unwrap();
+    let read = |suffix| std::fs::read_to_string(golden.join(format!("{name}.{suffix}"))).unwrap();
+    let cli = read("p4cli");
+    let json: serde_json::Value = serde_json::from_str(&read("p4runtime.json")).unwrap();
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
         None => text.parse().unwrap(),
@@ -92,6 +100,37 @@ fn the_numbers_follow_from_the_configuration() {
 }
 
 #[test]
+fn the_numbers_of_csfq_follow_from_the_configuration() {
+    // K_c 100 ms in ns; log2(C/10 kbit/s) = log2(5000) in Q31; S at C is C K_alpha/8 = 625 000 bytes in Q16; thresholds of
+    // 0 and 12 packets, a limit of 24, in sixteenths; one tick of 2^-19 or less of K.
+    let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch-csfq.p4cli")).unwrap();
+    let words = |start: &str| -> Vec<i64> {
+        let line = cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}"));
+        // Numbers of 64 bits, two's complement.
+        line.split(' ').filter_map(|word| word.parse::<u64>().ok()).map(u64::cast_signed).collect()
+    };
+    let q31 = |number: f64| (number.log2() * (1u64 << 31) as f64).round() as i64;
+    let aqm = words("table_add aqm set_aqm 1 => ");
+    assert_eq!(aqm[4..5], [100_000_000]);
+    assert_eq!(aqm[5], q31(5000.0));
+    // Two constants rounded to Q31 each.
+    assert!((aqm[6] - q31(625_000.0 * 65_536.0)).abs() <= 2, "{}", aqm[6]);
+    assert_eq!(aqm[7..], [0, 192, 384, 0]);
+    let domain = words("table_set_default domain");
+    // K_alpha is K here: both have the same constants.
+    assert_eq!(domain, aqm[1..4]);
+    assert_eq!(domain[2], q31((1u64 << domain[1]) as f64 / 1e8));
+    let (ten, twenty) = (words("table_set_default default_user")[0], words("table_add users set_user ")[0]);
+    assert_eq!(ten - twenty, 1 << 31);
+    let resets = cli.lines().filter(|line| line.starts_with("register_reset")).count();
+    let registers = ["meter", "aqm"].map(|part| {
+        let source = std::fs::read_to_string(root().join(format!("p4/csfq/{part}.p4"))).unwrap();
+        source.matches(" register<").count()
+    });
+    assert_eq!(resets, registers.iter().sum::<usize>());
+}
+
+#[test]
 fn keys_without_a_use_are_named() {
     let folder = std::env::temp_dir().join(format!("fairlane-p4-unused-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -113,6 +152,13 @@ fn keys_without_a_use_are_named() {
     ];
     let notes = unused.map(|key| format!("note: {key}: a P4 switch has no use for it\n")).concat();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), notes);
+    // With CSFQ it is the meter of ABC that has none.
+    let config = "[node]\nscheme = \"csfq\"\n[meter]\nmemory = \"1 s\"\n[csfq_meter]\nrate_constant = \"1 s\"\n\
+                  [[ports]]\ninterface = \"eth0\"\n";
+    std::fs::write(&path, config).unwrap();
+    let output = run(&path, &[]);
+    let note = "note: meter.memory: a P4 switch has no use for it\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

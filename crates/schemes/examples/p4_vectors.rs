@@ -1,6 +1,8 @@
-//! Records the golden vectors of the P4 program on BMv2: `cargo run -p fairlane-schemes --example p4_vectors -- FILE`.
+//! Records the golden vectors of the P4 programs on BMv2: `cargo run -p fairlane-schemes --example p4_vectors`, or
+//! `-- csfq` for those of one.
 //!
-//! It compiles `p4/abc.p4` with probes, has `simple_switch` read the packets from a file, and writes what comes back.
+//! It compiles a program with probes, has `simple_switch` read the packets from a file, and writes what comes back to
+//! `vectors/p4`.
 //! Neither root nor network interfaces are needed. The tools are found on the PATH or by `FAIRLANE_P4C`,
 //! `FAIRLANE_SIMPLE_SWITCH` and `FAIRLANE_SIMPLE_SWITCH_CLI`; `FAIRLANE_P4INCLUDE` names the folder of `v1model.p4` if
 //! the compiler does not know it.
@@ -10,8 +12,9 @@
 mod p4;
 
 use p4::file::{Input, Section, Vectors};
-use p4::program::{compile, find, hash};
-use p4::setup::{Setup, setups};
+use p4::program::{compile, find, hash, project};
+use p4::scheme::Scheme;
+use p4::setup::Setup;
 use p4::switch::{Outcome, folded};
 use p4::train::PACKETS;
 use std::collections::HashMap;
@@ -32,7 +35,7 @@ const PORTS: u16 = 12;
 const SETUP_SECONDS: u64 = 45;
 /// Time without a packet after which the rest is lost.
 const SILENCE: Duration = Duration::from_secs(90);
-const PROBE_BYTES: usize = 43;
+const PROBE_BYTES: usize = 51;
 
 struct Tools {
     p4c: PathBuf,
@@ -91,6 +94,7 @@ fn probed(number: u32, input: &Input) -> Vec<u8> {
     packet.extend(input.ingress_port.to_be_bytes());
     packet.extend(input.now_ns.to_be_bytes());
     packet.extend(input.queue.to_be_bytes());
+    packet.extend(input.random.to_be_bytes());
     packet.resize(PROBE_BYTES, 0);
     packet.extend(input.frame());
     packet
@@ -100,15 +104,15 @@ fn probed(number: u32, input: &Input) -> Vec<u8> {
 fn outcome(packet: &[u8]) -> (u32, Outcome) {
     let number =
         |at: usize, bytes: usize| packet[at..at + bytes].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-    let verdict = number(22, 1) as u8;
+    let verdict = number(26, 1) as u8;
     let outcome = Outcome {
         verdict,
-        flags: number(23, 1) as u8,
-        egress_port: number(40, 2) as u16,
-        priority: number(42, 1) as u8,
-        activity: number(24, 4) as u32,
-        average: number(28, 4) as u32,
-        threshold: number(32, 8),
+        flags: number(27, 1) as u8,
+        egress_port: number(48, 2) as u16,
+        priority: number(50, 1) as u8,
+        activity: number(28, 4) as u32,
+        average: number(32, 8),
+        threshold: number(40, 8),
         frame: if verdict == 0 { folded(&packet[PROBE_BYTES..]) } else { 0 },
     };
     (number(0, 4) as u32, outcome)
@@ -212,7 +216,7 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
 }
 
 /// All setups at a time: each switch mostly waits.
-fn record_all(tools: &Tools, json: &Path, folder: &Path) -> Result<Vec<Section>> {
+fn record_all(tools: &Tools, json: &Path, folder: &Path, setups: &[Setup]) -> Result<Vec<Section>> {
     let record = |setup: &Setup| {
         let folder = folder.join(setup.name);
         fs::create_dir_all(&folder)
@@ -220,28 +224,38 @@ fn record_all(tools: &Tools, json: &Path, folder: &Path) -> Result<Vec<Section>>
             .and_then(|()| record(tools, json, &folder, setup))
             .map_err(|error: Box<dyn Error>| format!("{}: {error}", setup.name))
     };
-    let setups = setups();
     std::thread::scope(|scope| {
         let running: Vec<_> = setups.iter().map(|setup| scope.spawn(|| record(setup))).collect();
         running.into_iter().map(|thread| Ok(thread.join().expect("recording does not panic")?)).collect()
     })
 }
 
+/// The vectors of a scheme; what is compiled and captured goes into the folder.
+fn vectors(tools: &Tools, folder: &Path, scheme: Scheme) -> Result<Vectors> {
+    let (bmv2, p4c) = (version(&tools.simple_switch)?, version(&tools.p4c)?);
+    let program = scheme.program();
+    let hash = hash(&program)?;
+    let json = folder.join("program.json");
+    compile(&tools.p4c, &program, &["-DFAIRLANE_PROBE"], &json)?;
+    let sections = record_all(tools, &json, folder, &scheme.setups())?;
+    Ok(Vectors { scheme, bmv2, p4c, program: hash, sections })
+}
+
 fn run() -> Result<()> {
-    let file = env::args_os().nth(1).ok_or("usage: p4_vectors FILE")?;
+    let names: Vec<_> = env::args().skip(1).collect();
+    if let Some(name) = names.iter().find(|name| !Scheme::ALL.iter().any(|scheme| scheme.name() == *name)) {
+        return Err(format!("there is no program of {name}").into());
+    }
     let tools = Tools::find()?;
-    let folder = env::temp_dir().join(format!("fairlane-p4-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let recorded = (|| {
-        let (bmv2, p4c) = (version(&tools.simple_switch)?, version(&tools.p4c)?);
-        let json = folder.join("abc.json");
-        compile(&tools.p4c, "abc.p4", &["-DFAIRLANE_PROBE"], &json)?;
-        let sections = record_all(&tools, &json, &folder)?;
-        Ok(Vectors { bmv2, p4c, program: hash()?, sections })
-    })();
-    fs::remove_dir_all(&folder)?;
-    let vectors: Result<Vectors> = recorded;
-    Ok(fs::write(file, vectors?.to_string())?)
+    let is_meant = |scheme: &&Scheme| names.is_empty() || names.iter().any(|name| name == scheme.name());
+    for &scheme in Scheme::ALL.iter().filter(is_meant) {
+        let folder = env::temp_dir().join(format!("fairlane-p4-{}-{}", scheme.name(), std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let recorded = vectors(&tools, &folder, scheme);
+        fs::remove_dir_all(&folder)?;
+        fs::write(project(&scheme.vectors()), recorded?.to_string())?;
+    }
+    Ok(())
 }
 
 fn main() -> std::process::ExitCode {

@@ -36,16 +36,21 @@ def page(found: Found) -> str:
 
 def conditions(found: Found, experiment_id: str) -> str:
     """How often and how long it was run."""
-    first = next(iter(found.values()))
-    counts = {plane: reproduction.replications[experiment_id] for plane, reproduction in found.items()}
-    window = first.settings.get("run.measure", "300 s")
-    if set(counts.values()) == {1}:
-        return f"one run of {window} on each plane"
-    if len(set(counts.values())) == 1:
-        runs = f"means of {next(iter(counts.values()))} runs"
+    planes: dict[tuple[int, str], list[str]] = {}
+    for plane, reproduction in found.items():
+        how = reproduction.replications[experiment_id], reproduction.settings.get("run.measure", "300 s")
+        planes.setdefault(how, []).append(TITLES[plane])
+    if len(planes) == 1:
+        runs = f"{_runs(*next(iter(planes)))} on each plane"
     else:
-        runs = "means of " + _and([f"{count} runs ({TITLES[plane]})" for plane, count in counts.items()])
-    return f"{runs} of {window} on each plane, {first.paper.confidence:.0%} intervals"
+        runs = _and([f"{_runs(*how)} ({_and(titles)})" for how, titles in planes.items()])
+    if all(count == 1 for count, _ in planes):
+        return runs
+    return f"means of {runs}, {next(iter(found.values())).paper.confidence:.0%} intervals"
+
+
+def _runs(count: int, window: str) -> str:
+    return f"one run of {window}" if count == 1 else f"{count} runs of {window}"
 
 
 def explanations(reproduction: Reproduction) -> Mapping[tuple[str, str], str]:

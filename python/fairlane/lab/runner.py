@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from fairlane import _fairlane
 from fairlane.errors import Interrupted
 from fairlane.lab.namespaces import LabError, RejectedError
+from fairlane.lab.planes import PLANES
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.progress import progress
@@ -17,14 +18,13 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.record import join
 
-VERSION = 3
-"""Of what can change a measured run: raised with the lab, the forwarder or the kernel programs."""
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""
 TRIES_BESIDE_OTHERS = 2
 """So many of them while other runs are made; then it waits until it can be alone."""
 
-Keep = Callable[[Job, str], None]
+Keep = Callable[[Job, str, int], None]
+"""Takes a run, and how many were rejected so far."""
 
 
 def run_in_lab(
@@ -44,7 +44,8 @@ def run_in_lab(
         LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
-    points = {scenario: _Point(setup_of(scenario), identity(scenario, plane)) for scenario in scenarios}
+    engine = engine_of(plane)
+    points = {scenario: _Point(setup_of(scenario), identity(scenario, engine)) for scenario in scenarios}
     for point in points.values():
         point.load(store)
     # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
@@ -56,11 +57,11 @@ def run_in_lab(
         try:
             with store.writer() as writer, progress(f"lab, {plane}", len(wanted), show=show_progress) as advance:
 
-                def keep(job: Job, run: str) -> None:
+                def keep(job: Job, run: str, rejected: int) -> None:
                     point = points[job.scenario]
                     writer.keep(point.identity, job.replication, run)
                     point.done[job.replication] = run
-                    advance()
+                    advance(f"{rejected} rejected" if rejected else "")
 
                 _make(wanted, min(jobs or default_jobs(), len(wanted)), keep)
         except KeyboardInterrupt:
@@ -71,9 +72,19 @@ def run_in_lab(
     return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
 
 
-def identity(scenario: str, plane: str) -> Identity:
+def engine_of(plane: str) -> str:
+    """What decides the runs of a plane, the scenario aside: the lab, this version, and what was loaded into a switch.
+
+    Raises:
+        UserError: The program of a switch, or its compiler, is not there.
+        LabError: It does not compile.
+    """
+    return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *PLANES[plane].loaded()])
+
+
+def identity(scenario: str, engine: str) -> Identity:
     """What the runs of a scenario on a plane are kept under."""
-    return Identity(f"{MEASURED}{plane}/{VERSION}/{_fairlane.version()}", Identity.of(scenario).scenario)
+    return Identity(engine, Identity.of(scenario).scenario)
 
 
 class _Point:
@@ -111,7 +122,7 @@ def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
                 workers.begin(alone.popleft())
             for job, outcome in workers.finished():
                 if isinstance(outcome, str):
-                    keep(job, outcome)
+                    keep(job, outcome, tries.total())
                     continue
                 name = f"{json.loads(job.scenario)['name']}, run {job.replication}"
                 if not isinstance(outcome, RejectedError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import select
@@ -12,7 +13,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from fairlane.errors import UserError
 from fairlane.lab.namespaces import LabError, Namespaces
@@ -108,6 +109,17 @@ def compiled() -> Path:
                 raise LabError(f"{compiler} {source}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
             out.replace(target)
     return target
+
+
+def fingerprint(compiled: Path) -> str:
+    """Hash of what a compiled program does: the names of its sources and their lines are left out."""
+
+    def without_source(table: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in table.items() if key != "source_info"}
+
+    program = json.loads(compiled.read_text(encoding="utf-8"), object_hook=without_source)
+    del program["program"]  # the path of the main source
+    return hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def version(tool: str) -> str:

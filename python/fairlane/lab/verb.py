@@ -42,7 +42,8 @@ def lab(
         planes: `user`, `ebpf`, `p4`, `sim`.
         quick: Whether to run fewer points.
         replications: Runs of each point.
-        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s.
+        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s; a key that
+            begins with a plane, as in `p4:run.measure`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
         jobs: Runs at once on real planes; one for every two processors if None.
         progress: Whether to report on stderr.
@@ -62,7 +63,7 @@ def lab(
         clean()
     if "p4" in planes:
         switch.check()
-    changed = {**SETTINGS, **(settings or {})}
+    changed = {plane: settings_of(plane, settings or {}) for plane in planes}
     found = {}
     for plane in planes:
         runner = None if plane == SIMULATOR else partial(run_in_lab, plane=plane, jobs=jobs, show_progress=progress)
@@ -70,12 +71,31 @@ def lab(
             *names,
             quick=quick,
             replications=replications,
-            settings=changed,
+            settings=changed[plane],
             store=store,
             progress=progress,
             runner=runner,
         )
     return found
+
+
+def settings_of(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are changed on a plane; its own go before those of all.
+
+    Raises:
+        UserError: A key begins with something that is no plane.
+    """
+    common: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    for key, value in settings.items():
+        where, colon, name = key.rpartition(":")
+        if not colon:
+            common[key] = value
+        elif where not in ALL_PLANES:
+            raise UserError(f'{key}: "{where}" is no plane; planes are {", ".join(ALL_PLANES)}')
+        elif where == plane:
+            own[name] = value
+    return {**SETTINGS, **common, **own}
 
 
 def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:

@@ -19,6 +19,18 @@ use fairlane_schemes::packet::TrafficClass;
 use fairlane_schemes::units::Time;
 use serde_json::{Map, Value as Json, json};
 
+/// A host that is later than this sends port by port.
+const FAR_BEHIND: Time = Time::from_millis(1);
+
+/// A port that sends what it has due, as long as no other port has something that was due before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The port.
+    pub port: usize,
+    /// It sends what is due by then.
+    pub until: Time,
+}
+
 #[derive(Debug)]
 struct PortState {
     interface: String,
@@ -153,6 +165,26 @@ impl Core {
     pub fn next(&self) -> Time {
         let due = self.ports.iter().map(|port| port.egress.next_due()).min().unwrap_or(Time::NEVER);
         self.next_step().map_or(due, |(at, _)| at.min(due))
+    }
+
+    /// Whose turn it is to send what is due by `now`; none if nothing is.
+    ///
+    /// Packets leave in the order in which they are due, whatever their ports: behind two ports may be one queue, which
+    /// would favour whoever always comes first. A host that is far behind sends port by port, in larger batches.
+    #[must_use]
+    #[inline]
+    pub fn next_turn(&self, now: Time) -> Option<Turn> {
+        let (mut due, mut port, mut others) = (Time::NEVER, 0, Time::NEVER);
+        for (number, state) in self.ports.iter().enumerate() {
+            let next = state.egress.next_due();
+            if next < due {
+                (due, port, others) = (next, number, due);
+            } else {
+                others = others.min(next);
+            }
+        }
+        let until = if now.saturating_sub(due) > FAR_BEHIND { now } else { now.min(others) };
+        (due <= now).then_some(Turn { port, until })
     }
 
     /// The next packet that port `port` has to send by `now`, and when it was due.

@@ -1,7 +1,7 @@
 //! The forwarder on network interfaces, one thread.
 
 use super::config::ForwardConfig;
-use super::core::Core;
+use super::core::{Core, Turn};
 use super::pool::FrameId;
 use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::units::Time;
@@ -99,41 +99,40 @@ impl Host {
 
     #[inline]
     fn send(&mut self) {
-        for (port, interface) in self.interfaces.iter().enumerate() {
-            loop {
-                let now = io::monotonic().saturating_sub(self.start);
-                let mut due: [Option<(Time, FrameId)>; BATCH] = [None; BATCH];
-                let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
-                let mut count = 0;
-                while count < BATCH
-                    && let Some(next) = self.core.take_due(port, now)
-                {
-                    due[count] = Some(next);
-                    count += 1;
-                }
-                if count == 0 {
-                    break;
-                }
-                for (frame, (_, id)) in frames.iter_mut().zip(due.iter().flatten()) {
-                    *frame = self.core.frame(*id);
-                }
-                let mut sent = 0;
-                while sent < count {
-                    match interface.send(&frames[sent..count]) {
-                        Ok(taken) => sent += taken.max(1),
-                        Err(_) => break,
-                    }
-                }
-                let finished = io::monotonic().saturating_sub(self.start);
-                for (number, &(at, id)) in due.iter().flatten().enumerate() {
-                    self.core.release(id);
-                    let stats = self.core.sent(port);
-                    if number < sent {
-                        stats.lateness.add(finished.saturating_sub(at));
-                    } else {
-                        stats.send_errors += 1;
-                    }
-                }
+        while let Some(turn) = self.core.next_turn(self.now()) {
+            self.send_batch(turn);
+        }
+    }
+
+    #[inline]
+    fn send_batch(&mut self, Turn { port, until }: Turn) {
+        let mut due: [Option<(Time, FrameId)>; BATCH] = [None; BATCH];
+        let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
+        let mut count = 0;
+        while count < BATCH
+            && let Some(next) = self.core.take_due(port, until)
+        {
+            due[count] = Some(next);
+            count += 1;
+        }
+        for (frame, (_, id)) in frames.iter_mut().zip(due.iter().flatten()) {
+            *frame = self.core.frame(*id);
+        }
+        let mut sent = 0;
+        while sent < count {
+            match self.interfaces[port].send(&frames[sent..count]) {
+                Ok(taken) => sent += taken.max(1),
+                Err(_) => break,
+            }
+        }
+        let finished = self.now();
+        for (number, &(at, id)) in due.iter().flatten().enumerate() {
+            self.core.release(id);
+            let stats = self.core.sent(port);
+            if number < sent {
+                stats.lateness.add(finished.saturating_sub(at));
+            } else {
+                stats.send_errors += 1;
             }
         }
     }

@@ -1,11 +1,11 @@
-//! What a configuration puts into the tables of `p4/abc.p4`.
+//! What a configuration puts into the tables of `p4/abc.p4` or, with `node.scheme = "csfq"`, of `p4/csfq.p4`.
 //!
 //! | configuration | table | action |
 //! |---|---|---|
 //! | `ports[].ingress` | `ports` | `untrusted` (meter), `trusted`; none: no entry |
-//! | `meter` | `domain` | `set_domain` |
+//! | `meter`, or `csfq_meter` | `domain` | `set_domain` |
 //! | `users[]`, `default_user` | `users`, `default_user` | `set_user`, `set_user_of_address` |
-//! | `ports[].egress = "abc"` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
+//! | `ports[].egress` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
 //! | `ports[].carrier` | `links` | `carry_label` |
 //! | stations, which the kernel's bridge learns by itself | `stations` | `send` |
 //!
@@ -20,8 +20,9 @@ use crate::config::{
     Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, NodeScheme, Port, UserParams, Who,
 };
 use fairlane_schemes::config::ConfigError;
+use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, PACKET};
-use fairlane_schemes::units::{QueueLimit, QueueMeasure, Threshold, Time};
+use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use serde_json::Value as Json;
 
 /// Meters of the switch: `USERS` in `p4/sizes.p4`.
@@ -102,6 +103,8 @@ impl std::str::FromStr for Station {
 /// All that a switch is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
+    /// Which program the tables are of.
+    pub scheme: NodeScheme,
     /// Interfaces, by port.
     pub interfaces: Vec<String>,
     /// Entries of tables.
@@ -116,9 +119,6 @@ impl Switch {
     /// # Errors
     /// The switch cannot do what the configuration asks for.
     pub fn new(config: &NodeConfig, stations: &[Station]) -> Result<Self, ConfigError> {
-        if config.node.scheme != NodeScheme::Abc {
-            return Err(ConfigError::new("node.scheme", "\"csfq\" is not there on a P4 switch, it has \"abc\""));
-        }
         if config.ports.len() > PORTS {
             let problem = format!("{} of them, the switch has {PORTS}", config.ports.len());
             return Err(ConfigError::new("ports", problem));
@@ -133,9 +133,7 @@ impl Switch {
             entries.push(send(config, station)?);
         }
         for (number, port) in config.ports.iter().enumerate() {
-            if port.params.egress == Egress::Abc {
-                entries.push(aqm(number, port)?);
-            }
+            entries.extend(aqm(number, port, config.default_user.reference_rate)?);
             match port.params.carrier {
                 Carrier::None => {}
                 Carrier::Tag => entries.push(carry_label(number)),
@@ -146,7 +144,16 @@ impl Switch {
             }
         }
         let interfaces = config.ports.iter().map(|port| port.interface.clone()).collect();
-        Ok(Self { interfaces, entries, queues: queues(&config.ports) })
+        Ok(Self { scheme: config.node.scheme, interfaces, entries, queues: queues(&config.ports) })
+    }
+
+    /// The program that these tables are of.
+    #[must_use]
+    pub fn program(&self) -> &'static str {
+        match self.scheme {
+            NodeScheme::Abc => "p4/abc.p4",
+            NodeScheme::Csfq => "p4/csfq.p4",
+        }
     }
 }
 
@@ -157,7 +164,11 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
         names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
     };
     let mut found = in_table("node", &json["node"], &["pin_path", "hook"]);
-    found.extend(in_table("csfq_meter", &json["csfq_meter"], &["rate_constant", "share_per"]));
+    if json["node"]["scheme"] == "csfq" {
+        found.extend(in_table("meter", &json["meter"], &["memory", "accounting_be", "accounting_ef"]));
+    } else {
+        found.extend(in_table("csfq_meter", &json["csfq_meter"], &["rate_constant", "share_per"]));
+    }
     found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
     for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
         found.extend(in_table(&format!("ports[{i}]"), port, &["class_be", "class_ef"]));
@@ -193,24 +204,47 @@ fn role(port: usize, ingress: Ingress) -> Option<Entry> {
     Some(Entry::of_port("ports", "standard_metadata.ingress_port", port, action, vec![]))
 }
 
-fn decay(memory: Time, key: impl Into<String>) -> Result<[(&'static str, Value); 2], ConfigError> {
-    let decay = Decay::new(memory).map_err(out_of_range(key))?;
-    Ok([("decay_step", bits(64, decay.step_q56())), ("decay_shift", bits(8, decay.shift().into()))])
+fn decay(decay: Decay) -> Params {
+    vec![("decay_step", bits(64, decay.step_q56())), ("decay_shift", bits(8, decay.shift().into()))]
+}
+
+/// What estimators of one time constant need.
+fn rates(rates: RateConstants) -> Params {
+    let mut params = decay(rates.decay());
+    params.push(("log2_tick", signed(rates.log2_tick_q31())));
+    params
+}
+
+fn signed(number: i64) -> Value {
+    bits(64, number.cast_unsigned())
+}
+
+fn rate_constants(config: &NodeConfig) -> Result<RateConstants, ConfigError> {
+    RateConstants::new(config.csfq_meter.rate_constant).map_err(out_of_range("csfq_meter.rate_constant"))
 }
 
 fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
+    let params = match config.node.scheme {
+        NodeScheme::Abc => meters(config)?,
+        NodeScheme::Csfq => rates(rate_constants(config)?),
+    };
+    Ok(Entry { table: "domain", key: None, action: "set_domain", params })
+}
+
+/// What meters of ABC need.
+fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
     let meter = &config.meter;
     let meters = FixedMeterParams::new(meter.memory, config.default_user.reference_rate);
     let meters = meters.map_err(out_of_range("meter.memory"))?;
     let factor = |value, key| Accounting::new(value).map(Accounting::q20).map_err(out_of_range(key));
-    let mut params = decay(meter.memory, "meter.memory")?.to_vec();
+    let mut params = decay(meters.decay());
     params.extend([
-        ("log2_memory", bits(64, meters.log2_memory_q31().cast_unsigned())),
+        ("log2_memory", signed(meters.log2_memory_q31())),
         ("factor_be", bits(32, factor(meter.accounting_be, "meter.accounting_be")?.into())),
         ("factor_ef", bits(32, factor(meter.accounting_ef, "meter.accounting_ef")?.into())),
         ("start_us", bits(48, 0)),
     ]);
-    Ok(Entry { table: "domain", key: None, action: "set_domain", params })
+    Ok(params)
 }
 
 /// Registers handed out so far.
@@ -229,8 +263,7 @@ impl Registers {
 
 fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
     let mut registers = Registers(0);
-    let memory = config.meter.memory;
-    let (action, params) = user(&config.default_user, memory, 128, &mut registers, "default_user")?;
+    let (action, params) = user(&config.default_user, config, 128, &mut registers, "default_user")?;
     let mut entries = vec![Entry { table: "default_user", key: None, action, params }];
     for (i, of) in config.users.iter().enumerate() {
         let Who::Prefix(prefix) = of.who else {
@@ -238,7 +271,7 @@ fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
             return Err(ConfigError::new(format!("users[{i}].{}", of.who.key()), problem));
         };
         let host_bits = u32::from(128 - prefix.bits());
-        let (action, params) = user(&of.params, memory, host_bits, &mut registers, &format!("users[{i}]"))?;
+        let (action, params) = user(&of.params, config, host_bits, &mut registers, &format!("users[{i}]"))?;
         let address = Value { number: u128::from_be_bytes(prefix.octets()), bits: 128 };
         let key = Some(Key::Prefix("meta.source", address, prefix.bits()));
         entries.push(Entry { table: "users", key, action, params });
@@ -249,19 +282,24 @@ fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
 /// Action and parameters of a user whose prefix leaves `host_bits` to addresses.
 fn user(
     params: &UserParams,
-    memory: Time,
+    config: &NodeConfig,
     host_bits: u32,
     registers: &mut Registers,
     key: &str,
 ) -> Result<(&'static str, Params), ConfigError> {
-    let meter = FixedMeterParams::new(memory, params.reference_rate);
-    let offset = meter.map_err(out_of_range(format!("{key}.reference_rate")))?.offset_q31();
+    let rate = params.reference_rate;
+    let offset = match config.node.scheme {
+        NodeScheme::Abc => FixedMeterParams::new(config.meter.memory, rate)
+            .map_err(out_of_range(format!("{key}.reference_rate")))?
+            .offset_q31(),
+        NodeScheme::Csfq => rate_constants(config)?.offset_q31(rate),
+    };
     let class = match params.class {
         ClassRule::BestEffort => 0,
         ClassRule::Expedited => 1,
         ClassRule::Dscp => 2,
     };
-    let mut values = vec![("offset", bits(64, offset.cast_unsigned())), ("class_rule", bits(2, class))];
+    let mut values = vec![("offset", signed(offset)), ("class_rule", bits(2, class))];
     match params.meter_of {
         MeterOf::Prefix => {
             values.push(("index", bits(32, registers.take(1, key)?.into())));
@@ -289,40 +327,69 @@ fn send(config: &NodeConfig, station: &Station) -> Result<Entry, ConfigError> {
     })
 }
 
-fn aqm(number: usize, port: &Port) -> Result<Entry, ConfigError> {
-    let abc = &port.abc;
-    let key = |name: &str| format!("ports[{number}].{name}");
-    let is_virtual = match (abc.q_min.measure(), port.params.backlog) {
-        (QueueMeasure::Packets, _) => false,
-        (QueueMeasure::Delay, Backlog::Virtual) => true,
-        (QueueMeasure::Delay, Backlog::Qdisc) => {
-            let problem =
-                "\"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\"";
-            return Err(ConfigError::new(key("backlog"), problem));
-        }
-        (QueueMeasure::Bytes, _) => {
-            let problem =
-                format!("\"{}\" is in bytes, a P4 switch has packets, or time for a virtual queue", abc.q_min);
-            return Err(ConfigError::new(key("q_min"), problem));
-        }
+/// The AQM of a port, if it has one; `unit` is the reference rate of weight 1.
+fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, ConfigError> {
+    let mut params = match port.params.egress {
+        Egress::None => return Ok(None),
+        Egress::Abc => abc(number, port)?,
+        Egress::Csfq => csfq(number, port, unit)?,
     };
+    let is_virtual = is_virtual(number, port)?;
+    params.extend(port.thresholds().iter().map(|&(name, threshold)| (name, bits(64, units(threshold)))));
     let rate = port.params.rate.map_or(0, |rate| rate.0);
     let limit = match port.params.limit {
         None => u64::MAX,
         Some(QueueLimit::Packets(packets)) => u64::from(packets) * PACKET.unsigned_abs(),
         Some(QueueLimit::Bytes(bytes)) => (bytes as f64 * 8e9 / rate as f64).round() as u64,
     };
-    let mut params = decay(abc.averager_memory, key("averager_memory"))?.to_vec();
-    for (name, threshold) in [("q_min", abc.q_min), ("q_base", abc.q_base), ("gamma", abc.gamma)] {
-        params.push((name, bits(64, units(threshold))));
-    }
     params.push(("limit", bits(64, limit)));
     if is_virtual {
         params.push(("ns_per_byte", bits(64, (8e9 / rate as f64 * f64::from(1 << 20)).round() as u64)));
     }
     params.push(("ef_priority", bits(3, 0)));
     let action = if is_virtual { "set_virtual_aqm" } else { "set_aqm" };
-    Ok(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params))
+    Ok(Some(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params)))
+}
+
+/// Whether the queue is one of the ingress, in nanoseconds; otherwise it is that of the port, in packets.
+fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
+    let thresholds = port.thresholds();
+    let q_min = thresholds[0].1;
+    let key = |name: &str| format!("ports[{number}].{name}");
+    match (q_min.measure(), port.params.backlog) {
+        (QueueMeasure::Packets, _) => Ok(false),
+        (QueueMeasure::Delay, Backlog::Virtual) => Ok(true),
+        (QueueMeasure::Delay, Backlog::Qdisc) => {
+            let all = if thresholds.len() == 2 { "q_min and q_threshold" } else { "q_min, q_base and gamma" };
+            let problem = format!("\"qdisc\" is a queue in packets here: give {all} in packets, or \"virtual\"");
+            Err(ConfigError::new(key("backlog"), problem))
+        }
+        (QueueMeasure::Bytes, _) => {
+            let problem = format!("\"{q_min}\" is in bytes, a P4 switch has packets, or time for a virtual queue");
+            Err(ConfigError::new(key("q_min"), problem))
+        }
+    }
+}
+
+/// What ABC needs besides its thresholds.
+fn abc(number: usize, port: &Port) -> Result<Params, ConfigError> {
+    let key = format!("ports[{number}].averager_memory");
+    Ok(decay(Decay::new(port.abc.averager_memory).map_err(out_of_range(key))?))
+}
+
+/// What CSFQ needs besides its thresholds.
+fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError> {
+    let of = &port.csfq;
+    let rate = port.params.rate.unwrap_or(BitRate(1));
+    let csfq = FixedCsfqParams::new(of.aggregate_constant, of.window, rate, unit)
+        .map_err(out_of_range(format!("ports[{number}].aggregate_constant")))?;
+    let mut params = rates(csfq.rates());
+    params.extend([
+        ("window_ns", bits(64, csfq.window_ns())),
+        ("log2_capacity", signed(csfq.log2_capacity_q31())),
+        ("log2_full", signed(csfq.log2_full_q31())),
+    ]);
+    Ok(params)
 }
 
 /// A threshold in 1/16 packets or nanoseconds, to the nearest.
@@ -393,11 +460,16 @@ mod tests {
         assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096");
         let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
         assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
-        let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{"interface": "eth0"}]});
-        assert_eq!(message(&csfq), "node.scheme: \"csfq\" is not there on a P4 switch, it has \"abc\"");
         let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
         let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
         assert_eq!(message(&option), problem);
+        let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{
+            "interface": "eth0", "egress": "csfq", "rate": "50 Mbit/s", "q_min": "0 ms", "q_threshold": "3 ms",
+        }]});
+        assert_eq!(
+            message(&csfq),
+            "ports[0].backlog: \"qdisc\" is a queue in packets here: give q_min and q_threshold in packets, or \"virtual\""
+        );
         let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
         let station = "02:00:00:00:00:01=eth1".parse().unwrap();
@@ -416,19 +488,40 @@ mod tests {
         }
     }
 
+    /// Action and parameters of the AQM of the one port.
+    fn aqm_of(port: Json, scheme: &str) -> (&'static str, Params) {
+        let config = read(&json!({"node": {"scheme": scheme}, "ports": [port]}));
+        let switch = Switch::new(&config, &[]).unwrap();
+        // Its queue is not one of the switch.
+        assert_eq!(switch.queues, []);
+        let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
+        (entry.action, entry.params)
+    }
+
     #[test]
     fn a_virtual_queue_is_in_nanoseconds() {
         // 50 Mbit/s: 160 ns a byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
-        let config = read(&json!({"ports": [{
-            "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
-            "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
-        }]}));
-        let switch = Switch::new(&config, &[]).unwrap();
-        let entry = switch.entries.iter().find(|entry| entry.table == "aqm").unwrap();
-        let value = |name| entry.params.iter().find(|param| param.0 == name).unwrap().1.number;
-        assert_eq!(entry.action, "set_virtual_aqm");
-        let names = ["q_min", "q_base", "gamma", "limit", "ns_per_byte"];
-        assert_eq!(names.map(value), [2_880_000, 4_800_000, 3_840_000, 5_760_000, 167_772_160]);
-        assert_eq!(switch.queues, []);
+        let (action, params) = aqm_of(
+            json!({
+                "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
+                "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
+            }),
+            "abc",
+        );
+        assert_eq!(action, "set_virtual_aqm");
+        let of = |number: u64| bits(64, number);
+        let queue = [("limit", of(5_760_000)), ("ns_per_byte", of(167_772_160)), ("ef_priority", bits(3, 0))];
+        let thresholds = [("q_min", of(2_880_000)), ("q_base", of(4_800_000)), ("gamma", of(3_840_000))];
+        assert_eq!(params[2..], [&thresholds[..], &queue].concat());
+        let (action, params) = aqm_of(
+            json!({
+                "interface": "eth0", "egress": "csfq", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
+                "q_min": "0 ms", "q_threshold": "2.88 ms",
+            }),
+            "csfq",
+        );
+        assert_eq!(action, "set_virtual_aqm");
+        let thresholds = [("q_min", of(0)), ("q_threshold", of(2_880_000))];
+        assert_eq!(params[6..], [&thresholds[..], &queue].concat());
     }
 }

@@ -1,13 +1,34 @@
 //! Table entries as text: commands for `simple_switch_CLI`, or JSON for a client of P4Runtime.
 
 use super::entries::{Entry, Key, Switch, Value};
+use crate::config::NodeScheme;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
 /// Tables whose entries are all ours, in the order of a packet.
 const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
-/// State that belongs to entries and means nothing to others.
-const STATE: [&str; 5] = ["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"];
+
+/// Registers with state that belongs to entries and means nothing to others.
+fn state(scheme: NodeScheme) -> &'static [&'static str] {
+    match scheme {
+        NodeScheme::Abc => &["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"],
+        NodeScheme::Csfq => &[
+            "meter_sum",
+            "meter_pending",
+            "meter_tick",
+            "csfq_alpha",
+            "csfq_largest_label",
+            "csfq_window_start",
+            "csfq_uncongested",
+            "csfq_cuts",
+            "csfq_arrival_sum",
+            "csfq_arrival_pending",
+            "csfq_accepted_sum",
+            "csfq_accepted_pending",
+            "csfq_tick",
+        ],
+    }
+}
 
 /// Commands for `simple_switch_CLI`; a running switch can be given them again. Lines that begin with `#` are for people:
 /// the CLI of BMv2 takes them for comments.
@@ -21,7 +42,7 @@ pub fn cli(switch: &Switch) -> String {
     for table in TABLES {
         writeln!(text, "table_clear {table}").expect("a String takes all");
     }
-    for register in STATE {
+    for register in state(switch.scheme) {
         writeln!(text, "register_reset {register}").expect("a String takes all");
     }
     for entry in &switch.entries {
@@ -58,7 +79,7 @@ fn command(entry: &Entry) -> String {
 #[must_use]
 pub fn p4runtime(switch: &Switch) -> Json {
     let updates: Vec<Json> = switch.entries.iter().map(update).collect();
-    json!({"program": "p4/abc.p4", "ports": switch.interfaces, "updates": updates})
+    json!({"program": switch.program(), "ports": switch.interfaces, "updates": updates})
 }
 
 fn update(entry: &Entry) -> Json {

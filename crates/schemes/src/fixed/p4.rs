@@ -4,6 +4,7 @@
 //! entries of a table are a file of their own, because a P4 program has a copy of the table wherever it looks up.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
+use super::csfq::{CUTS, LOG2_CUT_Q31};
 use super::decay::FORGOTTEN;
 use super::exp2::{EXPONENT_BITS, LN2_Q32};
 use super::log2::bow;
@@ -53,6 +54,9 @@ fn constants() -> String {
     constant(&mut text, "Fraction bits of S of the meter, bytes.", bits, "METER_SUM_BITS", SUM_BITS);
     constant(&mut text, "Fraction bits of N of the averager.", bits, "COUNT_BITS", COUNT_BITS);
     constant(&mut text, "Those of its S beyond the label's.", bits, "SUM_EXTRA_BITS", SUM_EXTRA_BITS);
+    constant(&mut text, "Cuts of the fair rate of CSFQ after an onset of congestion.", "const bit<8>", "CUTS", CUTS);
+    let log2_cut = format_args!("{:#x}", LOG2_CUT_Q31.cast_unsigned()).to_string();
+    constant(&mut text, "log2(0.99) in Q31.", word, "LOG2_CUT", log2_cut);
     constant(&mut text, "One packet, in units of a queue in packets.", word, "PACKET", PACKET);
     text.push_str("\n#endif\n");
     text
@@ -137,8 +141,12 @@ mod tests {
     #[test]
     fn constants_are_defined_once() {
         let text = constants();
-        // ln 2 is 2 977 044 472 / 2^32; -64 * 2^31 in two's complement.
-        for line in ["const bit<64> LN2 = 2977044472;\n", "const bit<64> LOG2_OF_ZERO = 0xffffffe000000000;\n"] {
+        // ln 2 is 2 977 044 472 / 2^32; -64 * 2^31 and log2(0.99) * 2^31 = -31 137 589 in two's complement.
+        for line in [
+            "const bit<64> LN2 = 2977044472;\n",
+            "const bit<64> LOG2_OF_ZERO = 0xffffffe000000000;\n",
+            "const bit<64> LOG2_CUT = 0xfffffffffe24e0cb;\n",
+        ] {
             assert_eq!(text.matches(line).count(), 1, "{line}");
         }
     }

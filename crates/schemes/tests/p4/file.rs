@@ -1,9 +1,9 @@
 //! The file of golden vectors: what was recorded, on which switch, of which program.
 
 use super::frame::Recipe;
+use super::scheme::Scheme;
 use super::switch::Outcome;
 use std::fmt;
-use std::str::FromStr;
 
 /// One packet, its clock and the queue that it finds.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Input {
     pub station: u8,
     /// In the unit of the AQM; a virtual queue is the switch's own.
     pub queue: u64,
+    /// Random bits, of a scheme that needs any.
+    pub random: u32,
     /// Of the frame without tags.
     pub bytes: usize,
     pub recipe: Recipe,
@@ -38,6 +40,7 @@ pub struct Section {
 /// The file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vectors {
+    pub scheme: Scheme,
     /// Version of the switch.
     pub bmv2: String,
     /// Version of the compiler.
@@ -47,9 +50,8 @@ pub struct Vectors {
     pub sections: Vec<Section>,
 }
 
+/// What all programs have in common.
 const HEAD: &str = "\
-# Golden vectors of p4/abc.p4, recorded on BMv2 by `make p4-vectors`: do not edit.
-#
 # A section has the commands of simple_switch_CLI that set the switch up, then packets:
 #
 #   gap port station queue bytes frame | verdict,flags egress.priority activity average threshold hash
@@ -58,12 +60,16 @@ const HEAD: &str = "\
 # queue: in the unit of the AQM. bytes: of the frame without tags. frame: s802.1ad tag, q802.1Q tag, source, >destination,
 # dDSCP, hTTL, vfirst byte of the IP header, nethertype, tcut off at, xall bytes.
 # verdict: 0 accepted, 1 dropped by the AQM, 2 by the limit, 3 refused, 4 no route. flags: 1 labelled, 2 expedited,
-# 4 judged by an AQM, 8 flooded. activity, average: biased, hex. threshold: hex. hash: FNV-1a of the frame that leaves.
 ";
 
 impl fmt::Display for Vectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HEAD)?;
+        writeln!(
+            f,
+            "# Golden vectors of p4/{}, recorded on BMv2 by `make p4-vectors`: do not edit.",
+            self.scheme.program()
+        )?;
+        write!(f, "#\n{HEAD}{}", self.scheme.columns())?;
         writeln!(f, "bmv2 {}\np4c {}\nprogram {}", self.bmv2, self.p4c, self.program)?;
         for section in &self.sections {
             writeln!(f, "section {}", section.name)?;
@@ -74,18 +80,22 @@ impl fmt::Display for Vectors {
             for (input, outcome) in &section.packets {
                 let gap = input.now_ns.wrapping_sub(last).cast_signed();
                 last = input.now_ns;
-                let Input { ingress_port, station, queue, bytes, recipe, .. } = input;
-                writeln!(f, "{gap} {ingress_port} {station:x} {queue} {bytes} {recipe} | {outcome}")?;
+                let Input { ingress_port, station, queue, random, bytes, recipe, .. } = input;
+                let random = if *random == 0 { String::new() } else { format!("/{random:x}") };
+                writeln!(f, "{gap} {ingress_port} {station:x} {queue}{random} {bytes} {recipe} | {outcome}")?;
             }
         }
         Ok(())
     }
 }
 
-impl FromStr for Vectors {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
+impl Vectors {
+    /// Reads the vectors of a scheme.
+    ///
+    /// # Errors
+    ///
+    /// A line is wrong.
+    pub fn read(scheme: Scheme, text: &str) -> Result<Self, String> {
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let mut head = |key: &str| {
             let line = lines.next().unwrap_or_default();
@@ -93,7 +103,7 @@ impl FromStr for Vectors {
             value.map(str::to_owned).ok_or_else(|| format!("\"{line}\" should begin with {key}"))
         };
         let (bmv2, p4c, program) = (head("bmv2")?, head("p4c")?, head("program")?);
-        let mut vectors = Self { bmv2, p4c, program, sections: Vec::new() };
+        let mut vectors = Self { scheme, bmv2, p4c, program, sections: Vec::new() };
         let mut last = 0u64;
         for line in lines {
             if let Some(name) = line.strip_prefix("section ") {
@@ -119,11 +129,13 @@ fn packet(line: &str, last: u64) -> Option<(Input, Outcome)> {
     let (input, outcome) = line.split_once(" | ")?;
     // The recipe of an empty frame is empty.
     let [gap, port, station, queue, bytes, recipe] = input.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let (queue, random) = queue.split_once('/').unwrap_or((queue, "0"));
     let input = Input {
         now_ns: last.wrapping_add(gap.parse::<i64>().ok()?.cast_unsigned()),
         ingress_port: port.parse().ok()?,
         station: u8::from_str_radix(station, 16).ok()?,
         queue: queue.parse().ok()?,
+        random: u32::from_str_radix(random, 16).ok()?,
         bytes: bytes.parse().ok()?,
         recipe: recipe.parse().ok()?,
     };
@@ -137,7 +149,7 @@ fn packet(line: &str, last: u64) -> Option<(Input, Outcome)> {
         egress_port: egress_port.parse().ok()?,
         priority: priority.parse().ok()?,
         activity: u32::from_str_radix(activity, 16).ok()?,
-        average: u32::from_str_radix(average, 16).ok()?,
+        average: u64::from_str_radix(average, 16).ok()?,
         threshold: u64::from_str_radix(threshold, 16).ok()?,
         frame: u32::from_str_radix(frame, 16).ok()?,
     };

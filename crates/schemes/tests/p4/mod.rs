@@ -1,10 +1,13 @@
-//! The P4 program against the library: its test packets, a model of the switch, the file of golden vectors.
+//! The P4 programs against the library: test packets, a model of the switch, the files of golden vectors.
 //!
-//! The tests replay the file; the example `p4_vectors` records it on BMv2 and shares this folder.
+//! The tests replay the files; the example `p4_vectors` records them on BMv2 and shares this folder.
 
+pub mod abc;
+pub mod csfq;
 pub mod file;
 pub mod frame;
 pub mod program;
+pub mod scheme;
 pub mod setup;
 pub mod switch;
 pub mod train;

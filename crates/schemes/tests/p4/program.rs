@@ -30,13 +30,13 @@ pub fn sources(folder: &Path, name: &str) -> io::Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// FNV-1a of the names and texts of all files of `p4/abc.p4`.
+/// FNV-1a of the names and texts of all files of a program in `p4/`.
 ///
 /// # Errors
 ///
 /// A file is not there.
-pub fn hash() -> io::Result<String> {
-    let sources = sources(&project("p4"), "abc.p4")?;
+pub fn hash(name: &str) -> io::Result<String> {
+    let sources = sources(&project("p4"), name)?;
     let bytes = sources.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()).chain([0]));
     Ok(format!("{:016x}", fnv1a(bytes)))
 }

@@ -1,10 +1,10 @@
-//! A model of `p4/abc.p4`: the arithmetic is the library's, the rest is written from the program.
+//! A model of the switch: the arithmetic of the scheme is the library's, the rest is written from the program.
 
+use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q};
+use super::scheme::{Arrival, Metered, Model};
 use super::setup::{ClassRule, FLOODED, Place, ROUTE_MACS, Role, STATIONS, Setup, User, has_prefix, prefix};
-use fairlane_schemes::fixed::{
-    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
-};
+use fairlane_schemes::fixed::{Activity, PACKET};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -36,8 +36,8 @@ pub struct Outcome {
     pub priority: u8,
     /// Biased.
     pub activity: u32,
-    /// Biased.
-    pub average: u32,
+    /// This and the next: see [`Scheme::columns`](super::scheme::Scheme::columns).
+    pub average: u64,
     pub threshold: u64,
     /// FNV-1a of the frame, folded to 32 bits; 0 if it is dropped.
     pub frame: u32,
@@ -139,46 +139,26 @@ fn longest<T>(entries: &[T], address: u128, of: impl Fn(&T) -> (u128, u32)) -> O
     entries.iter().filter(|entry| has_prefix(address, of(entry))).max_by_key(|entry| of(entry).1)
 }
 
-struct Port {
-    decay: Decay,
-    threshold: FixedThreshold,
-    averager: FixedAverager,
-    free_at_ns: u64,
-}
-
 /// The switch.
-pub struct Switch {
-    setup: Setup,
-    accounting: [Accounting; 2],
-    meters: HashMap<u32, FixedMeter>,
-    ports: HashMap<u16, Port>,
+pub struct Switch<'a> {
+    setup: &'a Setup,
+    model: Box<dyn Model>,
+    /// When the virtual queues of ports will be empty.
+    free_at_ns: HashMap<u16, u64>,
+    /// The port whose AQM judged the last packet.
+    pub judged_at: Option<u16>,
 }
 
-impl Switch {
-    pub fn new(setup: &Setup) -> Self {
-        let start_ns = setup.start_us * 1000;
-        let accounting = setup.accounting.map(|factor| Accounting::new(factor).expect("setups are in range"));
-        let meters = setup.meters.iter();
-        let meters = meters.map(|&(index, sum, tick)| (index, FixedMeter::from_registers(sum, tick, start_ns)));
-        let port = |aqm: &super::setup::Aqm| Port {
-            decay: Decay::new(aqm.memory).expect("setups are in range"),
-            threshold: FixedThreshold::new(aqm.q_min, aqm.q_base, aqm.gamma).expect("setups are in range"),
-            averager: setup
-                .averagers
-                .iter()
-                .find(|preset| preset.0 == aqm.port)
-                .map(|&(_, sum, count, tick)| FixedAverager::from_registers(sum, count, tick))
-                .unwrap_or_default(),
-            free_at_ns: 0,
-        };
-        let ports = setup.aqms.iter().map(|aqm| (aqm.port, port(aqm))).collect();
-        Self { accounting, meters: meters.collect(), ports, setup: setup.clone() }
+impl<'a> Switch<'a> {
+    pub fn new(setup: &'a Setup) -> Self {
+        Self { setup, model: setup.scheme.model(), free_at_ns: HashMap::new(), judged_at: None }
     }
 
     /// One packet.
-    pub fn process(&mut self, now_ns: u64, ingress_port: u16, queue: u64, frame: &[u8]) -> Outcome {
-        let mut packet = Packet { frame: frame.to_vec(), ..Packet::default() };
-        let verdict = self.decide(&mut packet, now_ns, ingress_port, queue);
+    pub fn process(&mut self, input: &Input) -> Outcome {
+        let mut packet = Packet { frame: input.frame(), ..Packet::default() };
+        self.judged_at = None;
+        let verdict = self.decide(&mut packet, input);
         let mut outcome = Outcome {
             verdict: verdict as u8,
             flags: u8::from(packet.label.is_some())
@@ -205,8 +185,8 @@ impl Switch {
         outcome
     }
 
-    fn decide(&mut self, packet: &mut Packet, now_ns: u64, ingress_port: u16, queue: u64) -> Verdict {
-        let role = self.setup.ports.iter().find(|port| port.0 == ingress_port).map_or(Role::Plain, |port| port.1);
+    fn decide(&mut self, packet: &mut Packet, input: &Input) -> Verdict {
+        let role = self.setup.ports.iter().find(|port| port.0 == input.ingress_port).map_or(Role::Plain, |port| port.1);
         if packet.frame.len() < ETHERNET {
             return Verdict::Refused;
         }
@@ -218,12 +198,12 @@ impl Switch {
         let at = headers.ip.map(|at| at - packet.stripped_bytes);
         let ip = at.map(|at| Ip::of(&packet.frame[at..]));
         if role == Role::Untrusted {
-            self.meter(packet, ip.as_ref(), ip_bytes as u32, now_ns);
+            self.meter(packet, ip.as_ref(), ip_bytes as u32, input.now_ns);
         }
         if !self.forward(packet, at.zip(ip.as_ref())) {
             return Verdict::NoRoute;
         }
-        if packet.is_flooded { Verdict::Accepted } else { self.judge(packet, ip_bytes, now_ns, queue) }
+        if packet.is_flooded { Verdict::Accepted } else { self.judge(packet, ip_bytes, input) }
     }
 
     fn meter(&mut self, packet: &mut Packet, ip: Option<&Ip>, bytes: u32, now_ns: u64) {
@@ -239,11 +219,8 @@ impl Switch {
             ClassRule::Expedited => true,
             ClassRule::Dscp => ip.is_some_and(|ip| ip.dscp == DSCP_EF),
         };
-        let params: FixedMeterParams = user.params(self.setup.memory);
-        let start_ns = self.setup.start_us * 1000;
-        let meter = self.meters.entry(index).or_insert_with(|| FixedMeter::new(start_ns));
-        let factor = self.accounting[usize::from(packet.is_expedited)];
-        packet.label = Some(meter.mark(&params, bytes, factor, now_ns));
+        let (reference_rate, is_expedited) = (user.reference_rate, packet.is_expedited);
+        packet.label = Some(self.model.meter(&Metered { index, reference_rate, bytes, is_expedited, now_ns }));
     }
 
     /// Finds the port; false if there is none.
@@ -266,30 +243,31 @@ impl Switch {
         packet.frame[..5] == [2, 0, 0, 0, 0] && STATIONS.contains(&packet.egress_port)
     }
 
-    fn judge(&mut self, packet: &mut Packet, ip_bytes: usize, now_ns: u64, queue: u64) -> Verdict {
-        let Some(port) = self.ports.get_mut(&packet.egress_port) else { return Verdict::Accepted };
-        let aqm = self.setup.aqms.iter().find(|aqm| aqm.port == packet.egress_port).expect("the port has an AQM");
-        let queue = aqm.ns_per_byte.map_or(queue, |_| port.free_at_ns.saturating_sub(now_ns));
-        let average = port.averager.average_without_division();
-        let activity = packet.label.unwrap_or(average);
-        let threshold = port.threshold.drop_threshold(activity, average) as u64;
+    fn judge(&mut self, packet: &mut Packet, ip_bytes: usize, input: &Input) -> Verdict {
+        let port = packet.egress_port;
+        let Some(queue) = self.setup.queues.iter().find(|queue| queue.port == port) else { return Verdict::Accepted };
+        let (now_ns, bytes) = (input.now_ns, (ip_bytes + ETHERNET) as u64);
+        let free_at_ns = self.free_at_ns.entry(port).or_default();
+        let found = queue.ns_per_byte.map_or(input.queue, |_| free_at_ns.saturating_sub(now_ns));
+        let share = queue.ns_per_byte.map_or(PACKET as u64, |rate| (bytes * rate) >> 20);
+        let is_over = found.saturating_add(share) > queue.limit;
+        let (label, random, bytes) = (packet.label, input.random, bytes as u32);
+        let judgement = self.model.judge(&Arrival { port, label, bytes, queue: found, is_over, random, now_ns });
         packet.is_judged = true;
-        packet.average = average.biased();
-        packet.threshold = threshold;
-        if queue >= threshold {
+        self.judged_at = Some(port);
+        packet.label = judgement.label;
+        packet.average = judgement.average;
+        packet.threshold = judgement.threshold;
+        if judgement.is_dropped {
             return Verdict::Dropped;
         }
-        let share = aqm.ns_per_byte.map_or(PACKET as u64, |rate| ((ip_bytes + ETHERNET) as u64 * rate) >> 20);
-        if queue.saturating_add(share) > aqm.limit {
+        if is_over {
             return Verdict::Overlimit;
         }
-        if let Some(label) = packet.label {
-            port.averager.accept(&port.decay, label, now_ns);
+        if queue.ns_per_byte.is_some() {
+            *free_at_ns = now_ns + found + share;
         }
-        if aqm.ns_per_byte.is_some() {
-            port.free_at_ns = now_ns + queue + share;
-        }
-        packet.priority = if packet.is_expedited { aqm.ef_priority } else { 0 };
+        packet.priority = if packet.is_expedited { queue.ef_priority } else { 0 };
         Verdict::Accepted
     }
 }
@@ -305,7 +283,7 @@ struct Packet {
     is_judged: bool,
     egress_port: u16,
     priority: u8,
-    average: u32,
+    average: u64,
     threshold: u64,
 }
 

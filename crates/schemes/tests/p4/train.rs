@@ -10,53 +10,63 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const PACKETS: usize = 6_800;
 
 /// Random choices.
-struct Dice(Rng);
+pub struct Dice(Rng);
 
 impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
+    /// Those of a setup.
+    pub fn new(setup: &str) -> Self {
+        Self(Rng::stream(1, 0, setup, 0))
+    }
+
+    /// From 0 to `end`, which it is not.
+    pub fn below(&mut self, end: u64) -> u64 {
         self.0.bits() % end
     }
 
-    fn happens(&mut self, per_mille: u64) -> bool {
+    pub fn happens(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
     /// Log-uniform between two powers of ten.
-    fn magnitude(&mut self, from: f64, to: f64) -> f64 {
+    pub fn magnitude(&mut self, from: f64, to: f64) -> f64 {
         libm::exp10(from + (to - from) * self.0.open01())
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 }
 
 /// The packets of a setup, in order of arrival.
 pub fn train(setup: &Setup) -> Vec<Input> {
-    let mut dice = Dice(Rng::stream(1, 0, setup.name, 0));
+    setup.scheme.train(setup).unwrap_or_else(|| usual(setup))
+}
+
+fn usual(setup: &Setup) -> Vec<Input> {
+    let mut dice = Dice::new(setup.name);
     let mut now_ns: u64 = 0;
     let (mut gap_ns, mut favourites) = (1e5, Vec::new());
     let mut inputs = Vec::with_capacity(PACKETS);
     for number in 0..PACKETS {
         if number % 250 == 0 {
             // A phase: a rate, and few senders who are then busy.
-            gap_ns = dice.magnitude(2.5, 6.0);
+            gap_ns = setup.scheme.gap_ns(&mut dice);
             favourites = (0..3).map(|_| source(&mut dice, setup)).collect();
             if number % 1000 == 750 {
                 // A silence of up to 100 memories, an hour of them at most.
-                let memory_ns = (setup.memory.0 / 1000) as f64;
+                let memory_ns = (setup.scheme.memory().0 / 1000) as f64;
                 now_ns += (memory_ns * dice.magnitude(-2.0, 2.0)).min(3.6e12) as u64;
             }
         }
         now_ns += dice.0.exponential(gap_ns) as u64;
         // Clocks that run backwards, by up to 10 ms.
         let back = if dice.happens(8) { dice.magnitude(0.0, 7.0) as u64 } else { 0 };
-        inputs.push(input(&mut dice, setup, &favourites, now_ns.saturating_sub(back)));
+        inputs.push(input(&mut dice, setup, &favourites, number, now_ns.saturating_sub(back)));
     }
     inputs
 }
 
-fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], now_ns: u64) -> Input {
+fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, now_ns: u64) -> Input {
     let station = match dice.below(100) {
         0..60 => 6,
         60..88 => 7,
@@ -127,7 +137,8 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], now_ns: u64) -> 
         30 => ingress_port = dice.one_of(&[4, 5]),
         _ => {}
     }
-    Input { now_ns, ingress_port, station, queue: queue(dice, setup), bytes, recipe }
+    let (queue, random) = (setup.scheme.queue(dice, number), setup.scheme.random(dice));
+    Input { now_ns, ingress_port, station, queue, random, bytes, recipe }
 }
 
 /// Someone: of a prefix, of another one, of none.
@@ -157,19 +168,6 @@ fn destination(dice: &mut Dice, source: Option<IpAddr>) -> IpAddr {
     } else {
         IpAddr::V4(Ipv4Addr::new(198, 51, dice.one_of(&[100, 101]), dice.one_of(&[7, 8])))
     }
-}
-
-/// Queues around the thresholds: whole packets and parts of them; in the setup of extremes the ends of the range.
-fn queue(dice: &mut Dice, setup: &Setup) -> u64 {
-    if setup.name == "extreme" {
-        return match dice.below(6) {
-            0 => dice.below(200),
-            1 => dice.one_of(&[0, 1 << 40, (1 << 40) - 1, u64::MAX, 1 << 63, 90, 89]),
-            2 => dice.magnitude(0.0, 14.0) as u64,
-            _ => dice.below(1 << 41),
-        };
-    }
-    if dice.happens(500) { dice.below(30 * 16) } else { dice.below(26) * 16 }
 }
 
 fn noise(dice: &mut Dice) -> Vec<u8> {

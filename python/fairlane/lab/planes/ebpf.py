@@ -27,6 +27,8 @@ QUEUE_HANDLE = 0x10
 class EbpfPlane(Plane):
     """The queue in the kernel."""
 
+    version = 4
+
     def _build(self) -> None:
         if not node.has_kernel_plane():
             raise UserError("--plane ebpf: this fairlane-node was built without the feature ebpf")

@@ -34,6 +34,13 @@ MOST_SKEW = 200
 class P4Plane(Plane):
     """The queue in simple_switch."""
 
+    version = 4
+
+    @staticmethod
+    def loaded() -> list[str]:
+        """See `Plane`."""
+        return [switch.fingerprint(switch.compiled())]
+
     def _build(self) -> None:
         setup = self._setup
         scheme = setup.table["queue"]["scheme"]

@@ -6,7 +6,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import tomli_w
 
@@ -26,9 +26,12 @@ class Plane(ABC):
     """A network for a set-up; interface `eth0` of every host is its only one.
 
     Attributes:
+        version: Of what can change a measured run on it: raised with the lab, the forwarder, the programs of the node.
         clients: Namespaces of the clients.
         server: Namespace of the server.
     """
+
+    version: ClassVar[int]
 
     def __init__(self, namespaces: Namespaces, setup: Setup) -> None:
         self._namespaces = namespaces
@@ -41,6 +44,11 @@ class Plane(ABC):
             hosts.address(namespaces, name, "eth0", client.address, client.mac)
         hosts.address(namespaces, self.server, "eth0", SERVER_ADDRESS, SERVER_MAC)
         hosts.introduce(namespaces, setup, self.clients, self.server)
+
+    @staticmethod
+    def loaded() -> list[str]:
+        """What the user has chosen to load into the node, beside the scenario: it decides runs as well."""
+        return []
 
     def close(self) -> None:
         """Removes the files of the plane; its namespaces are the caller's."""

@@ -14,6 +14,8 @@ from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 class UserPlane(Plane):
     """Everything in the forwarder."""
 
+    version = 3
+
     def _build(self) -> None:
         at, setup = self._namespaces.add("node"), self._setup
         for client, name in zip(setup.clients, self.clients, strict=True):

@@ -163,3 +163,34 @@ fn a_mark_is_written_into_the_frame() {
     assert!(marked > 0);
     assert_eq!(report["ports"][1]["egress"]["marks"], marked);
 }
+
+/// Ports and sources of what is sent at `now`, of frames that came in at two wires in turn, at 0, 10, 20 and 30 us.
+fn order_at(now: Time) -> Vec<(usize, u8)> {
+    let mut core = core(json!({"ports": [
+        {"interface": "a", "peer": "x"}, {"interface": "b", "peer": "y"},
+        {"interface": "x", "peer": "a"}, {"interface": "y", "peer": "b"},
+    ]}));
+    for (number, port) in [1, 0, 1, 0].into_iter().enumerate() {
+        core.arrive(port, &frame(number as u8, 100), &[], Time::from_micros(10 * number as u64));
+    }
+    core.run_until(now);
+    let mut sent = Vec::new();
+    while let Some(Turn { port, until }) = core.next_turn(now) {
+        while let Some((_, id)) = core.take_due(port, until) {
+            sent.push((port, core.frame(id)[29]));
+            core.release(id);
+        }
+    }
+    sent
+}
+
+#[test]
+fn frames_leave_in_the_order_in_which_they_are_due_whatever_their_ports() {
+    assert_eq!(order_at(Time::from_micros(15)), [(3, 0), (2, 1)]);
+    assert_eq!(order_at(Time::from_micros(500)), [(3, 0), (2, 1), (3, 2), (2, 3)]);
+}
+
+#[test]
+fn a_host_far_behind_sends_port_by_port() {
+    assert_eq!(order_at(Time::from_micros(1_031)), [(3, 0), (3, 2), (2, 1), (2, 3)]);
+}

@@ -90,6 +90,13 @@ impl Default for FixedCsfq {
 }
 
 impl FixedCsfq {
+    /// A port from the registers of a host: log2 of alpha in Q31, none without an estimate, and the rates A and F. It
+    /// counts as congested, as one that has seen nothing.
+    #[must_use]
+    pub fn from_registers(log2_alpha_q31: Option<i64>, rates: FixedRates<2>) -> Self {
+        Self { log2_alpha: log2_alpha_q31.unwrap_or(LOG2_OF_ZERO_Q31), rates, ..Self::default() }
+    }
+
     /// Cuts of the fair rate that an onset of congestion allows.
     pub const CUTS: u32 = CUTS;
 
@@ -186,6 +193,12 @@ impl FixedCsfq {
                 self.log2_alpha += LOG2_CUT_Q31;
             }
         }
+    }
+
+    /// The rates A and F.
+    #[must_use]
+    pub fn rates(&self) -> &FixedRates<2> {
+        &self.rates
     }
 
     /// log2 of alpha over the unit in Q31, none while there is no estimate.

@@ -122,6 +122,18 @@ impl<const N: usize> Default for FixedRates<N> {
 }
 
 impl<const N: usize> FixedRates<N> {
+    /// Rates from the registers of a host: S and the bytes of the tick, both Q16, and its number.
+    #[must_use]
+    pub fn from_registers(sums: [u64; N], pending: [u64; N], last_tick: u64) -> Self {
+        Self { sums, pending, last_tick }
+    }
+
+    /// S = r * K in bytes, Q16.
+    #[must_use]
+    pub fn sums(&self) -> [u64; N] {
+        self.sums
+    }
+
     /// Counts bytes at a time since the start of the measurement. Returns whether a tick has passed since the last
     /// update: if not, the rates stay.
     ///

@@ -7,8 +7,8 @@
  * S sums biased activities. There is no division: S/N = 2^(log2(S) - log2(N)).
  * Errors: fairlane_schemes::fixed::FixedAverager::average_without_division.
  */
-#ifndef FAIRLANE_AVERAGER_P4
-#define FAIRLANE_AVERAGER_P4
+#ifndef FAIRLANE_ABC_AVERAGER_P4
+#define FAIRLANE_ABC_AVERAGER_P4
 
 struct averager_t {
     bit<64> sum;       /* S, Q(ACTIVITY_FRACTION_BITS + SUM_EXTRA_BITS) */

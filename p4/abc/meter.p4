@@ -9,8 +9,8 @@
  *
  * Errors: fairlane_schemes::fixed::FixedMeter.
  */
-#ifndef FAIRLANE_METER_P4
-#define FAIRLANE_METER_P4
+#ifndef FAIRLANE_ABC_METER_P4
+#define FAIRLANE_ABC_METER_P4
 
 control Meter(inout metadata_t meta) {
     Exp2() decay_of_sum;
@@ -31,12 +31,6 @@ control Meter(inout metadata_t meta) {
     bit<64> log2_sum = 0;
     bit<64> log2_time = 0;
     power_t power = { 0, 0, 0 };
-
-    action set_class() {
-        bit<1> is_ef = meta.dscp == DSCP_EF ? 1w1 : 0;
-        bit<1> is_rule_ef = meta.user.class_rule == ClassRule.EXPEDITED ? 1w1 : 0;
-        meta.label.is_expedited = (meta.user.class_rule == ClassRule.DSCP) ? is_ef : is_rule_ef;
-    }
 
     /* Time that runs backwards counts as no time. */
     action read_state() {
@@ -72,17 +66,13 @@ control Meter(inout metadata_t meta) {
         log2_time = log2_time + meta.domain.log2_memory - (32 << 31);
     }
 
-    /* Eq. (3), (5), rounded to the unit of the label and biased by 32; out of range, the lowest or the highest. */
+    /* Eq. (3), (5). */
     action set_label() {
-        bit<64> biased = log2_sum - log2_time + meta.user.offset + (1 << (30 - ACTIVITY_FRACTION_BITS)) + (32 << 31);
-        bit<64> units = biased >> (31 - ACTIVITY_FRACTION_BITS);
-        bit<64> limited = units > ACTIVITY_MOST ? ACTIVITY_MOST : units;
-        meta.label.activity = (activity_t)(is_negative(biased) == 1 ? 0 : limited);
+        meta.label.activity = label_of(log2_sum - log2_time + meta.user.offset);
         meta.label.is_valid = 1;
     }
 
     apply {
-        set_class();
         read_state();
         decay_of_sum.apply(exponent, power);
         count_bytes();

@@ -1,0 +1,302 @@
+//! CSFQ: parameters of the setups, and the model, which is the library's.
+
+use super::file::Input;
+use super::frame::{ETHERTYPE_8021AD, Recipe};
+use super::scheme::{Arrival, Judgement, Metered, Model, Parameters};
+use super::setup::{Queue, Setup, addresses, extreme, published};
+use super::switch::Switch;
+use super::train::Dice;
+use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
+use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, scale_down};
+use fairlane_schemes::units::{BitRate, Time};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+pub const COLUMNS: &str = "\
+# 4 judged by an AQM, 8 flooded. queue: behind a stroke the random number, hex, if it is not 0. activity: the label,
+# biased, hex. average, threshold: of the port behind the packet, S of the arrivals and log2 of alpha in two's
+# complement, hex. hash: FNV-1a of the frame that leaves.
+";
+
+/// The AQM of a port.
+#[derive(Clone, Copy)]
+pub struct Aqm {
+    pub port: u16,
+    constant: Time,
+    window: Time,
+    capacity: BitRate,
+    /// Reference rate of weight 1.
+    unit: BitRate,
+    q_min: u64,
+    q_threshold: u64,
+}
+
+impl Aqm {
+    pub fn params(&self) -> FixedCsfqParams {
+        FixedCsfqParams::new(self.constant, self.window, self.capacity, self.unit).expect("setups are in range")
+    }
+}
+
+struct Csfq {
+    constant: Time,
+    aqms: Vec<Aqm>,
+    /// Index, S, bytes of the tick, tick.
+    meters: &'static [(u32, u64, u64, u64)],
+    /// Port, log2 of alpha, S of A and F, tick.
+    states: &'static [(u16, i64, [u64; 2], u64)],
+    queues: Queues,
+    /// Packets are those of [`ties`].
+    has_ties: bool,
+}
+
+/// Which queues packets find.
+#[derive(PartialEq)]
+enum Queues {
+    /// Around the thresholds.
+    Usual,
+    /// Ends of the range.
+    Extreme,
+}
+
+impl Csfq {
+    /// Registers of 0 and usual packets.
+    fn new(constant: Time, aqms: Vec<Aqm>) -> Self {
+        Self { constant, aqms, meters: &[], states: &[], queues: Queues::Usual, has_ties: false }
+    }
+
+    fn constants(&self) -> RateConstants {
+        RateConstants::new(self.constant).expect("setups are in range")
+    }
+}
+
+/// What estimators of one time constant are told.
+fn constants_of(rates: RateConstants) -> String {
+    format!("{} {} {:#x}", rates.decay().step_q56(), rates.decay().shift(), rates.log2_tick_q31().cast_unsigned())
+}
+
+/// log2 of alpha in its register, which begins with 0.
+fn register_of(log2_alpha: i64) -> u64 {
+    log2_alpha.wrapping_sub(LOG2_OF_ZERO_Q31).cast_unsigned()
+}
+
+impl Parameters for Csfq {
+    fn domain(&self) -> String {
+        constants_of(self.constants())
+    }
+
+    fn offset(&self, reference_rate: BitRate) -> i64 {
+        self.constants().offset_q31(reference_rate)
+    }
+
+    fn aqm(&self, port: u16) -> String {
+        let aqm = self.aqms.iter().find(|aqm| aqm.port == port).expect("the port has an AQM");
+        let params = aqm.params();
+        format!(
+            "{} {} {:#x} {:#x} {} {}",
+            constants_of(params.rates()),
+            params.window_ns(),
+            params.log2_capacity_q31().cast_unsigned(),
+            params.log2_full_q31().cast_unsigned(),
+            aqm.q_min,
+            aqm.q_threshold
+        )
+    }
+
+    fn registers(&self) -> Vec<(&'static str, u32, u64)> {
+        let meters = self.meters.iter().flat_map(|&(index, sum, pending, tick)| {
+            [("meter_sum", index, sum), ("meter_pending", index, pending), ("meter_tick", index, tick)]
+        });
+        let states = self.states.iter().flat_map(|&(port, log2_alpha, sums, tick)| {
+            let port = port.into();
+            [
+                ("csfq_alpha", port, register_of(log2_alpha)),
+                ("csfq_arrival_sum", port, sums[0]),
+                ("csfq_accepted_sum", port, sums[1]),
+                ("csfq_tick", port, tick),
+            ]
+        });
+        meters.chain(states).collect()
+    }
+
+    fn model(&self) -> Box<dyn Model> {
+        let meters = self.meters.iter();
+        let meters =
+            meters.map(|&(index, sum, pending, tick)| (index, FixedRates::from_registers([sum], [pending], tick)));
+        let state = |port| {
+            let preset = self.states.iter().find(|preset| preset.0 == port);
+            preset.map_or(FixedCsfq::default(), |&(_, log2_alpha, sums, tick)| {
+                FixedCsfq::from_registers(Some(log2_alpha), FixedRates::from_registers(sums, [0; 2], tick))
+            })
+        };
+        let ports = self.aqms.iter().map(|aqm| (aqm.port, (*aqm, aqm.params(), state(aqm.port))));
+        Box::new(Arithmetic { constants: self.constants(), meters: meters.collect(), ports: ports.collect() })
+    }
+
+    fn memory(&self) -> Time {
+        self.constant
+    }
+
+    /// From a fifth of the link's capacity to four times as much, for packets of 900 bytes at 50 Mbit/s.
+    fn gap_ns(&self, dice: &mut Dice) -> f64 {
+        dice.magnitude(4.3, 5.6)
+    }
+
+    /// A quarter of the time below the threshold, a quarter above it, around it otherwise.
+    fn queue(&self, dice: &mut Dice, number: usize) -> u64 {
+        if self.queues == Queues::Extreme {
+            return match dice.below(4) {
+                0 => dice.below(200),
+                1 => dice.one_of(&[0, 1 << 40, (1 << 40) - 1, u64::MAX, 1 << 63, 90, 89]),
+                _ => dice.below(1 << 41),
+            };
+        }
+        match number / 250 % 4 {
+            0 => dice.below(12 * 16),
+            1 => 12 * 16 + dice.below(14 * 16),
+            _ => dice.below(26) * 16,
+        }
+    }
+
+    fn train(&self, setup: &Setup) -> Option<Vec<Input>> {
+        self.has_ties.then(|| ties(setup))
+    }
+
+    fn random(&self, dice: &mut Dice) -> u32 {
+        if dice.happens(20) { dice.one_of(&[0, u32::MAX]) } else { dice.below(1 << 32) as u32 }
+    }
+}
+
+struct Arithmetic {
+    constants: RateConstants,
+    meters: HashMap<u32, FixedRates<1>>,
+    ports: HashMap<u16, (Aqm, FixedCsfqParams, FixedCsfq)>,
+}
+
+impl Model for Arithmetic {
+    fn meter(&mut self, packet: &Metered) -> Activity {
+        let rate = self.meters.entry(packet.index).or_default();
+        rate.update(&self.constants, [packet.bytes], packet.now_ns);
+        let [log2_sum] = rate.log2_sums_q31();
+        Activity::from_q31(log2_sum + self.constants.offset_q31(packet.reference_rate))
+    }
+
+    fn judge(&mut self, packet: &Arrival) -> Judgement {
+        let (aqm, params, port) = self.ports.get_mut(&packet.port).expect("the port has an AQM");
+        let queue = QueueState { spares: packet.queue < aqm.q_min, is_short: packet.queue < aqm.q_threshold };
+        let label = packet.label.unwrap_or(Activity::MIN);
+        let (is_dropped, label) = port.admit(params, label, packet.bytes, queue, packet.random, packet.now_ns);
+        if !is_dropped && packet.is_over {
+            port.overflow();
+        }
+        let log2_alpha = port.log2_alpha_q31().unwrap_or(LOG2_OF_ZERO_Q31);
+        Judgement {
+            is_dropped,
+            label: packet.label.map(|_| label),
+            average: port.rates().sums()[0],
+            threshold: log2_alpha.cast_unsigned(),
+        }
+    }
+}
+
+/// Packets of a neighbour, whose random numbers are the last that are dropped and the first that are not, by turns, and
+/// whose times are the ends of windows.
+fn ties(setup: &Setup) -> Vec<Input> {
+    let mut switch = Switch::new(setup);
+    let mut dice = Dice::new(setup.name);
+    let mut log2_alpha = LOG2_OF_ZERO_Q31;
+    let mut input = |number: u64| {
+        // From 2^10 to 2^14 reference rates; C is 2^12.3 of them.
+        let upper = 0x5400 + dice.below(0x800) as u32;
+        let label = i64::from(Activity::from_upper_bits(upper, 15).units()) << 15;
+        let is_above = log2_alpha != LOG2_OF_ZERO_Q31 && label > log2_alpha;
+        let passes = if is_above { scale_down(1 << 32, ((label - log2_alpha) as u64) << 25) } else { 1 << 32 };
+        let control = upper >> 12 << 13 | upper & 0xfff;
+        let recipe =
+            Recipe { tags: vec![(ETHERTYPE_8021AD, control as u16)], ..Recipe::of(Ipv4Addr::new(10, 0, 1, 1).into()) };
+        let input = Input {
+            // Four packets a window, at C if they have 1562 bytes.
+            now_ns: number * 250_000,
+            ingress_port: 4,
+            station: 6,
+            queue: if number / 100 % 4 == 3 { 5 * 16 } else { 20 * 16 },
+            random: ((1 << 32) - passes).saturating_sub(number % 2).min(u64::from(u32::MAX)) as u32,
+            bytes: if (number / 40).is_multiple_of(2) { 2500 } else { 700 },
+            recipe,
+        };
+        log2_alpha = switch.process(&input).threshold.cast_signed();
+        input
+    };
+    (1..=1000).map(&mut input).collect()
+}
+
+/// All setups.
+pub fn setups() -> Vec<Setup> {
+    vec![of_weights(), of_extremes(), of_addresses(), of_ties()]
+}
+
+/// Thresholds of abc2018 V. Time constants are a twentieth of those there, so that a train has some hundred windows.
+const AQM: Aqm = Aqm {
+    port: 6,
+    constant: Time::from_millis(5),
+    window: Time::from_millis(5),
+    capacity: BitRate(50_000_000),
+    unit: BitRate(10_000),
+    q_min: 0,
+    q_threshold: 12 * 16,
+};
+
+const QUEUE: Queue = Queue { port: 6, limit: 24 * 16, ns_per_byte: None, ef_priority: 1 };
+
+fn of_weights() -> Setup {
+    let slower = Aqm { port: 7, capacity: BitRate(20_000_000), q_min: 12 * 16, ..AQM };
+    let csfq = Csfq::new(Time::from_millis(5), vec![AQM, slower]);
+    published(csfq, vec![QUEUE, Queue { port: 7, ef_priority: 0, ..QUEUE }])
+}
+
+/// Ends of all ranges, sums that are almost full, fair rates beyond all labels.
+fn of_extremes() -> Setup {
+    let (short, long) = (Time::from_millis(1), Time::from_secs(3600));
+    let (least, most) = (BitRate(1_000), BitRate(1_000_000_000_000));
+    let aqm = Aqm { constant: short, window: short, q_min: 100, q_threshold: 1 << 40, ..AQM };
+    let aqms = vec![
+        Aqm { capacity: most, unit: least, ..aqm },
+        Aqm { port: 7, constant: long, capacity: least, unit: most, ..aqm },
+        Aqm { port: 8, window: long, capacity: BitRate(1_000_000), unit: least, q_threshold: 0, ..aqm },
+    ];
+    let csfq = Csfq {
+        meters: &[
+            // Ahead of the clock by half a second: the rate stays until then.
+            (1, u64::MAX - 5_000, 0, 1 << 29),
+            (2, u64::MAX, u64::MAX - 5_000, 40),
+            (3, 1, 1, u64::MAX),
+            (4095, 1 << 63, 1 << 40, 12),
+        ],
+        states: &[
+            (6, 31 << 31, [u64::MAX - 5_000, u64::MAX], 0),
+            // Far below log2 of zero, which means that there is no estimate: differences of 256 octaves.
+            (7, -256 << 31, [1 << 40, 1 << 30], 0),
+            (8, -(32 << 31) + 1, [1, 0], 7),
+        ],
+        queues: Queues::Extreme,
+        ..Csfq::new(short, aqms)
+    };
+    let queue = Queue { limit: u64::MAX, ..QUEUE };
+    extreme(csfq, vec![queue, Queue { port: 7, ..queue }, Queue { port: 8, limit: 90, ..queue }])
+}
+
+/// Virtual queues, and a meter for each address, with the time constant of abc2018 V.
+fn of_addresses() -> Setup {
+    // 6, 12, 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns a byte.
+    let aqm = Aqm { q_min: 1_440_000, q_threshold: 2_880_000, ..AQM };
+    let faster = Aqm { port: 7, capacity: BitRate(150_000_000), q_min: 0, ..aqm };
+    let queue = Queue { limit: 5_760_000, ns_per_byte: Some(160 << 20), ef_priority: 0, ..QUEUE };
+    let of_faster = Queue { port: 7, ns_per_byte: Some((160 << 20) / 3), ef_priority: 1, ..queue };
+    addresses(Csfq::new(Time::from_millis(100), vec![aqm, faster]), vec![queue, of_faster])
+}
+
+/// Windows and drop probabilities that packets lie at the edge of.
+fn of_ties() -> Setup {
+    let short = Time::from_millis(1);
+    let csfq = Csfq::new(short, vec![Aqm { constant: short, window: short, ..AQM }]);
+    Setup { name: "ties", ..published(Csfq { has_ties: true, ..csfq }, vec![QUEUE]) }
+}
