@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
-/* Does nothing: what remains when its time is taken off is the cost of a program. */
+/* Do nothing: what remains when their time is taken off is the cost of a program. */
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -11,4 +11,10 @@ SEC("tc")
 int fairlane_empty(struct __sk_buff *skb)
 {
 	return TC_ACT_UNSPEC;
+}
+
+SEC("xdp")
+int fairlane_empty_xdp(struct xdp_md *context)
+{
+	return XDP_PASS;
 }

@@ -53,37 +53,38 @@ struct fair_csfq {
 	__u32 cuts_left;
 };
 
-/* Leading zeros by six comparisons: BPF has no instruction for them. */
-FAIR_INLINE __u32 fair_leading_zeros(__u64 x)
+/*
+ * The highest bit of x above 0 that is set. Without branches: BPF has no instruction for it, and the verifier walks
+ * both ways of each branch whose outcome a place in a table depends on.
+ */
+FAIR_INLINE __u32 fair_highest_bit(__u64 x)
 {
-	__u32 zeros = 0;
-
-	if (!(x >> 32)) { zeros += 32; x <<= 32; }
-	if (!(x >> 48)) { zeros += 16; x <<= 16; }
-	if (!(x >> 56)) { zeros += 8; x <<= 8; }
-	if (!(x >> 60)) { zeros += 4; x <<= 4; }
-	if (!(x >> 62)) { zeros += 2; x <<= 2; }
-	if (!(x >> 63)) zeros += 1;
-	return zeros;
+	x |= x >> 1;
+	x |= x >> 2;
+	x |= x >> 4;
+	x |= x >> 8;
+	x |= x >> 16;
+	x |= x >> 32;
+	return fair_highest_table[(x * FAIR_DE_BRUIJN) >> 58];
 }
 
 /* log2(x) in Q31. */
 FAIR_INLINE __s64 fair_log2_q31(__u64 x)
 {
 	__u64 mantissa, rest, low, rise, bow, between;
-	__u32 zeros, cell;
+	__u32 highest, cell;
 
 	if (!x)
 		return FAIR_LOG2_OF_ZERO_Q31;
-	zeros = fair_leading_zeros(x);
-	mantissa = x << zeros;
+	highest = fair_highest_bit(x);
+	mantissa = x << (63 - highest);
 	cell = (mantissa >> 55) & 0xff;
 	rest = (mantissa >> 23) & 0xffffffff;
 	low = fair_log2_table[cell];
 	rise = fair_log2_table[cell + 1] - low;
 	bow = (((rise * rise) >> 31) * FAIR_LN2_Q32) >> 33;
 	between = (rest * ((1ULL << 32) - rest)) >> 32;
-	return ((__s64)(63 - zeros) << 31) + (__s64)(low + ((rise * rest + bow * between) >> 32));
+	return ((__s64)highest << 31) + (__s64)(low + ((rise * rest + bow * between) >> 32));
 }
 
 /* The part of 2^-y that is lost within a cell, in Q40. */
@@ -124,7 +125,8 @@ FAIR_INLINE __u64 fair_scale_down(__u64 value, __u64 y)
 		return 0;
 	scaled = fair_mul_q32(value, fair_exp2_table[(y >> 48) & 0xff]);
 	scaled -= fair_mul_q40(scaled, fair_cell_loss_q40(y));
-	return whole == 0 ? scaled : (scaled >> whole) + ((scaled >> (whole - 1)) & 1);
+	/* The bit below the last one rounds; there is none below a whole of 0. */
+	return (scaled >> whole) + ((scaled << 1 >> whole) & 1);
 }
 
 FAIR_INLINE __u64 fair_tick(const struct fair_decay *decay, __u64 ns)
@@ -294,9 +296,13 @@ FAIR_INLINE __s64 fair_rate_count(struct fair_meter *meter, __u64 *pending, cons
 FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csfq_params *params, __s64 log2_label,
 				   int is_short, __u64 age_ns)
 {
-	__s64 arrival = fair_log2_q31(port->sums[0]), accepted = fair_log2_q31(port->sums[1]), scaled;
 	__u64 window_end = fair_saturating_add(port->window_start_ns, params->window_ns);
+	__s64 arrival, accepted, scaled;
 
+	/* The sums from memory: the verifier then need not tell the ways apart that led to them. */
+	asm volatile("" ::: "memory");
+	arrival = fair_log2_q31(port->sums[0]);
+	accepted = fair_log2_q31(port->sums[1]);
 	if (port->log2_alpha == FAIR_LOG2_OF_ZERO_Q31) {
 		if (is_short) {
 			if (log2_label > port->largest_label)

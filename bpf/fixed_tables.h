@@ -35,6 +35,24 @@
 #define FAIR_LOG2_CUT_Q31 (-31137589LL)
 /* One packet, in units of a queue in packets. */
 #define FAIR_PACKET 16
+/* A de Bruijn sequence, for the table of highest bits. */
+#define FAIR_DE_BRUIJN 0x03f79d71b4cb0a89ULL
+
+/* n at the place that the upper six bits of FAIR_DE_BRUIJN * (2^(n+1) - 1) give. */
+static const unsigned char fair_highest_table[64] = {
+	0, 47, 1, 56, 48, 27,
+	2, 60, 57, 49, 41, 37,
+	28, 16, 3, 61, 54, 58,
+	35, 52, 50, 42, 21, 44,
+	38, 32, 29, 23, 17, 11,
+	4, 62, 46, 55, 26, 59,
+	40, 36, 15, 53, 34, 51,
+	20, 43, 31, 22, 10, 45,
+	25, 39, 14, 33, 19, 30,
+	9, 24, 13, 18, 8, 12,
+	7, 6, 5, 63,
+};
+
 
 /* log2(1 + i/256) in Q31. */
 static const __u32 fair_log2_table[257] = {

@@ -5,9 +5,11 @@
  *
  * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
  * of average activity, and does not move the average; by CSFQ as one of the lowest rate.
+ *
+ * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
+ * leads to them.
  */
-#include "maps.h"
-#include "source.h"
+#include "carriers.h"
 
 #define CLOCK_MONOTONIC 1
 #define EXISTS_ALREADY (-16) /* EBUSY of bpf_timer_init */
@@ -40,13 +42,6 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 /* ---- ingress ---- */
 
-static __always_inline struct ingress_stats *stats_of_cpu(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&stats, &zero);
-}
-
 /* The meter of a user that has none yet; that of the default user if there is no room. */
 static __noinline struct user *new_user(struct user_key *key, struct ingress_stats *stats)
 {
@@ -65,7 +60,7 @@ static __noinline struct user *new_user(struct user_key *key, struct ingress_sta
 }
 
 /* Counts the packet for its user and writes the label into the mark. */
-static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *stats)
+static __always_inline int meter(struct __sk_buff *skb, struct ingress_stats *stats)
 {
 	struct source source;
 	struct user_key key;
@@ -79,12 +74,14 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 
 	skb->mark = 0;
 	source_of(skb, &source);
+	if (source.is_ip > 1 && strip_option(skb) == TC_ACT_SHOT)
+		return TC_ACT_SHOT;
 	node = bpf_map_lookup_elem(&config, &zero);
 	if (!node)
-		return;
+		return TC_ACT_UNSPEC;
 	rule = rule_of_mark(node, mark) ?: rule_of(node, &source);
 	if (!rule)
-		return;
+		return TC_ACT_UNSPEC;
 	if (!source.is_ip)
 		stats->not_ip++;
 	user_key_of(rule, &source, &key);
@@ -92,7 +89,7 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	if (!user) {
 		user = new_user(&key, stats);
 		if (!user)
-			return;
+			return TC_ACT_UNSPEC;
 	}
 	class = rule->class_rule == RULE_EF || (rule->class_rule == RULE_DSCP && source.dscp == DSCP_EF) ? CLASS_EF :
 													    CLASS_BE;
@@ -114,56 +111,6 @@ static __always_inline void meter(struct __sk_buff *skb, struct ingress_stats *s
 	user->activity = activity;
 	skb->mark = MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity);
 	stats->metered++;
-}
-
-/* Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it. */
-static __always_inline int has_tag(const struct __sk_buff *skb)
-{
-	__u32 ethertype = skb->protocol;
-
-	/* Two loads: the verifier does not know a computed place in the context. */
-	asm volatile("" : "+r"(ethertype));
-	if (skb->vlan_present)
-		ethertype = skb->vlan_proto;
-	return ethertype == bpf_htons(TAG_ETHERTYPE);
-}
-
-/* Labels that hosts wrote are taken off; the outermost tag is never theirs behind here. */
-static __always_inline int strip(struct __sk_buff *skb, struct ingress_stats *stats)
-{
-	int i;
-
-	if (!has_tag(skb))
-		return TC_ACT_UNSPEC;
-	stats->stripped++;
-	for (i = 0; i < MOST_TAGS; i++) {
-		if (!has_tag(skb))
-			return TC_ACT_UNSPEC;
-		if (bpf_skb_vlan_pop(skb))
-			break;
-	}
-	if (!has_tag(skb))
-		return TC_ACT_UNSPEC;
-	stats->refused++;
-	return TC_ACT_SHOT;
-}
-
-/* Moves the label from the tag into the mark. */
-static __always_inline int untag(struct __sk_buff *skb, struct ingress_stats *stats)
-{
-	__u32 tci = skb->vlan_tci;
-	__u32 upper = (tci >> 13 & 7) << 12 | (tci & 0xfff);
-
-	if (!skb->vlan_present || !has_tag(skb)) {
-		skb->mark = 0;
-		return TC_ACT_UNSPEC;
-	}
-	if (bpf_skb_vlan_pop(skb)) {
-		stats->refused++;
-		return TC_ACT_SHOT;
-	}
-	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1;
-	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
 
@@ -177,19 +124,26 @@ int fairlane_ingress(struct __sk_buff *skb)
 	if (!port || port->ifindex != skb->ifindex || !stats)
 		return TC_ACT_UNSPEC;
 	if (port->ingress == INGRESS_TRUSTED)
-		return untag(skb, stats);
-	if (port->ingress == INGRESS_METER) {
-		if (strip(skb, stats) == TC_ACT_SHOT)
-			return TC_ACT_SHOT;
-		meter(skb, stats);
-	}
-	return TC_ACT_UNSPEC;
+		return take_label(skb, port->carrier, stats);
+	if (port->ingress != INGRESS_METER)
+		return TC_ACT_UNSPEC;
+	if (strip_tags(skb, stats) == TC_ACT_SHOT)
+		return TC_ACT_SHOT;
+	return has_shim(skb) ? refuse(stats) : meter(skb, stats);
+}
+
+/* At ports whose neighbours write shims only. */
+SEC("xdp")
+int fairlane_unwrap(struct xdp_md *context)
+{
+	hand_over(context, unwrap_shim(context));
+	return XDP_PASS;
 }
 
 /* ---- egress ---- */
 
 /* Writes a drop to the account of the user, if this node meters it. */
-static __noinline int count_drop(struct __sk_buff *skb)
+__noinline int count_drop(struct __sk_buff *skb)
 {
 	struct source source;
 	struct user_key key;
@@ -273,7 +227,7 @@ static __always_inline void accept(const struct port_config *port, struct port_s
 /* ABC decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
-	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
+	__u32 mark = skb->mark, bytes = skb->len, is_labelled = is_label(mark);
 	__s32 activity = fair_unbiased(mark & MARK_ACTIVITY), average;
 	__u64 now = clock_ns();
 	__s64 queue = queue_of(skb, port), share = share_of_queue(port, bytes), threshold;
@@ -313,10 +267,10 @@ static __always_inline __u32 random_bits(void)
 }
 
 /* CSFQ decides on the packet: eq. (3), then whether it fits into the limit; an accepted one gets a new label. */
-static __noinline int admit_csfq(struct __sk_buff *skb)
+__noinline int admit_csfq(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES, random = random_bits();
-	__u32 mark = skb->mark, bytes = skb->len, is_labelled = (mark & MARK_VALID_MASK) == MARK_VALID;
+	__u32 mark = skb->mark, bytes = skb->len, is_labelled = is_label(mark);
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state = bpf_map_lookup_elem(&port_states, &place);
 	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
@@ -373,23 +327,12 @@ int fairlane_egress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	mark = skb->mark;
-	if ((mark & MARK_VALID_MASK) != MARK_VALID) {
-		/* What has no label must not bring one of its own to a neighbour that believes it. */
-		struct ingress_stats *stats = stats_of_cpu();
-
-		return port->tag && stats ? strip(skb, stats) : TC_ACT_UNSPEC;
-	}
+	if (!is_label(mark))
+		return port->carrier ? put_none(skb, port->carrier) : TC_ACT_UNSPEC;
 	class = mark & MARK_EF ? CLASS_EF : CLASS_BE;
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];
-	if (port->tag) {
-		__u32 upper = (mark & MARK_ACTIVITY) >> TAG_LOST_BITS;
-
-		if (bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE),
-				      upper >> 12 << 13 | (class == CLASS_EF ? TAG_DEI : 0) | (upper & 0xfff)))
-			return TC_ACT_SHOT;
-	}
-	return TC_ACT_UNSPEC;
+	return port->carrier ? put_label(skb, port->carrier) : TC_ACT_UNSPEC;
 }
 
 /* ---- ageing ---- */

@@ -38,6 +38,21 @@ enum { INGRESS_NONE, INGRESS_METER, INGRESS_TRUSTED };
 #define TAG_DEI 0x1000
 #define TAG_LOST_BITS (FAIR_ACTIVITY_BITS - 15)
 
+/*
+ * Or an option in the hop-by-hop header of IPv6: type 0x1e (for experiments, RFC 4727; nodes that do not know it pass it
+ * over, RFC 8200 4.2), 4 bytes that are the mark in network byte order. It comes first in its header.
+ */
+#define OPTION_TYPE 0x1e
+#define OPTION_PADN 1
+/*
+ * Or a shim of 8 bytes between the addresses and the ethertype, as a tag would lie there: an ethertype for experiments
+ * (IEEE 802, Local Experimental 1), the mark in network byte order, zero. It is taken off by XDP, before the kernel
+ * looks at the packet, and its label goes on in front of the data (data_meta).
+ */
+#define SHIM_ETHERTYPE 0x88b5
+/* What an option or a shim adds to a packet. */
+#define LABEL_BYTES 8
+
 #define DSCP_EF 46
 /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */
 #define PORT_PLACES 1024
@@ -69,7 +84,7 @@ struct user_key {
 	__u8 bits; /* length of the prefix; 128 for an address */
 	__u8 kind;
 	__u8 reserved[6];
-};
+} __attribute__((aligned(8))); /* copied in three steps, not byte by byte */
 
 /* What a user is known by; the default user is who has no user of its own. */
 enum { KIND_ADDRESS, KIND_DEFAULT, KIND_VLAN, KIND_MARK };
@@ -105,7 +120,7 @@ struct port_config {
 	__u32 ifindex; /* 0: none */
 	__u32 ingress;
 	__u32 aqm; /* 0: none, 1: abc, 2: csfq */
-	__u32 tag; /* label in an 802.1ad tag on this link */
+	__u32 carrier; /* of labels on this link */
 	__u32 unit;
 	__u32 made_clsact; /* of the tool: the qdisc was not there before */
 	__u32 qdisc_class[CLASSES]; /* skb->priority, 0: leave */
@@ -119,6 +134,8 @@ struct port_config {
 };
 
 enum { AQM_NONE, AQM_ABC, AQM_CSFQ };
+
+enum { CARRIER_NONE, CARRIER_TAG, CARRIER_OPTION, CARRIER_SHIM };
 
 /* Counters of a port; in one lock with what they count. */
 struct port_state {
@@ -136,15 +153,16 @@ struct port_state {
 	struct fair_csfq csfq;
 };
 
-/* Counters of ingress. */
+/* Counters of what happens to labels. */
 struct ingress_stats {
 	__u64 metered;
 	__u64 trusted;
 	__u64 stripped; /* labels from untrusted ports */
-	__u64 refused; /* packets with more tags than can be stripped */
+	__u64 refused; /* packets from which no label can be taken, or onto which none can be put */
 	__u64 not_ip; /* counted for the default user */
 	__u64 no_room; /* users that found the table full */
 	__u64 expired; /* users that were silent for too long */
+	__u64 too_large; /* packets that have no room for a label on their link */
 };
 
 /* Inputs of a replay, in place of the clock, the qdisc and the random number. */

@@ -10,6 +10,7 @@
 #define ETHERTYPE_8021AD 0x88a8
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
+#define NEXT_HOP_BY_HOP 0
 #define MOST_TAGS 2
 /* Ethernet, two tags, IPv6. */
 #define MOST_HEADER (14 + MOST_TAGS * 4 + 40)
@@ -19,8 +20,18 @@ struct source {
 	__u32 vlan; /* of the outermost 802.1Q tag, 0 without one */
 	__u32 ip_bytes; /* length from the IP header on; of another packet, from behind Ethernet and tags */
 	__u8 dscp;
-	__u8 is_ip;
+	__u8 is_ip; /* 2 for IPv6 with a hop-by-hop header */
 };
+
+/* Copies words: an IP header lies at a multiple of 4, and the compiler, which does not know, would copy bytes. */
+static __always_inline void copy_words(void *to, const void *from, int words)
+{
+	int i;
+
+#pragma unroll
+	for (i = 0; i < words; i++)
+		((__u32 *)to)[i] = ((const __u32 *)from)[i];
+}
 
 /*
  * Reads the headers between data and data_end. What is truncated, malformed or no IP has no address, which is no
@@ -30,6 +41,7 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 {
 	const __u8 *at = data + 14;
 	__u16 ethertype;
+	__u8 is_ip = 1;
 	int i;
 
 	source->is_ip = 0;
@@ -57,17 +69,18 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 		source->dscp = at[1] >> 2;
 		__builtin_memset(source->key.address, 0, 8);
 		*(__u32 *)(source->key.address + 8) = bpf_htonl(0xffff);
-		__builtin_memcpy(source->key.address + 12, at + 12, 4);
+		copy_words(source->key.address + 12, at + 12, 1);
 	} else if (ethertype == ETHERTYPE_IPV6) {
 		if (at + 40 > data_end || at[0] >> 4 != 6)
 			return;
 		source->dscp = (at[0] & 0xf) << 2 | at[1] >> 6;
-		__builtin_memcpy(source->key.address, at + 8, 16);
+		copy_words(source->key.address, at + 8, 4);
+		is_ip += at[6] == NEXT_HOP_BY_HOP;
 	} else {
 		return;
 	}
 	source->key.bits = 128;
-	source->is_ip = 1;
+	source->is_ip = is_ip;
 }
 
 /* The source of a packet whose headers need not lie in its linear part, and whose outermost tag may lie apart. */
@@ -84,19 +97,32 @@ static __always_inline void source_of(struct __sk_buff *skb, struct source *sour
 		source->vlan = skb->vlan_tci & 0xfff;
 }
 
-/* The rule of a mark, if there is one. */
-static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
+/* The place of the rule of a mark; MOST_MARKS if there is none. */
+__noinline __u32 place_of_mark(__u32 mark, __u32 marks)
 {
 	__u32 i;
 
-	for (i = 0; i < MOST_MARKS && i < node->marks; i++) {
+	for (i = 0; i < MOST_MARKS && i < marks; i++) {
 		__u32 place = i;
 		struct mark_rule *rule = bpf_map_lookup_elem(&mark_rules, &place);
 
 		if (rule && (mark & rule->mask) == rule->value)
-			return &rule->rule;
+			return i;
 	}
-	return 0;
+	return MOST_MARKS;
+}
+
+/* The rule of a mark, if there is one. */
+static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
+{
+	struct mark_rule *rule;
+	__u32 place;
+
+	if (!node->marks)
+		return 0;
+	place = place_of_mark(mark, node->marks);
+	rule = bpf_map_lookup_elem(&mark_rules, &place);
+	return rule ? &rule->rule : 0;
 }
 
 /* The rule of a source by VLAN, then by address; never null but for a map that is not there. */
@@ -117,7 +143,7 @@ static __always_inline void user_key_of(const struct rule *rule, const struct so
 {
 	*key = rule->key;
 	if (rule->per_address && source->is_ip) {
-		__builtin_memcpy(key->address, source->key.address, 16);
+		copy_words(key->address, source->key.address, 4);
 		key->bits = 128;
 		key->kind = KIND_ADDRESS;
 	}

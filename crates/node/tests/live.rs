@@ -5,20 +5,9 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
-use live::Lab;
+use live::{Lab, port, user};
 use serde_json::Value as Json;
 use std::process::Command;
-
-/// Leaves the test with the reason printed if there can be no namespaces here.
-macro_rules! skip_unless_live {
-    () => {
-        skip_unless_possible!();
-        if let Some(reason) = live::missing() {
-            println!("skipped: {reason}");
-            return;
-        }
-    };
-}
 
 /// A client, a node and a server in a row; the node's port to the server is `out0`.
 fn one_node() -> Lab {
@@ -33,14 +22,6 @@ fn one_node() -> Lab {
 /// Meters what comes in at `in0` and manages what goes out at `out0`.
 const TWO_PORTS: &str =
     "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n";
-
-fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
-    status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
-}
-
-fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
-    status["users"].as_array().unwrap().iter().find(|user| user["user"] == name)
-}
 
 /// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
 ///

@@ -1,29 +1,14 @@
 //! The parsers of frames and configurations on mutated input: a million frames, as many values, whole files.
 
+#[path = "common/mutate.rs"]
+mod mutate;
+
 use fairlane_node::config::{MarkMatch, NodeConfig, Prefix};
 use fairlane_node::frame::{Frame, Network};
 use fairlane_schemes::rng::Rng;
+use mutate::mutate;
 use std::fmt::Display;
 use std::str::FromStr;
-
-/// Changes, inserts, removes or doubles a few bytes; each of `alphabet` is as likely as any other byte.
-fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, alphabet: &[u8]) {
-    for _ in 0..=rng.bits() % 4 {
-        let at = rng.bits() as usize % (bytes.len() + 1);
-        let byte = match alphabet.get(rng.bits() as usize % (2 * alphabet.len())) {
-            Some(byte) => *byte,
-            None => rng.bits() as u8,
-        };
-        match rng.bits() % 5 {
-            0 => bytes.insert(at, byte),
-            1 if at < bytes.len() => drop(bytes.remove(at)),
-            2 => bytes.truncate(at),
-            3 if at < bytes.len() => bytes.extend_from_within(at..(at + 8).min(bytes.len())),
-            _ if at < bytes.len() => bytes[at] = byte,
-            _ => {}
-        }
-    }
-}
 
 /// Frames from which mutations start: both families, tags, fragments, extension headers.
 fn seeds() -> Vec<Vec<u8>> {

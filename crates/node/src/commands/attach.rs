@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use clap::Args;
-use fairlane_node::config::{Backlog, Egress, NodeConfig};
+use fairlane_node::config::{Backlog, Carrier, Egress, NodeConfig};
 use fairlane_node::kernel;
 use serde_json::Value as Json;
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ impl Attach {
             if port.params.egress != Egress::None && port.params.backlog == Backlog::Qdisc {
                 warn_of_qdisc(&port.interface);
             }
+            if matches!(port.params.carrier, Carrier::Ipv6Option | Carrier::Shim) {
+                warn_of_mtu(&port.interface);
+            }
         }
         Ok(())
     }
@@ -35,14 +38,31 @@ const WITHOUT_BACKLOG: [&str; 3] = ["noqueue", "mq", "pfifo_fast"];
 
 /// Says so if the root qdisc of an interface keeps no backlog. Without `tc` nobody knows, and nothing is said.
 fn warn_of_qdisc(interface: &str) {
-    let Ok(output) = Command::new("tc").args(["-j", "qdisc", "show", "dev", interface, "root"]).output() else {
-        return;
-    };
-    let qdiscs: Json = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let qdiscs = asked("tc", &["-j", "qdisc", "show", "dev", interface, "root"]);
     if let Some(kind) = qdiscs[0]["kind"].as_str().filter(|kind| WITHOUT_BACKLOG.contains(kind)) {
         eprintln!(
             "warning: {interface}: the root qdisc {kind} keeps no backlog, the AQM sees an empty queue; \
              use tbf, htb or pfifo, or backlog = \"virtual\""
         );
     }
+}
+
+/// What hosts on Ethernet send at most, with a label.
+const LARGEST_LABELLED: u64 = 1508;
+
+/// Says so if an interface has no room for the labels of full-sized packets.
+fn warn_of_mtu(interface: &str) {
+    let links = asked("ip", &["-j", "link", "show", "dev", interface]);
+    if let Some(mtu) = links[0]["mtu"].as_u64().filter(|mtu| *mtu < LARGEST_LABELLED) {
+        eprintln!(
+            "warning: {interface}: the MTU {mtu} has no room for packets of 1500 bytes with a label of 8, they are \
+             dropped; `ip link set {interface} mtu {LARGEST_LABELLED}`"
+        );
+    }
+}
+
+/// What a program prints as JSON; null if it cannot be asked.
+fn asked(program: &str, arguments: &[&str]) -> Json {
+    let output = Command::new(program).args(arguments).output();
+    output.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok()).unwrap_or_default()
 }

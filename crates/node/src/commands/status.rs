@@ -39,6 +39,7 @@ fn to_json(snapshot: &Snapshot) -> Json {
             json!({
                 "interface": port.interface,
                 "scheme": port.record.scheme(),
+                "carrier": port.record.carrier(),
                 "average_activity": port.state.average.to_f64(),
                 "fair_rate": (port.record.scheme() == "csfq").then(|| port.state.fair_rate()).flatten(),
                 "queue_units": port.state.queue,

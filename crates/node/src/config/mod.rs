@@ -264,7 +264,7 @@ mod tests {
             (
                 "/ports/0/ingress",
                 json!("trusted"),
-                "ports[0].carrier: \"none\" brings no labels to trust, it must be 802.1ad",
+                "ports[0].carrier: \"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim",
             ),
             (
                 "/ports/0/interface",

@@ -38,6 +38,10 @@ choices! {
         None = "none",
         /// An 802.1ad tag.
         Tag = "802.1ad",
+        /// A hop-by-hop option; packets that are not IPv6 have no label on the link.
+        Ipv6Option = "ipv6_option",
+        /// A shim of 8 bytes above Ethernet; all neighbours on the link are nodes.
+        Shim = "shim",
     }
 }
 
@@ -161,7 +165,7 @@ impl Port {
             return Err(ConfigError::new(table.key("backlog"), problem));
         }
         if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
-            let problem = "\"none\" brings no labels to trust, it must be 802.1ad";
+            let problem = "\"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim";
             return Err(ConfigError::new(table.key("carrier"), problem));
         }
         if self.abc.delay_estimate != DelayEstimate::LinkRate {

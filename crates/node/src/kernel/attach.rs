@@ -45,7 +45,7 @@ pub fn attach(config: &NodeConfig) -> Result<bool, KernelError> {
     let has_tcx = config.node.hook == Hook::Auto && tcx::is_there();
     let outcome = Programs::load(Mode::Pinned(folder), config.users_table.limit).and_then(|programs| {
         let records = fill(&programs, config, &interfaces, has_tcx)?;
-        hook_all(&programs, &records, has_tcx.then_some(folder))?;
+        hook_all(&programs, &records, folder, has_tcx)?;
         // What an earlier attach used that had another hook.
         records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
     });
@@ -171,7 +171,7 @@ fn fill(
 ) -> Result<Vec<PortRecord>, KernelError> {
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.index)) {
-        for side in [Side::Ingress, Side::Egress] {
+        for side in [Side::Ingress, Side::Egress, Side::Unwrap] {
             hook::unlink(folder, record.index, side)?;
         }
     }
@@ -284,8 +284,8 @@ fn unfit(key: &str, error: &OutOfRange) -> KernelError {
     KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
 }
 
-/// Starts the search for silent users, then lets packets in: through TCX with pins in a folder, or through clsact.
-fn hook_all(programs: &Programs, records: &[PortRecord], tcx: Option<&Path>) -> Result<(), KernelError> {
+/// Starts the search for silent users, then lets packets in: through links with pins in `folder`, or through clsact.
+fn hook_all(programs: &Programs, records: &[PortRecord], folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     let started = programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1)?.verdict;
     if started != 0 {
         return Err(KernelError::System {
@@ -293,20 +293,22 @@ fn hook_all(programs: &Programs, records: &[PortRecord], tcx: Option<&Path>) -> 
             source: std::io::Error::other(format!("step {started} was refused")),
         });
     }
-    records.iter().try_for_each(|record| hook_port(programs, record, tcx))
+    records.iter().try_for_each(|record| hook_port(programs, record, folder, has_tcx))
 }
 
-fn hook_port(programs: &Programs, record: &PortRecord, tcx: Option<&Path>) -> Result<(), KernelError> {
+fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
+    // First what takes shims off: ingress refuses packets that have one.
     let sides = [
+        ("fairlane_unwrap", Side::Unwrap, record.has_unwrap()),
         ("fairlane_ingress", Side::Ingress, record.ingress != 0),
         ("fairlane_egress", Side::Egress, record.has_egress()),
     ];
     for (program, side, wanted) in sides {
-        programs.with_fd(program, |fd| match (tcx, wanted) {
-            (Some(folder), true) => hook::link(folder, fd, record.index, side),
-            (Some(folder), false) => hook::unlink(folder, record.index, side),
-            (None, true) => hook::filter(fd, record.index, side),
-            (None, false) => {
+        programs.with_fd(program, |fd| match (has_tcx || side == Side::Unwrap, wanted) {
+            (true, true) => hook::link(folder, fd, record.index, side),
+            (true, false) => hook::unlink(folder, record.index, side),
+            (false, true) => hook::filter(fd, record.index, side),
+            (false, false) => {
                 hook::unfilter(fd, record.index, side);
                 Ok(())
             }

@@ -1,4 +1,5 @@
-//! Programs at the hooks of a port: TCX where the kernel has it, or else filters of clsact.
+//! Programs at the hooks of a port: TCX where the kernel has it, or else filters of clsact; XDP in front of them where
+//! shims come in.
 //!
 //! A TCX link is held by its pin in the folder of the node; a filter of clsact by its qdisc. Either is replaced in one
 //! step, so that no packet passes without a program. What others have at the same port is left alone: TCX keeps each
@@ -20,10 +21,11 @@ const FILTER: u32 = 0xfa;
 /// What the pins of links begin with.
 const LINK: &str = "link-";
 
-/// Puts a program at a side of a port through TCX, in place of an earlier one.
+/// Puts a program at a side of a port through a link, in place of an earlier one.
 pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
     let path = pin_of(folder, index, side);
-    let failed = |doing: &str| KernelError::system(format!("{doing} a program to interface {index}"));
+    let whose = if side == Side::Unwrap { "XDP of " } else { "" };
+    let failed = |doing: &str| KernelError::system(format!("{doing} a program to {whose}interface {index}"));
     if path.exists() {
         let link = tcx::open(&path).map_err(failed("joining"))?;
         match tcx::replace(link.as_fd(), program) {
@@ -63,7 +65,7 @@ pub(super) fn remove(path: &Path) -> Result<(), KernelError> {
 }
 
 fn pin_of(folder: &Path, index: u32, side: Side) -> PathBuf {
-    folder.join(format!("{LINK}{index}-{}", if side == Side::Ingress { "ingress" } else { "egress" }))
+    folder.join(format!("{LINK}{index}-{}", side.name()))
 }
 
 /// `ENOLINK`: the link has lost its interface.

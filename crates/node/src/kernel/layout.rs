@@ -297,8 +297,8 @@ pub struct PortRecord {
     pub ingress: u32,
     /// What decides on packets that go out: 0 nothing, 1 the activity AQM, 2 CSFQ.
     pub aqm: u32,
-    /// Whether the label leaves in an 802.1ad tag.
-    pub tag: bool,
+    /// What carries labels on the link: 0 nothing, 1 an 802.1ad tag, 2 an IPv6 option, 3 a shim.
+    pub carrier: u32,
     unit: u32,
     classes: [u32; 2],
     thresholds: [i64; 4],
@@ -339,7 +339,9 @@ const UNIT_PACKETS: u32 = 0;
 const UNIT_BYTES: u32 = 1;
 const UNIT_VIRTUAL: u32 = 2;
 
+const INGRESS_TRUSTED: u32 = 2;
 const AQM_CSFQ: u32 = 2;
+const CARRIER_SHIM: u32 = 3;
 
 impl PortRecord {
     /// The record of a port; `unit` is the reference rate of weight 1.
@@ -369,7 +371,7 @@ impl PortRecord {
             ingress: match port.params.ingress {
                 Ingress::None => 0,
                 Ingress::Meter => 1,
-                Ingress::Trusted => 2,
+                Ingress::Trusted => INGRESS_TRUSTED,
             },
             aqm: match port.params.egress {
                 Egress::None => 0,
@@ -380,7 +382,12 @@ impl PortRecord {
                 Egress::Csfq => CsfqRecord::new(port, rate, unit)?,
                 _ => CsfqRecord::default(),
             },
-            tag: port.params.carrier == Carrier::Tag,
+            carrier: match port.params.carrier {
+                Carrier::None => 0,
+                Carrier::Tag => 1,
+                Carrier::Ipv6Option => 2,
+                Carrier::Shim => CARRIER_SHIM,
+            },
             unit: queue_unit,
             classes: port.qdisc_classes(),
             thresholds: [q_min, q_base, gamma, limit],
@@ -401,10 +408,16 @@ impl PortRecord {
         (index % Self::PLACES).to_ne_bytes()
     }
 
+    /// Whether shims are taken off before the packets come in.
+    #[must_use]
+    pub fn has_unwrap(&self) -> bool {
+        self.ingress == INGRESS_TRUSTED && self.carrier == CARRIER_SHIM
+    }
+
     /// Whether anything happens to packets that go out.
     #[must_use]
     pub fn has_egress(&self) -> bool {
-        self.aqm != 0 || self.tag
+        self.aqm != 0 || self.carrier != 0
     }
 
     /// Whether the state of a port with the `other` record means the same here.
@@ -413,6 +426,17 @@ impl PortRecord {
         let of =
             |record: &Self| (record.step, record.shift, record.unit, record.aqm, record.csfq.step, record.csfq.shift);
         of(self) == of(other)
+    }
+
+    /// What carries labels on the link, as in the configuration.
+    #[must_use]
+    pub fn carrier(&self) -> &'static str {
+        match self.carrier {
+            1 => Carrier::Tag.name(),
+            2 => Carrier::Ipv6Option.name(),
+            CARRIER_SHIM => Carrier::Shim.name(),
+            _ => Carrier::None.name(),
+        }
     }
 
     /// The scheme of the port.
@@ -449,7 +473,7 @@ impl PortRecord {
     /// As in the map.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let head = Writer::default().u32(self.index).u32(self.ingress).u32(self.aqm).u32(u32::from(self.tag));
+        let head = Writer::default().u32(self.index).u32(self.ingress).u32(self.aqm).u32(self.carrier);
         let head = head.u32(self.unit).u32(u32::from(self.made_clsact)).u32(self.classes[0]).u32(self.classes[1]);
         let head = self.thresholds.iter().fold(head, |writer, threshold| writer.i64(*threshold));
         let head = head.u64(self.step).u32(self.shift).u32(0).u64(self.ns_per_byte_q20);
@@ -465,7 +489,7 @@ impl PortRecord {
             index: at.u32(0),
             ingress: at.u32(4),
             aqm: at.u32(8),
-            tag: at.u32(12) != 0,
+            carrier: at.u32(12),
             unit: at.u32(16),
             made_clsact: at.u32(20) != 0,
             classes: [at.u32(24), at.u32(28)],
@@ -563,7 +587,7 @@ pub struct IngressStats {
     pub trusted: u64,
     /// Packets from untrusted ports that had a label.
     pub stripped: u64,
-    /// Packets dropped because of more tags than can be stripped.
+    /// Packets dropped because no label could be taken from them or put onto them.
     pub refused: u64,
     /// Packets without an IP address, counted for the default user.
     pub not_ip: u64,
@@ -571,20 +595,23 @@ pub struct IngressStats {
     pub no_room: u64,
     /// Users forgotten.
     pub expired: u64,
+    /// Packets dropped because a label made them too large for their link.
+    pub too_large: u64,
 }
 
 impl IngressStats {
     /// Each counter with its name and what it counts.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, &'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, &'static str, u64); 8] {
         [
             ("metered", "Packets metered.", self.metered),
             ("trusted", "Packets whose label came over a trusted link.", self.trusted),
             ("stripped", "Packets from untrusted ports that had a label.", self.stripped),
-            ("refused", "Packets dropped because of too many tags.", self.refused),
+            ("refused", "Packets dropped because no label could be taken from them or put onto them.", self.refused),
             ("not_ip", "Packets without an IP address, counted for the default user.", self.not_ip),
             ("no_room", "Packets of users that found the table full.", self.no_room),
             ("expired", "Users forgotten.", self.expired),
+            ("too_large", "Packets dropped because a label made them too large for their link.", self.too_large),
         ]
     }
 
@@ -600,6 +627,7 @@ impl IngressStats {
             not_ip: field(32),
             no_room: field(40),
             expired: field(48),
+            too_large: field(56),
         }
     }
 }

@@ -16,7 +16,7 @@ mod tcx;
 pub use attach::{attach, configure, detach};
 pub use check::check;
 pub use layout::{IngressStats, Kind, NodeRecord, PortRecord, PortState, ReplayInput, RuleRecord, UserKey, UserState};
-pub use programs::{Mode, Outcome, Programs, empty_ns};
+pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
 pub use snapshot::{PortView, Snapshot, UserView};
 
 use std::io;

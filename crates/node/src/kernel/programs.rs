@@ -73,6 +73,17 @@ pub struct Outcome {
     pub duration_ns: u64,
 }
 
+/// What the program at XDP made of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwrapped {
+    /// What it hands to the program at tc; 0 without a label.
+    pub label: u32,
+    /// The frame without its shim.
+    pub frame: Vec<u8>,
+    /// Time of the run in ns.
+    pub duration_ns: u64,
+}
+
 /// The programs, loaded into the kernel.
 #[derive(Debug)]
 pub struct Programs {
@@ -205,7 +216,34 @@ impl Programs {
         mark: u32,
         repeat: u32,
     ) -> Result<Outcome, KernelError> {
-        run(&self.program(program), frame, ifindex, mark, repeat)
+        run(&self.program(program), frame, None, ifindex, mark, repeat)
+    }
+
+    /// Runs the program at XDP on a frame.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame.
+    pub fn unwrap(&self, frame: &[u8]) -> Result<Unwrapped, KernelError> {
+        let (mut label, duration_ns) = run_xdp(&self.program("fairlane_unwrap"), frame)?;
+        let frame = label.split_off(size_of::<u32>().min(label.len()));
+        Ok(Unwrapped { label: label.try_into().map_or(0, u32::from_ne_bytes), frame, duration_ns })
+    }
+
+    /// Runs a program once; gives the frame that leaves it as well.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the context.
+    pub fn pass(
+        &self,
+        program: &str,
+        frame: &[u8],
+        ifindex: u32,
+        mark: u32,
+    ) -> Result<(Outcome, Vec<u8>), KernelError> {
+        // Room for more headers than the programs add.
+        let mut after = vec![0; frame.len() + 64];
+        let outcome = run(&self.program(program), frame, Some(&mut after), ifindex, mark, 1)?;
+        Ok((outcome, after))
     }
 }
 
@@ -224,10 +262,11 @@ pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelEr
     Ok(records)
 }
 
-/// Runs `program` on a frame.
+/// Runs `program` on a frame; what leaves it goes to `frame_after`.
 fn run(
     program: &libbpf_rs::ProgramMut<'_>,
     frame: &[u8],
+    mut frame_after: Option<&mut Vec<u8>>,
     ifindex: u32,
     mark: u32,
     repeat: u32,
@@ -241,13 +280,29 @@ fn run(
         context_in: Some(&mut context),
         context_out: Some(&mut after),
         data_in: Some(frame),
+        data_out: frame_after.as_mut().map(|after| after.as_mut_slice()),
         repeat,
         ..Default::default()
     };
     let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;
     let (verdict, duration_ns) = (output.return_value.cast_signed(), output.duration.as_nanos() as u64);
+    let bytes = output.data.map_or(0, |data| data.len());
+    if let Some(after) = frame_after {
+        after.truncate(bytes);
+    }
     let word = |at: usize| u32::from_ne_bytes([after[at], after[at + 1], after[at + 2], after[at + 3]]);
     Ok(Outcome { verdict, mark: word(8), priority: word(32), duration_ns })
+}
+
+/// Runs a program at XDP once; gives what it leaves, from what it puts in front of the data on, and its time in ns.
+fn run_xdp(program: &libbpf_rs::ProgramMut<'_>, frame: &[u8]) -> Result<(Vec<u8>, u64), KernelError> {
+    // Room for what it may put in front.
+    let mut after = vec![0; frame.len() + 64];
+    let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut after), ..Default::default() };
+    let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;
+    let (bytes, duration_ns) = (output.data.map_or(0, |data| data.len()), output.duration.as_nanos() as u64);
+    after.truncate(bytes);
+    Ok((after, duration_ns))
 }
 
 /// Mean time in ns of the program that does nothing.
@@ -255,12 +310,29 @@ fn run(
 /// # Errors
 /// The kernel refuses it.
 pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
-    let doing = "loading the empty program";
+    with_empty("fairlane_empty", |program| Ok(run(program, frame, None, 1, 0, repeat)?.duration_ns))
+}
+
+/// Least time in ns of `runs` runs of the program at XDP that does nothing.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn empty_unwrap_ns(frame: &[u8], runs: u32) -> Result<u64, KernelError> {
+    with_empty("fairlane_empty_xdp", |program| {
+        (0..runs).try_fold(u64::MAX, |least, _| Ok(run_xdp(program, frame)?.1.min(least)))
+    })
+}
+
+fn with_empty<T>(
+    name: &str,
+    with: impl FnOnce(&libbpf_rs::ProgramMut<'_>) -> Result<T, KernelError>,
+) -> Result<T, KernelError> {
+    let doing = "loading the empty programs";
     let mut builder = ObjectBuilder::default();
     let open = builder.open_memory(&EMPTY.0).map_err(KernelError::refused(doing))?;
     let object = open.load().map_err(KernelError::refused(doing))?;
-    let program = object.progs_mut().next().expect("the object has a program");
-    Ok(run(&program, frame, 1, 0, repeat)?.duration_ns)
+    let program = object.progs_mut().find(|program| program.name() == name).expect("the object has both programs");
+    with(&program)
 }
 
 fn prepare(open: &mut OpenObject, mode: Mode<'_>, users: u32) -> libbpf_rs::Result<()> {

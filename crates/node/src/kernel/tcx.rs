@@ -1,11 +1,12 @@
-//! TCX: the hooks of a port that need no qdisc (Linux 6.6). A link holds a program at one, a pin holds the link.
+//! TCX: the hooks of a port that need no qdisc (Linux 6.6), and XDP in front of them. A link holds a program at one, a
+//! pin holds the link.
 //!
 //! Calls of libbpf itself: the wrapper has none for these hooks.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{
-    BPF_TCX_EGRESS, BPF_TCX_INGRESS, bpf_attach_type, bpf_link_create, bpf_link_update, bpf_obj_get, bpf_obj_pin,
-    bpf_prog_query,
+    BPF_TCX_EGRESS, BPF_TCX_INGRESS, BPF_XDP, XDP_FLAGS_SKB_MODE, bpf_attach_type, bpf_link_create,
+    bpf_link_create_opts, bpf_link_update, bpf_obj_get, bpf_obj_pin, bpf_prog_query,
 };
 use std::ffi::CString;
 use std::io;
@@ -14,13 +15,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// Packets that come in, or that go out.
+/// Packets that come in, or that go out; or before they come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// Come in.
     Ingress,
     /// Go out.
     Egress,
+    /// Before they come in: XDP.
+    Unwrap,
 }
 
 impl Side {
@@ -28,6 +31,22 @@ impl Side {
         match self {
             Self::Ingress => BPF_TCX_INGRESS,
             Self::Egress => BPF_TCX_EGRESS,
+            Self::Unwrap => BPF_XDP,
+        }
+    }
+
+    /// The form of XDP that every interface has: no driver restarts, and no offload of a neighbour changes. The link
+    /// knows it when the program is taken away.
+    fn flags(self) -> u32 {
+        if self == Self::Unwrap { XDP_FLAGS_SKB_MODE } else { 0 }
+    }
+
+    /// What the pins of links end with.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ingress",
+            Self::Egress => "egress",
+            Self::Unwrap => "unwrap",
         }
     }
 }
@@ -44,8 +63,10 @@ pub(super) fn is_there() -> bool {
 
 /// Puts a program at a hook. It is gone when the last descriptor and pin of the link are.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
-    // SAFETY: descriptor and index are numbers; null stands for no options.
-    owned(unsafe { bpf_link_create(program.as_raw_fd(), index.cast_signed(), side.kind(), ptr::null()) })
+    let size = size_of::<bpf_link_create_opts>() as _;
+    let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };
+    // SAFETY: descriptor and index are numbers; the options are complete and live through the call.
+    owned(unsafe { bpf_link_create(program.as_raw_fd(), index.cast_signed(), side.kind(), &options) })
 }
 
 /// Puts another program in the place of that of a link: no packet passes without.

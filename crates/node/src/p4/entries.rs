@@ -134,8 +134,13 @@ impl Switch {
         }
         for (number, port) in config.ports.iter().enumerate() {
             entries.extend(aqm(number, port, config.default_user.reference_rate)?);
-            if port.params.carrier == Carrier::Tag {
-                entries.push(Entry::of_port("links", "standard_metadata.egress_port", number, "carry_label", vec![]));
+            match port.params.carrier {
+                Carrier::None => {}
+                Carrier::Tag => entries.push(carry_label(number)),
+                other => {
+                    let problem = format!("\"{}\" is not there on a P4 switch, it has \"802.1ad\"", other.name());
+                    return Err(ConfigError::new(format!("ports[{number}].carrier"), problem));
+                }
             }
         }
         let interfaces = config.ports.iter().map(|port| port.interface.clone()).collect();
@@ -184,6 +189,10 @@ fn bits(bits: u32, number: u64) -> Value {
 /// What the integer arithmetic cannot hold, at `key`.
 fn out_of_range(key: impl Into<String>) -> impl FnOnce(OutOfRange) -> ConfigError {
     move |error| ConfigError::new(key, format!("is out of range, it must be from {} to {}", error.min, error.max))
+}
+
+fn carry_label(port: usize) -> Entry {
+    Entry::of_port("links", "standard_metadata.egress_port", port, "carry_label", vec![])
 }
 
 fn role(port: usize, ingress: Ingress) -> Option<Entry> {
@@ -451,6 +460,9 @@ mod tests {
         assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096");
         let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
         assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
+        let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
+        let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
+        assert_eq!(message(&option), problem);
         let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{
             "interface": "eth0", "egress": "csfq", "rate": "50 Mbit/s", "q_min": "0 ms", "q_threshold": "3 ms",
         }]});

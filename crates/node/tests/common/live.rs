@@ -7,6 +7,18 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Leaves the test with the reason printed if there can be no namespaces here.
+#[macro_export]
+macro_rules! skip_unless_live {
+    () => {
+        skip_unless_possible!();
+        if let Some(reason) = live::missing() {
+            println!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
 /// Numbers the laboratories of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -83,6 +95,15 @@ impl Lab {
                 namespace,
                 &format!("ip neigh add {peer_address} lladdr {peer_mac} dev {interface} nud permanent"),
             );
+        }
+    }
+
+    /// IPv6 addresses for two ends that are wired already.
+    pub fn wire6(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
+        for (namespace, interface, address) in [a, b] {
+            self.run(namespace, &format!("sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=0"));
+            self.run(namespace, "sysctl -qw net.ipv6.conf.all.forwarding=1");
+            self.run(namespace, &format!("ip addr add {address}/64 dev {interface} nodad"));
         }
     }
 
@@ -180,6 +201,16 @@ impl Drop for Lab {
         let _ = Command::new("umount").arg(self.bpf_folder()).output();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A port of a status.
+pub fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
+    status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
+}
+
+/// A user of a status.
+pub fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
+    status["users"].as_array().unwrap().iter().find(|user| user["user"] == name)
 }
 
 /// A MAC address that follows from the IP address.

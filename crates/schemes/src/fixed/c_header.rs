@@ -11,6 +11,18 @@ use super::tables::{EXP2, LOG2};
 use super::{Accounting, Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
 
+/// Its windows of six bits are all different (a de Bruijn sequence): times 2^(n+1) - 1, the upper six bits tell n.
+const DE_BRUIJN: u64 = 0x03f7_9d71_b4cb_0a89;
+
+/// n at the place that the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1 give.
+fn highest_bits() -> [u32; 64] {
+    let mut table = [0; 64];
+    for n in 0..64 {
+        table[(DE_BRUIJN.wrapping_mul(u64::MAX >> (63 - n)) >> 58) as usize] = n;
+    }
+    table
+}
+
 /// The header.
 #[must_use]
 pub fn c_header() -> String {
@@ -46,6 +58,10 @@ pub fn c_header() -> String {
     constant(&mut text, "Cuts of the fair rate of CSFQ after an onset of congestion.", "FAIR_CUTS", CUTS);
     constant(&mut text, "log2 of such a cut, 0.99, in Q31.", "FAIR_LOG2_CUT_Q31", format_args!("({LOG2_CUT_Q31}LL)"));
     constant(&mut text, "One packet, in units of a queue in packets.", "FAIR_PACKET", PACKET);
+    let factor = format_args!("{DE_BRUIJN:#018x}ULL");
+    constant(&mut text, "A de Bruijn sequence, for the table of highest bits.", "FAIR_DE_BRUIJN", factor);
+    let highest = "n at the place that the upper six bits of FAIR_DE_BRUIJN * (2^(n+1) - 1) give.";
+    array(&mut text, highest, "const unsigned char fair_highest_table", &highest_bits(), "");
     array(&mut text, "log2(1 + i/256) in Q31.", "const __u32 fair_log2_table", &LOG2, "U");
     array(&mut text, "2^(-i/256) in Q32.", "const __u64 fair_exp2_table", &EXP2, "ULL");
     text.push_str("#endif\n");
@@ -85,6 +101,13 @@ mod tests {
         // log2(2) = 1 in Q31, 2^0 = 1 in Q32.
         assert_eq!(entries(&header, "fair_log2_table")[256], 1 << 31);
         assert_eq!(entries(&header, "fair_exp2_table")[0], 1 << 32);
+    }
+
+    #[test]
+    fn places_of_highest_bits_are_all_different() {
+        let mut bits = highest_bits();
+        bits.sort_unstable();
+        assert!(bits.iter().copied().eq(0..64));
     }
 
     #[test]

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
+/*
+ * Labels on links: put on where packets leave, taken off where they come in from a trusted neighbour, made void where
+ * nobody is to be believed. Inside a node the label is the mark.
+ */
+#ifndef FAIRLANE_CARRIERS_H
+#define FAIRLANE_CARRIERS_H
+
+#include "source.h"
+
+#define NEXT_ICMPV6 58
+/* Of a frame without tags: ethertype, and where the IPv6 header ends. */
+#define ETHERTYPE_AT 12
+#define IPV6_END 54
+/* Parts of a packet that is cut up later keep their size, checksums stay right. */
+#define OPTION_ROOM (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)
+
+static __always_inline struct ingress_stats *stats_of_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&stats, &zero);
+}
+
+static __always_inline int refuse(struct ingress_stats *stats)
+{
+	stats->refused++;
+	return TC_ACT_SHOT;
+}
+
+/* The bits that a label has. */
+#define LABEL_BITS (MARK_VALID_MASK | MARK_EF | MARK_ACTIVITY)
+
+/* Whether a mark is a label. */
+static __always_inline int is_label(__u32 mark)
+{
+	return (mark & MARK_VALID_MASK) == MARK_VALID;
+}
+
+/* Whether a packet has room on its link with its label; of one that is cut up later, each part. */
+static __always_inline int has_room(struct __sk_buff *skb)
+{
+	__u32 mtu = 0;
+
+	return !bpf_check_mtu(skb, 0, &mtu, 0, BPF_MTU_CHK_SEGS);
+}
+
+/* ---- the 802.1ad tag ---- */
+
+/* Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it. */
+static __always_inline int has_tag(const struct __sk_buff *skb)
+{
+	__u32 ethertype = skb->protocol;
+
+	/* Two loads: the verifier does not know a computed place in the context. */
+	asm volatile("" : "+r"(ethertype));
+	if (skb->vlan_present)
+		ethertype = skb->vlan_proto;
+	return ethertype == bpf_htons(TAG_ETHERTYPE);
+}
+
+/* Tags that hosts wrote are taken off; the outermost tag is never theirs behind here. */
+static __always_inline int strip_tags(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	int i;
+
+	if (!has_tag(skb))
+		return TC_ACT_UNSPEC;
+	stats->stripped++;
+	for (i = 0; i < MOST_TAGS; i++) {
+		if (!has_tag(skb))
+			return TC_ACT_UNSPEC;
+		if (bpf_skb_vlan_pop(skb))
+			break;
+	}
+	return has_tag(skb) ? refuse(stats) : TC_ACT_UNSPEC;
+}
+
+/* Moves the label from the tag into the mark. */
+static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	__u32 tci = skb->vlan_tci;
+	__u32 upper = (tci >> 13 & 7) << 12 | (tci & 0xfff);
+
+	if (!skb->vlan_present || !has_tag(skb)) {
+		skb->mark = 0;
+		return TC_ACT_UNSPEC;
+	}
+	if (bpf_skb_vlan_pop(skb))
+		return refuse(stats);
+	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1;
+	stats->trusted++;
+	return TC_ACT_UNSPEC;
+}
+
+static __always_inline int put_tag(struct __sk_buff *skb)
+{
+	__u32 mark = skb->mark, upper = (mark & MARK_ACTIVITY) >> TAG_LOST_BITS;
+	__u32 tci = upper >> 12 << 13 | (mark & MARK_EF ? TAG_DEI : 0) | (upper & 0xfff);
+
+	return bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE), tci) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+/* ---- the IPv6 option ---- */
+
+/* From the ethertype of a frame on. */
+struct ipv6_head {
+	__be16 ethertype;
+	__u8 version; /* and four bits of the traffic class */
+	__u8 class_and_flow[3];
+	__be16 length; /* of what follows the header */
+	__u8 next;
+	__u8 reserved;
+};
+
+/* A hop-by-hop header that begins with a label. */
+struct option {
+	__u8 next;
+	__u8 more; /* bytes beyond the first 8, in units of 8 */
+	__u8 type;
+	__u8 length;
+	__be32 label;
+	/* Only if there is more. */
+	__u8 pad_type;
+	__u8 pad_length;
+	__u8 reserved[2];
+};
+
+static __always_inline int load_ipv6(struct __sk_buff *skb, __u32 at, struct ipv6_head *head)
+{
+	return !bpf_skb_load_bytes(skb, at, head, 9) && head->ethertype == bpf_htons(ETHERTYPE_IPV6) &&
+	       head->version >> 4 == 6;
+}
+
+static __always_inline int is_tag(__be16 ethertype)
+{
+	return ethertype == bpf_htons(ETHERTYPE_8021Q) || ethertype == bpf_htons(ETHERTYPE_8021AD);
+}
+
+/* Writes length and next header of an IPv6 packet. */
+static __always_inline long store_ipv6(struct __sk_buff *skb, const struct ipv6_head *head)
+{
+	return bpf_skb_store_bytes(skb, ETHERTYPE_AT + 6, &head->length, 3, BPF_F_RECOMPUTE_CSUM);
+}
+
+/* Whether a hop-by-hop header has a label as nodes write it, and nowhere else. */
+static __always_inline int load_option(struct __sk_buff *skb, __u32 at, struct option *option)
+{
+	if (bpf_skb_load_bytes(skb, at, option, 8) || option->type != OPTION_TYPE || option->length != 4 ||
+	    !is_label(bpf_ntohl(option->label)))
+		return 0;
+	return !option->more || (!bpf_skb_load_bytes(skb, at + 8, &option->pad_type, 2) && option->pad_type == OPTION_PADN &&
+				 !option->pad_length);
+}
+
+/* A label that a host wrote becomes padding, also behind tags. Its packet keeps its length. */
+__noinline int strip_option(struct __sk_buff *skb)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+	__u8 padding[6] = { OPTION_PADN, 4 };
+	struct ipv6_head head = {};
+	struct option option = {};
+	__u32 at = ETHERTYPE_AT;
+	int i;
+
+	for (i = 0; !load_ipv6(skb, at, &head); i++) {
+		if (i == MOST_TAGS || !is_tag(head.ethertype))
+			return TC_ACT_UNSPEC;
+		at += 4;
+	}
+	at += IPV6_END - ETHERTYPE_AT;
+	if (!stats || head.next != NEXT_HOP_BY_HOP || !load_option(skb, at, &option))
+		return TC_ACT_UNSPEC;
+	stats->stripped++;
+	return bpf_skb_store_bytes(skb, at + 2, padding, 6, BPF_F_RECOMPUTE_CSUM) ? refuse(stats) : TC_ACT_UNSPEC;
+}
+
+/* Moves the label from the option into the mark: the inverse of put_option. */
+__noinline int take_option(struct __sk_buff *skb)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+	struct ipv6_head head = {};
+	struct option option = {};
+	__u32 length, label;
+
+	skb->mark = 0;
+	if (!stats || !load_ipv6(skb, ETHERTYPE_AT, &head) || head.next != NEXT_HOP_BY_HOP ||
+	    !load_option(skb, IPV6_END, &option))
+		return TC_ACT_UNSPEC;
+	length = bpf_ntohs(head.length);
+	if (length < LABEL_BYTES)
+		return TC_ACT_UNSPEC;
+	label = bpf_ntohl(option.label);
+	head.length = bpf_htons(length - LABEL_BYTES);
+	if (option.more) {
+		option.more--;
+		if (bpf_skb_store_bytes(skb, IPV6_END + LABEL_BYTES, &option, 2, BPF_F_RECOMPUTE_CSUM))
+			return refuse(stats);
+	} else {
+		head.next = option.next;
+	}
+	if (store_ipv6(skb, &head) || bpf_skb_adjust_room(skb, -LABEL_BYTES, BPF_ADJ_ROOM_NET, OPTION_ROOM))
+		return refuse(stats);
+	skb->mark = label & LABEL_BITS;
+	stats->trusted++;
+	return TC_ACT_UNSPEC;
+}
+
+/*
+ * Inserts 8 bytes behind the IPv6 header. If that is followed by a hop-by-hop header, its first two bytes move into
+ * them and leave padding without content behind. ICMPv6 stays as it is: neighbours that are no nodes need it.
+ */
+__noinline int put_option(struct __sk_buff *skb)
+{
+	struct option option = { .type = OPTION_TYPE, .length = 4, .label = bpf_htonl(skb->mark), .pad_type = OPTION_PADN };
+	struct ingress_stats *stats = stats_of_cpu();
+	__u32 length, bytes = LABEL_BYTES;
+	struct ipv6_head head = {};
+
+	if (!stats || !load_ipv6(skb, ETHERTYPE_AT, &head))
+		return TC_ACT_UNSPEC;
+	option.next = head.next;
+	if (head.next == NEXT_HOP_BY_HOP) {
+		if (bpf_skb_load_bytes(skb, IPV6_END, &option, 2))
+			return TC_ACT_UNSPEC;
+		bytes += 2;
+	}
+	if (option.next == NEXT_ICMPV6)
+		return TC_ACT_UNSPEC;
+	length = bpf_ntohs(head.length) + LABEL_BYTES;
+	if (length > 0xffff || option.more == 0xff) {
+		stats->too_large++;
+		return TC_ACT_SHOT;
+	}
+	option.more += bytes > LABEL_BYTES;
+	head.length = bpf_htons(length);
+	head.next = NEXT_HOP_BY_HOP;
+	if (bpf_skb_adjust_room(skb, LABEL_BYTES, BPF_ADJ_ROOM_NET, OPTION_ROOM) || store_ipv6(skb, &head) ||
+	    bpf_skb_store_bytes(skb, IPV6_END, &option, bytes, BPF_F_RECOMPUTE_CSUM))
+		return refuse(stats);
+	if (has_room(skb))
+		return TC_ACT_UNSPEC;
+	stats->too_large++;
+	return TC_ACT_SHOT;
+}
+
+/* ---- the shim ---- */
+
+/* The addresses of a frame, and what follows them. */
+struct shim {
+	__u8 addresses[ETHERTYPE_AT];
+	__be16 ethertype;
+	__be16 label[2];
+	__be16 zero;
+};
+
+/* Whether a shim is left where XDP took what it could: of a host, cut off, a second one. Nobody shall read it. */
+static __always_inline int has_shim(const struct __sk_buff *skb)
+{
+	return skb->protocol == bpf_htons(SHIM_ETHERTYPE);
+}
+
+static __always_inline int take_shim(struct __sk_buff *skb, struct ingress_stats *stats)
+{
+	const __u32 *label = (void *)(long)skb->data_meta;
+
+	skb->mark = 0;
+	if (has_shim(skb))
+		return refuse(stats);
+	if ((void *)(label + 1) > (void *)(long)skb->data || !is_label(*label))
+		return TC_ACT_UNSPEC;
+	skb->mark = *label & LABEL_BITS;
+	stats->trusted++;
+	return TC_ACT_UNSPEC;
+}
+
+/* A tag that lies apart would come in front of the shim, where the neighbour does not look for it. */
+__noinline int put_shim(struct __sk_buff *skb)
+{
+	struct shim shim = { .ethertype = bpf_htons(SHIM_ETHERTYPE) };
+	struct ingress_stats *stats = stats_of_cpu();
+	__u32 mark = skb->mark;
+
+	if (!stats)
+		return TC_ACT_UNSPEC;
+	shim.label[0] = bpf_htons(mark >> 16);
+	shim.label[1] = bpf_htons(mark);
+	if (skb->vlan_present || bpf_skb_load_bytes(skb, 0, shim.addresses, sizeof(shim.addresses)) ||
+	    bpf_skb_change_head(skb, LABEL_BYTES, 0) || bpf_skb_store_bytes(skb, 0, &shim, sizeof(shim), 0))
+		return refuse(stats);
+	if (has_room(skb))
+		return TC_ACT_UNSPEC;
+	stats->too_large++;
+	return TC_ACT_SHOT;
+}
+
+/* A frame that comes with a shim but no label of the node cannot lose it here. */
+__noinline int refuse_shim(struct __sk_buff *skb)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+	__be16 ethertype;
+
+	if (!stats || bpf_skb_load_bytes(skb, ETHERTYPE_AT, &ethertype, 2) || ethertype != bpf_htons(SHIM_ETHERTYPE))
+		return TC_ACT_UNSPEC;
+	return refuse(stats);
+}
+
+/* Takes the shim off a frame. Returns its label; 0, and the frame as it was, if there is none. */
+static __always_inline __u32 unwrap_shim(struct xdp_md *context)
+{
+	const struct shim *shim = (void *)(long)context->data;
+	__u8 addresses[ETHERTYPE_AT], *data;
+	__u32 label;
+
+	if ((void *)(shim + 1) + 2 > (void *)(long)context->data_end || shim->ethertype != bpf_htons(SHIM_ETHERTYPE) ||
+	    shim->zero)
+		return 0;
+	label = (__u32)bpf_ntohs(shim->label[0]) << 16 | bpf_ntohs(shim->label[1]);
+	if (!is_label(label))
+		return 0;
+	__builtin_memcpy(addresses, shim->addresses, ETHERTYPE_AT);
+	if (bpf_xdp_adjust_head(context, LABEL_BYTES))
+		return 0;
+	data = (void *)(long)context->data;
+	if (data + ETHERTYPE_AT > (__u8 *)(long)context->data_end)
+		return 0;
+	__builtin_memcpy(data, addresses, ETHERTYPE_AT);
+	return label & LABEL_BITS;
+}
+
+/* Hands a label to the program at tc. Without one it hands zero: what lies there may be of an earlier link. */
+static __always_inline void hand_over(struct xdp_md *context, __u32 label)
+{
+	__u32 *place;
+
+	if (bpf_xdp_adjust_meta(context, -(int)sizeof(label)))
+		return;
+	place = (void *)(long)context->data_meta;
+	if ((void *)(place + 1) <= (void *)(long)context->data)
+		*place = label;
+}
+
+/* ---- any carrier ---- */
+
+/* What a neighbour says, into the mark. */
+static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, struct ingress_stats *stats)
+{
+	if (carrier == CARRIER_OPTION)
+		return take_option(skb);
+	return carrier == CARRIER_SHIM ? take_shim(skb, stats) : take_tag(skb, stats);
+}
+
+/* The mark, to a neighbour. */
+static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier)
+{
+	if (carrier == CARRIER_OPTION)
+		return put_option(skb);
+	return carrier == CARRIER_SHIM ? put_shim(skb) : put_tag(skb);
+}
+
+/* What has no label must not bring one of its own to a neighbour that believes it. */
+__noinline int put_none(struct __sk_buff *skb, __u32 carrier)
+{
+	struct ingress_stats *stats = stats_of_cpu();
+
+	if (carrier == CARRIER_OPTION)
+		return strip_option(skb);
+	if (carrier == CARRIER_SHIM)
+		return refuse_shim(skb);
+	return stats ? strip_tags(skb, stats) : TC_ACT_UNSPEC;
+}
+
+#endif

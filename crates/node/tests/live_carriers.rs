@@ -1,0 +1,258 @@
+//! Carriers of the label between two nodes, on packets of network namespaces.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use live::{Lab, port};
+use serde_json::Value as Json;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// client - edge a - core b - server with both families; the link between a and b carries labels and has room for them.
+struct Domain {
+    lab: Lab,
+    edge: PathBuf,
+    core: PathBuf,
+}
+
+impl Domain {
+    fn new(carrier: &str) -> Self {
+        let lab = Lab::new(&["c", "a", "b", "s"]);
+        lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
+        lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
+        lab.wire(("b", "out1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+        lab.wire6(("c", "c0", "fd01::2"), ("a", "in0", "fd01::1"));
+        lab.wire6(("a", "mid0", "fd03::1"), ("b", "mid1", "fd03::2"));
+        lab.wire6(("b", "out1", "fd02::1"), ("s", "s0", "fd02::2"));
+        for (name, route) in [
+            ("c", "default via 10.1.0.1"),
+            ("a", "10.2.0.0/24 via 10.3.0.2"),
+            ("b", "10.1.0.0/24 via 10.3.0.1"),
+            ("s", "default via 10.2.0.1"),
+            ("c", "default via fd01::1"),
+            ("a", "fd02::/64 via fd03::2"),
+            ("b", "fd01::/64 via fd03::1"),
+            ("s", "default via fd02::1"),
+        ] {
+            lab.run(name, &format!("ip route add {route}"));
+        }
+        lab.run("a", "ip link set mid0 mtu 1508");
+        lab.run("b", "ip link set mid1 mtu 1508");
+        let edge = lab.config(
+            "a",
+            &format!(
+                "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+                 [[ports]]\ninterface = \"mid0\"\negress = \"abc\"\ncarrier = \"{carrier}\"\n"
+            ),
+        );
+        let core = lab.config(
+            "b",
+            &format!(
+                "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"{carrier}\"\n\
+                 [[ports]]\ninterface = \"out1\"\negress = \"abc\"\n"
+            ),
+        );
+        Self { lab, edge, core }
+    }
+
+    fn attach(&self) {
+        self.lab.node_ok("a", "attach", &self.edge);
+        self.lab.node_ok("b", "attach", &self.core);
+    }
+
+    fn status(&self) -> (Json, Json) {
+        (self.lab.status("a", &self.edge), self.lab.status("b", &self.core))
+    }
+
+    /// Runs one program at the server, another at the client once the first is ready; both must succeed.
+    fn exchange(&self, server: &str, client: &str) {
+        let mut receiver = self.lab.command("s", "python3");
+        let mut receiver = receiver.arg("-c").arg(server).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(receiver.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        self.lab.python("c", client);
+        assert!(receiver.wait().unwrap().success(), "{:?}", self.status());
+    }
+
+    /// UDP packets of 1500 bytes from client to server, which must all arrive whole.
+    fn send(&self, to: &str, count: u32) {
+        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, of which a socket holds fewer while its reader waits.
+        let (kind, payload) = if to.contains(':') { ("AF_INET6", 1452) } else { ("AF_INET", 1472) };
+        self.exchange(
+            &format!(
+                "import socket\ns=socket.socket(socket.{kind},socket.SOCK_DGRAM)\ns.bind(('{to}',9))\n\
+                 s.setsockopt(socket.SOL_SOCKET,33,1<<22)\ns.settimeout(18)\nprint('ready',flush=True)\n\
+                 for i in range({count}): assert s.recv(2000)==bytes([i])*{payload}"
+            ),
+            &format!(
+                "import socket\ns=socket.socket(socket.{kind},socket.SOCK_DGRAM)\n\
+                 for i in range({count}): s.sendto(bytes([i])*{payload},('{to}',9))"
+            ),
+        );
+    }
+
+    /// A transfer over TCP in pieces that are cut up by the last network card only, if at all.
+    fn transfer(&self, to: &str, bytes: u32) {
+        self.exchange(
+            &format!(
+                "import socket\nl=socket.create_server(('{to}',9),family=socket.AF_INET6)\nl.settimeout(18)\n\
+                 print('ready',flush=True)\ns,_=l.accept()\nn=0\n\
+                 while n<{bytes}:\n r=s.recv(1<<16); n+=len(r); assert r"
+            ),
+            &format!("import socket\ns=socket.create_connection(('{to}',9),10)\ns.sendall(bytes({bytes}))"),
+        );
+    }
+
+    /// Sends a frame given in hexadecimal digits from a namespace, `count` times; one that is dropped there is an error
+    /// of the socket.
+    fn send_frames(&self, namespace: &str, interface: &str, frame: &str, count: u32) {
+        let program = format!(
+            "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{interface}',0))\n\
+             for _ in range({count}):\n try: s.send(bytes.fromhex('{frame}'))\n except OSError: pass"
+        );
+        self.lab.python(namespace, &program);
+    }
+
+    /// Takes both nodes away, which leaves nothing.
+    fn detach(&self, before: &[String; 2]) {
+        self.lab.node_ok("a", "detach", &self.edge);
+        self.lab.node_ok("b", "detach", &self.core);
+        assert_eq!(&self.traces(), before);
+    }
+
+    fn traces(&self) -> [String; 2] {
+        ["a", "b"].map(|name| self.lab.traces(name))
+    }
+}
+
+fn count(status: &Json, counter: &str) -> u64 {
+    status["ingress"][counter].as_u64().unwrap()
+}
+
+/// The averages at both ends of the link are of the same labels. Packets of one port are later than those of the other,
+/// by milliseconds on a busy machine, of which the averager with its 0.3 s takes notice; a label of -32 among a few dozen
+/// would pull by ten and more.
+fn assert_same_labels(edge: &Json, core: &Json) {
+    let average = |status: &Json, interface| port(status, interface)["average_activity"].as_f64().unwrap();
+    let difference = average(edge, "mid0") - average(core, "out1");
+    assert!(difference.abs() < 0.5, "{edge} {core}");
+}
+
+/// Ethernet, IPv6 from `fd0X::2` to the server, the headers, UDP of 100 bytes.
+fn ipv6_frame(macs: &str, source: &str, headers: &str) -> String {
+    let length = headers.len() / 2 + 108;
+    let zeros = "0".repeat(24);
+    let udp = format!("00090009006c0000{}", "07".repeat(100));
+    format!("{macs}86dd60000000{length:04x}0040{source}{zeros}0002fd02{zeros}0002{headers}{udp}")
+}
+
+#[test]
+fn labels_travel_in_an_option_and_forged_ones_are_padding() {
+    skip_unless_live!();
+    let domain = Domain::new("ipv6_option");
+    let before = domain.traces();
+    domain.attach();
+    domain.send("fd02::2", 30);
+    let (at_a, at_b) = domain.status();
+    // Neighbour discovery has no label, else nothing would have arrived.
+    assert_eq!((count(&at_b, "trusted"), port(&at_b, "mid1")["carrier"].as_str()), (30, Some("ipv6_option")));
+    assert_same_labels(&at_a, &at_b);
+    // Of other families, no label: they pass.
+    domain.send("10.2.0.2", 5);
+    assert_eq!(count(&domain.status().1, "trusted"), 30);
+    // A label that says "activity -32" from the client; the same from the edge itself, which has no label of its own.
+    let forged = "11001e04fa000000";
+    domain.send_frames("c", "c0", &ipv6_frame("02000a01000102000a010002", "fd01", forged), 20);
+    let (at_a, at_b) = domain.status();
+    assert_eq!((count(&at_a, "stripped"), count(&at_b, "trusted")), (20, 50));
+    assert_same_labels(&at_a, &at_b);
+    domain.send_frames("a", "mid0", &ipv6_frame("02000a03000202000a030001", "fd03", forged), 5);
+    let (at_a, at_b) = domain.status();
+    assert_eq!((count(&at_a, "stripped"), count(&at_b, "trusted")), (25, 50));
+    // Packets that are cut up later are labelled as a whole.
+    domain.transfer("fd02::2", 3_000_000);
+    let (at_a, at_b) = domain.status();
+    assert!(count(&at_b, "trusted") > 60, "{at_b}");
+    assert_eq!((count(&at_a, "too_large"), count(&at_a, "refused"), count(&at_b, "refused")), (0, 0, 0));
+    domain.detach(&before);
+}
+
+/// At a link whose MTU is lowered to 1500.
+fn packets_without_room_are_dropped_and_counted(carrier: &str) {
+    let domain = Domain::new(carrier);
+    domain.attach();
+    let quiet = String::from_utf8(domain.lab.node("a", "attach", &domain.edge).stderr).unwrap();
+    assert!(!quiet.contains("MTU"), "{quiet}");
+    // From here on all know their neighbours.
+    domain.send("fd02::2", 1);
+    domain.lab.run("a", "ip link set mid0 mtu 1500");
+    let warned = String::from_utf8(domain.lab.node("a", "attach", &domain.edge).stderr).unwrap();
+    assert!(warned.contains("warning: mid0: the MTU 1500 has no room for packets of 1500 bytes with a label of 8"));
+    let send = |payload: u32| {
+        let program = format!(
+            "import socket\ns=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM)\n\
+             for _ in range(5): s.sendto(bytes({payload}),('fd02::2',9))"
+        );
+        domain.lab.python("c", &program);
+    };
+    // 1492 bytes of IPv6 fit with their label, 1493 do not.
+    send(1444);
+    send(1445);
+    let (at_a, at_b) = domain.status();
+    assert_eq!((count(&at_a, "too_large"), count(&at_b, "trusted")), (5, 1 + 5));
+}
+
+#[test]
+fn packets_without_room_for_their_label_are_dropped_and_counted() {
+    skip_unless_live!();
+    for carrier in ["ipv6_option", "shim"] {
+        packets_without_room_are_dropped_and_counted(carrier);
+    }
+}
+
+#[test]
+fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
+    skip_unless_live!();
+    let domain = Domain::new("shim");
+    let before = domain.traces();
+    domain.attach();
+    assert!(domain.lab.run("b", "ip link show mid1").contains("xdpgeneric"));
+    // XDP has room for one: another node is refused there, and leaves nothing.
+    let text = "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"shim\"\n";
+    let attached = domain.traces();
+    let second = domain.lab.node("b", "attach", &domain.lab.config("second", text));
+    let error = String::from_utf8(second.stderr).unwrap();
+    assert!(error.starts_with("error: joining a program to XDP of interface "), "{error}");
+    assert_eq!(domain.traces(), attached);
+    domain.send("10.2.0.2", 30);
+    domain.send("fd02::2", 30);
+    let (at_a, at_b) = domain.status();
+    assert_eq!(count(&at_b, "trusted"), 60);
+    assert_same_labels(&at_a, &at_b);
+    // A shim that says "activity -32" around an IPv4 header, from the client and from the edge itself.
+    let shim = "88b5fa00000000000800";
+    let packet = format!("4500008000000000401100000a0100020a020002{}", "00".repeat(108));
+    domain.send_frames("c", "c0", &format!("02000a01000102000a010002{shim}{packet}"), 20);
+    domain.send_frames("a", "mid0", &format!("02000a03000202000a030001{shim}{packet}"), 5);
+    let (at_a, at_b) = domain.status();
+    assert_eq!((count(&at_a, "refused"), count(&at_b, "trusted")), (25, 60), "{at_a}");
+    // Packets that are cut up later are labelled as a whole.
+    domain.transfer("fd02::2", 3_000_000);
+    let (at_a, at_b) = domain.status();
+    assert!(count(&at_b, "trusted") > 70, "{at_b}");
+    assert_eq!((count(&at_a, "too_large"), count(&at_b, "refused")), (0, 0), "{at_a} {at_b}");
+    // Another carrier on the same link: nothing takes shims off any more.
+    for (name, config) in [("a", &domain.edge), ("b", &domain.core)] {
+        let text = std::fs::read_to_string(config).unwrap();
+        std::fs::write(config, text.replace("shim", "802.1ad")).unwrap();
+        assert_eq!(domain.lab.node_ok(name, "attach", config), "reloaded: 2 ports\n");
+    }
+    assert!(!domain.lab.run("b", "ip link show mid1").contains("xdp"));
+    let trusted = count(&domain.status().1, "trusted");
+    domain.send("10.2.0.2", 30);
+    assert!(count(&domain.status().1, "trusted") >= trusted + 30);
+    domain.detach(&before);
+}
