@@ -33,9 +33,10 @@ def utilisation(record: Record, _: Values) -> float:
     return float(bottleneck(record)["utilisation"])
 
 
-def queue_mean(record: Record, _: Values) -> float:
-    """Time mean of the waiting packets of both classes."""
-    return float(bottleneck(record)["queue"]["mean_packets"])
+def queue_mean(record: Record, _: Values) -> float | None:
+    """Time mean of the waiting packets of both classes; None where a data plane does not count them."""
+    queue = bottleneck(record).get("queue")
+    return float(queue["mean_packets"]) if queue else None
 
 
 def delay(traffic_class: str) -> Metric:

@@ -99,20 +99,20 @@ class P4Plane(Plane):
             most = f"at most {1e3 * MOST_WAIT_MEAN_S:g} ms is allowed"
             raise RejectedError(f"simple_switch waited {1e3 * wait_s:.3f} ms for a processor each time, {most}")
         sent_bps = 8 * (counted["sent_bytes"] - ETHERNET_BYTES * counted["sent"]) / lasted_s
+        counts: dict[str, Any] = {}
         overlimit = counted["overlimit"]
-        if not self._is_managed:
-            # BMv2 does not count what it loses at a full queue: what it read and did not send.
+        if self._is_managed:
+            mean = sum(samples) / len(samples) if samples else 0.0
+            counts["queue"] = {"mean_packets": mean, "max_packets": max(samples, default=0), "samples": len(samples)}
+            counts["user_dropped_packets"] = [counted[f"dropped{i}"] for i in range(len(self._setup.clients))]
+        else:
+            # The program counts the queue and its losses for an AQM only, BMv2 never: what it read and did not send.
             overlimit = max(0, counted["read"] - counted["sent"])
         link = self._link(
             sent_bps,
-            queue={
-                "mean_packets": sum(samples) / len(samples) if samples else 0.0,
-                "max_packets": max(samples, default=0),
-                "samples": len(samples),
-            },
             drops=drops({"aqm": counted["aqm"], "overlimit": overlimit}, counted["read"]),
             readings={"packets_per_s": counted["sent"] / lasted_s},
-            user_dropped_packets=[counted[f"dropped{i}"] for i in range(len(self._setup.clients))],
+            **counts,
         )
         how = {
             "packets_per_s": self._packets_per_s,
