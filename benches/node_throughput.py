@@ -91,7 +91,7 @@ def main() -> int:
     """Measures and prints; 1 if forwarding with ABC is below 90 % in the median."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tool", help="fairlane-node, built with the feature ebpf")
-    parser.add_argument("--turns", type=int, default=7, help="turns, each without and with ABC (default 7)")
+    parser.add_argument("--turns", type=int, default=21, help="turns, each without and with ABC (default 21)")
     arguments = parser.parse_args()
     # Before other work of the machine: sender and receiver inherit it.
     os.nice(-19)

@@ -74,7 +74,7 @@ static __always_inline int meter(struct __sk_buff *skb, struct ingress_stats *st
 
 	skb->mark = 0;
 	source_of(skb, &source);
-	if (source.is_ip > 1 && strip_option(skb) == TC_ACT_SHOT)
+	if (source.has_hop_by_hop && strip_option(skb) == TC_ACT_SHOT)
 		return TC_ACT_SHOT;
 	node = bpf_map_lookup_elem(&config, &zero);
 	if (!node)

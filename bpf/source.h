@@ -20,7 +20,8 @@ struct source {
 	__u32 vlan; /* of the outermost 802.1Q tag, 0 without one */
 	__u32 ip_bytes; /* length from the IP header on; of another packet, from behind Ethernet and tags */
 	__u8 dscp;
-	__u8 is_ip; /* 2 for IPv6 with a hop-by-hop header */
+	__u8 is_ip;
+	__u8 has_hop_by_hop; /* IPv6 whose next header is one */
 };
 
 /* Copies words: an IP header lies at a multiple of 4, and the compiler, which does not know, would copy bytes. */
@@ -41,10 +42,10 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 {
 	const __u8 *at = data + 14;
 	__u16 ethertype;
-	__u8 is_ip = 1;
 	int i;
 
 	source->is_ip = 0;
+	source->has_hop_by_hop = 0;
 	source->dscp = 0;
 	source->vlan = 0;
 	source->ip_bytes = bytes > 14 ? bytes - 14 : 0;
@@ -75,12 +76,12 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 			return;
 		source->dscp = (at[0] & 0xf) << 2 | at[1] >> 6;
 		copy_words(source->key.address, at + 8, 4);
-		is_ip += at[6] == NEXT_HOP_BY_HOP;
+		source->has_hop_by_hop = at[6] == NEXT_HOP_BY_HOP;
 	} else {
 		return;
 	}
 	source->key.bits = 128;
-	source->is_ip = is_ip;
+	source->is_ip = 1;
 }
 
 /* The source of a packet whose headers need not lie in its linear part, and whose outermost tag may lie apart. */
