@@ -100,6 +100,12 @@ impl Core {
         self.ports.len()
     }
 
+    /// The shortest delay of an emulated link to a port: as long a frame that has arrived has nothing to do.
+    #[must_use]
+    pub fn shortest_line(&self) -> Time {
+        self.ports.iter().map(|port| port.line.delay()).min().unwrap_or(Time::ZERO)
+    }
+
     /// What port `port` received.
     pub fn received(&mut self, port: usize) -> &mut IngressStats {
         &mut self.ports[port].received

@@ -46,6 +46,12 @@ impl Line {
         }
     }
 
+    /// Propagation delay: no packet comes out earlier than this after its arrival.
+    #[must_use]
+    pub fn delay(&self) -> Time {
+        self.params.delay
+    }
+
     /// Offers a packet at `now`, which does not decrease; gives it back if the queue is full.
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {

@@ -11,6 +11,8 @@ use serde_json::{Value as Json, json};
 const OLDEST: Time = Time::from_millis(100);
 /// How often it looks for signals while nothing happens: one may come just before the wait.
 const LOOK: Time = Time::from_millis(50);
+/// How often it reads the rings at least while frames are on their way: at a million frames a second a thousand wait.
+const MOST_UNREAD: Time = Time::from_millis(1);
 /// Bytes of both addresses of a frame.
 const ADDRESSES: usize = 12;
 
@@ -49,6 +51,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
     let mut host = Host { core: Core::new(config), interfaces, start: io::monotonic(), frame_bytes };
     report(&json!({"ready": true}));
     let end = duration.unwrap_or(Time::NEVER);
+    let unread = may_stay_unread(host.core.shortest_line());
     let mut descriptors = Vec::new();
     loop {
         let now = host.now();
@@ -63,10 +66,23 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
             return Ok(());
         }
         let (next, now) = (host.core.next().min(end), host.now());
-        if next > now {
-            io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors);
+        if next <= now {
+            continue;
+        }
+        // Waking for an arrival costs more than forwarding it, for us and for who sent it.
+        match unread.filter(|_| host.core.held() > 0) {
+            Some(unread) => io::sleep_until(host.start + next.min(now + unread)),
+            None => io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors),
         }
     }
+}
+
+/// How long frames may stay in the rings if all lines have at least this delay; `None` if they must be read at once.
+///
+/// Time stamps tell when frames came, and none has anything to do before the end of its line: half of the delay is left
+/// for being late.
+fn may_stay_unread(shortest_line: Time) -> Option<Time> {
+    (shortest_line > Time::ZERO).then_some(Time(shortest_line.0 / 2).min(MOST_UNREAD))
 }
 
 struct Host {
@@ -168,5 +184,17 @@ fn arrive(core: &mut Core, port: usize, frame: &Received<'_>, at: Time, frame_by
             core.arrive(port, &head, rest, at);
         }
         _ => core.arrive(port, frame.bytes, &[], at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_wait_in_the_rings_for_half_of_the_shortest_delay_and_no_more_than_a_millisecond() {
+        assert_eq!(may_stay_unread(Time::ZERO), None);
+        assert_eq!(may_stay_unread(Time::from_micros(300)), Some(Time::from_micros(150)));
+        assert_eq!(may_stay_unread(Time::from_millis(5)), Some(Time::from_millis(1)));
     }
 }

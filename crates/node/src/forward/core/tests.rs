@@ -80,6 +80,14 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
 }
 
 #[test]
+fn the_shortest_line_is_that_of_all_ports() {
+    let port = |name: &str, delay: &str| json!({"interface": name, "ingress": {"delay": delay}});
+    let of = |ports: Json| core(json!({"ports": ports})).shortest_line();
+    assert_eq!(of(json!([port("a", "5 ms"), port("b", "300 us")])), Time::from_micros(300));
+    assert_eq!(of(json!([port("a", "5 ms"), {"interface": "b", "egress": {"delay": "5 ms"}}])), Time::ZERO);
+}
+
+#[test]
 fn every_packet_is_accounted_for() {
     let mut core = core(json!({"ports": [
         {"interface": "a", "ingress": {"rate": "20 Mbit/s", "limit": "5 packets"}},
