@@ -53,7 +53,6 @@ static const unsigned char fair_highest_table[64] = {
 	7, 6, 5, 63,
 };
 
-
 /* log2(1 + i/256) in Q31. */
 static const __u32 fair_log2_table[257] = {
 	0U, 12078627U, 24110347U, 36095523U, 48034513U, 59927671U,
@@ -100,7 +99,6 @@ static const __u32 fair_log2_table[257] = {
 	2086373895U, 2092539398U, 2098692655U, 2104833716U, 2110962628U, 2117079439U,
 	2123184198U, 2129276951U, 2135357746U, 2141426629U, 2147483648U,
 };
-
 
 /* 2^(-i/256) in Q32. */
 static const __u64 fair_exp2_table[256] = {

@@ -64,7 +64,7 @@ pub fn c_header() -> String {
     array(&mut text, highest, "const unsigned char fair_highest_table", &highest_bits(), "");
     array(&mut text, "log2(1 + i/256) in Q31.", "const __u32 fair_log2_table", &LOG2, "U");
     array(&mut text, "2^(-i/256) in Q32.", "const __u64 fair_exp2_table", &EXP2, "ULL");
-    text.push_str("#endif\n");
+    text.push_str("\n#endif\n");
     text
 }
 
@@ -78,7 +78,7 @@ fn array(text: &mut String, what: &str, declaration: &str, entries: &[impl Displ
         let gap = if i % 6 == 0 { "\n\t" } else { " " };
         write!(text, "{gap}{entry}{suffix},").expect("a String takes all");
     }
-    text.push_str("\n};\n\n");
+    text.push_str("\n};\n");
 }
 
 #[cfg(test)]
