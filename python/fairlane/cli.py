@@ -9,16 +9,17 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import fairlane
 from fairlane import _fairlane
 from fairlane.cli_lab import lab_commands
+from fairlane.cli_options import options
 from fairlane.cli_p4 import p4_commands
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 EXIT_CHECK_FAILED = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def main() -> None:
@@ -70,24 +69,13 @@ def _fail(message: str) -> int:
     return EXIT_USER_ERROR
 
 
-def _options(*decorators: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """Several option decorators as one, in order."""
-
-    def decorate(function: Function) -> Function:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
-
-
 def _load_schemes(paths: tuple[Path, ...]) -> None:
     for path in paths:
         load_schemes(path)
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-_store_options = _options(
+_store_options = options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Simulator threads [default: all cores]."),
     click.option(
@@ -98,8 +86,8 @@ _store_options = _options(
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
 )
-_run_options = _options(_store_options, _json)
-_scenario_options = _options(
+_run_options = options(_store_options, _json)
+_scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
     click.option(

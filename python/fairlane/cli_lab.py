@@ -1,12 +1,15 @@
-"""The commands `fairlane lab run|clean`."""
+"""The commands `fairlane lab run|compare|clean`."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
+
+from fairlane.cli_options import Decorator, options
 
 PLANES = ("user", "ebpf", "p4", "sim")
 
@@ -16,56 +19,72 @@ def lab_commands() -> None:
     """Run experiments on real packets, in network namespaces of this machine. Needs root."""
 
 
+def _tool(option: str, variable: str, name: str) -> Decorator:
+    """An option that names a program of the plane `p4`, kept in the environment: runs have processes of their own."""
+
+    def keep(_context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+        if path:
+            os.environ[variable] = str(path)
+
+    text = f"{name}, for the plane p4 [default: in the path]."
+    kind = click.Path(path_type=Path)
+    return click.option(option, type=kind, metavar="FILE", expose_value=False, callback=keep, help=text)
+
+
+_plane_options = options(
+    click.option(
+        "--plane",
+        "planes",
+        type=click.Choice(PLANES),
+        multiple=True,
+        default=("user",),
+        show_default=True,
+        help="Who forwards; can be given again.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Runs at once, each in a network of its own [default: one for every two processors].",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
+    ),
+    click.option(
+        "--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store]."
+    ),
+    _tool("--p4c", "FAIRLANE_P4C", "p4c-bm2-ss"),
+    _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+)
+
+
 @lab_commands.command("run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option(
-    "--plane",
-    "planes",
-    type=click.Choice(PLANES),
-    multiple=True,
-    default=("user",),
-    show_default=True,
-    help="Who forwards; can be given again: they are drawn side by side.",
-)
 @click.option("--quick", is_flag=True, help="Fewer points.")
 @click.option(
     "--replications", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="Runs of every point."
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Runs at once, each in a network of its own [default: one for every two processors].",
-)
-@click.option(
-    "--set",
-    "settings",
+    "--known",
+    type=click.Path(path_type=Path),
     multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
+    metavar="FILE",
+    help="Table of runs (runs.csv of another lab) that are not made again; can be given again.",
 )
-@click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store].")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("results/lab"),
     show_default=True,
     metavar="DIR",
-    help="Points, claims and figures.",
+    help="Points, claims, runs and figures.",
 )
-@click.option(
-    "--p4c",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="p4c-bm2-ss, for the plane p4 [default: in the path].",
-)
-@click.option(
-    "--simple-switch",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="BMv2's simple_switch, for the plane p4 [default: in the path].",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@_plane_options
 def run(
     names: tuple[str, ...],
     planes: tuple[str, ...],
@@ -75,32 +94,33 @@ def run(
     settings: tuple[str, ...],
     store: Path | None,
     out: Path,
-    p4c: Path | None,
-    simple_switch: Path | None,
+    known: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
     from fairlane.cli import parse_settings
+    from fairlane.errors import Interrupted
     from fairlane.files import check_writable
-    from fairlane.lab.verb import lab, terminated_as_interrupted, write
+    from fairlane.lab import LabError
+    from fairlane.lab.verb import lab, made, terminated_as_interrupted, write, write_runs
     from fairlane.tables import print_reproduction
 
     check_writable(out, "--out")
-    # Runs may have processes of their own, which know the environment.
-    tools = {"FAIRLANE_P4C": p4c, "FAIRLANE_SIMPLE_SWITCH": simple_switch}
-    os.environ.update({name: str(path) for name, path in tools.items() if path})
-    with terminated_as_interrupted():
-        found = lab(
-            *names,
-            planes=list(dict.fromkeys(planes)),
-            quick=quick,
-            replications=replications,
-            settings=parse_settings(settings),
-            store=store,
-            jobs=jobs,
-            progress=True,
-        )
-    figures = write(found, out)
+    what: dict[str, Any] = {
+        "planes": list(dict.fromkeys(planes)),
+        "quick": quick,
+        "replications": replications,
+        "settings": parse_settings(settings),
+        "store": store,
+        "known": known,
+    }
+    try:
+        with terminated_as_interrupted():
+            found = lab(*names, **what, jobs=jobs, progress=True)
+    except (Interrupted, LabError):
+        write_runs(made(*names, **what), out)
+        raise
+    figures = write(found, made(*names, **what), out)
     if as_json:
         documents = {plane: reproduction.document() for plane, reproduction in found.items()}
         click.echo(json.dumps(documents, allow_nan=False, ensure_ascii=False))
@@ -110,6 +130,53 @@ def run(
         print_reproduction(reproduction)
     for figure in figures:
         click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+
+
+@lab_commands.command("compare")
+@click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc.")
+@click.option(
+    "--replications", type=click.IntRange(min=1), metavar="N", help="Runs [default: run.replications of the scenario]."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all runs as Parquet.")
+@_plane_options
+def compare_command(
+    file: Path,
+    queues: str,
+    planes: tuple[str, ...],
+    replications: int | None,
+    jobs: int | None,
+    settings: tuple[str, ...],
+    store: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a scenario of your own under several queues on every plane, for as long as it says."""
+    from fairlane.cli import parse_settings
+    from fairlane.files import check_writable
+    from fairlane.lab.comparison import compare, document, write
+    from fairlane.lab.verb import terminated_as_interrupted
+    from fairlane.tables import print_planes
+
+    if out is not None:
+        check_writable(out, "--out")
+    with terminated_as_interrupted():
+        found = compare(
+            file,
+            [name.strip() for name in queues.split(",")],
+            planes=list(dict.fromkeys(planes)),
+            replications=replications,
+            settings=parse_settings(settings),
+            store=store,
+            jobs=jobs,
+            progress=True,
+        )
+    if out is not None:
+        write(found, out)
+    if as_json:
+        click.echo(json.dumps(document(found), allow_nan=False, ensure_ascii=False))
+        return
+    print_planes(found)
 
 
 @lab_commands.command("clean")

@@ -39,21 +39,26 @@ def runs_frame(results: list[Result]) -> pl.DataFrame:
 def users_frame(results: list[Result]) -> pl.DataFrame:
     """One row per run and user with throughput (link level) and goodput (payload in order)."""
     return _frame(
-        {
-            **_identity(result.scenario, run),
-            "group": group["name"],
-            "user": user,
-            "throughput_bps": throughput,
-            "goodput_bps": goodput,
-            "normalised_throughput": throughput / group["max_min_share_bps"] if group["max_min_share_bps"] else None,
-        }
+        {**_identity(result.scenario, run), "group": group["name"], **user}
         for result in results
         for run in result.runs
         for group in run["groups"]
-        for user, (throughput, goodput) in enumerate(
-            zip(group["user_throughput_bps"], group["user_goodput_bps"], strict=True)
-        )
+        for user in _users(group)
     )
+
+
+def _users(group: Row) -> Iterator[Row]:
+    """The users of a group; a run of the lab has their goodput only."""
+    goodputs = group["user_goodput_bps"]
+    throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
+    share = group.get("max_min_share_bps")
+    for user, (throughput, goodput) in enumerate(zip(throughputs, goodputs, strict=True)):
+        yield {
+            "user": user,
+            "throughput_bps": throughput,
+            "goodput_bps": goodput,
+            "normalised_throughput": throughput / share if throughput is not None and share else None,
+        }
 
 
 def flows_frame(results: list[Result]) -> pl.DataFrame:
@@ -69,7 +74,7 @@ def flows_frame(results: list[Result]) -> pl.DataFrame:
         for result in results
         for run in result.runs
         for group in run["groups"]
-        if group["tcp"]
+        if group.get("tcp")
         for flow, (throughput, goodput) in enumerate(
             zip(group["tcp"]["flow_throughput_bps"], group["tcp"]["flow_goodput_bps"], strict=True)
         )
@@ -92,7 +97,7 @@ def transfers_frame(results: list[Result]) -> pl.DataFrame:
         for result in results
         for run in result.runs
         for group in run["groups"]
-        if group["transfer_times"]
+        if group.get("transfer_times")
         for by in ("time", "size")
         for entry in group["transfer_times"][f"by_{by}"]
     )
@@ -156,7 +161,7 @@ def _identity(scenario: Row, run: Row) -> Row:
 
 
 def _series_rows(result: Result, run: Row) -> Iterator[Row]:
-    series = run["series"]
+    series = run.get("series")
     if series is None:
         return
     traces = [

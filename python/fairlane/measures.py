@@ -24,17 +24,22 @@ UNITS = {
 
 
 def metrics(run: Row) -> Row:
-    """Everything that was measured in a run, by group and link; None where the run has no such number."""
-    row = {name: run[name] for name in ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised")}
+    """Everything that was measured in a run, by group and link; None where the run has no such number.
+
+    Runs of the lab lack what only a simulator sees, and have `lab_*`: how well it went.
+    """
+    indices = ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised")
+    row = {name: run.get(name) for name in indices}
     for group in run["groups"]:
         for metric in ("throughput_bps", "goodput_bps", "max_min_share_bps", "normalised_throughput"):
-            row[f"{metric}.{group['name']}"] = group[metric]
-        if group["udp"]:
-            row[f"delivered_share.{group['name']}"] = group["udp"]["delivered_share"]
-        if times := group["transfer_times"]:
+            row[f"{metric}.{group['name']}"] = group.get(metric)
+        if udp := group.get("udp"):
+            row[f"delivered_share.{group['name']}"] = udp["delivered_share"]
+        if times := group.get("transfer_times"):
             for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
                 row[f"transfers_{metric}.{group['name']}"] = times[metric]
     row |= _state("edge_state", run)
+    row |= _lab(run)
     for link in run["links"]:
         row |= {f"{metric}.{link['name']}": value for metric, value in link_metrics(link).items()}
     return row
@@ -42,17 +47,17 @@ def metrics(run: Row) -> Row:
 
 def link_metrics(link: Row) -> Row:
     """What was measured at one link."""
-    queue = link["queue"]
+    queue = link.get("queue", {})
     metrics = {
         "utilisation": link["utilisation"],
         "throughput_bps": link["throughput_bps"],
-        "queue_mean_packets": queue["mean_packets"],
-        "queue_mean_bytes": queue["mean_bytes"],
-        "queue_max_packets": queue["max_packets"],
+        "queue_mean_packets": queue.get("mean_packets"),
+        "queue_mean_bytes": queue.get("mean_bytes"),
+        "queue_max_packets": queue.get("max_packets"),
     }
-    for delay in link["delay"]:
+    for delay in link.get("delay", ()):
         for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
-            metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay[quantity]
+            metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay.get(quantity)
     for drops in link["drops"]:
         metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]
     metrics["marked_packets"] = link.get("marks", 0)
@@ -63,7 +68,15 @@ def link_metrics(link: Row) -> Row:
 
 def _state(name: str, of: Row) -> Row:
     """What a scheme remembers at the end of a run."""
-    return {f"{name}_{quantity}": of[name][quantity] for quantity in ("records", "bytes")}
+    return {f"{name}_{quantity}": of[name][quantity] for quantity in ("records", "bytes")} if name in of else {}
+
+
+def _lab(run: Row) -> Row:
+    """What a run of the lab says of plane, kernel and lateness, and of a switch."""
+    entry = dict(run.get("lab", {}))
+    switch = entry.pop("switch", {})
+    own = {f"lab_{name}": value for name, value in entry.items()}
+    return own | {f"lab_switch_{name}": value for name, value in switch.items()}
 
 
 def unit_of(column: str) -> str | None:

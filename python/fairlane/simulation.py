@@ -110,6 +110,19 @@ def compare(
         UserError: The file cannot be read; a queue is unknown or named twice, or none is named.
         Interrupted: Ctrl-C.
     """
+    names = queue_names(queues)
+    canonical = _prepare(scenario, replications, seed).canonical()
+    scenarios = [_fairlane.with_queue(canonical, name) for name in names]
+    results = _results(scenarios, threads=threads, store=store, progress=progress)
+    return Comparison(dict(zip(names, results, strict=True)))
+
+
+def queue_names(queues: Iterable[str]) -> list[str]:
+    """Names of schemes, checked; `["all"]` are those of the catalogue.
+
+    Raises:
+        UserError: One is unknown or named twice, or none is named.
+    """
     names = list(queues)
     if names == [ALL]:
         names = [scheme["name"] for scheme in schemes()]
@@ -118,10 +131,7 @@ def compare(
     for name in names:
         if name not in _fairlane.registered_schemes():
             schemes(name)  # raises if there is none
-    canonical = _prepare(scenario, replications, seed).canonical()
-    scenarios = [_fairlane.with_queue(canonical, name) for name in names]
-    results = _results(scenarios, threads=threads, store=store, progress=progress)
-    return Comparison(dict(zip(names, results, strict=True)))
+    return names
 
 
 def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fairlane.catalogue import Parameter, Scheme, Topology
     from fairlane.documents import Overview, PlanDocument, PointEstimate
+    from fairlane.lab.comparison import PlaneResult
     from fairlane.papers.grid import Cell
     from fairlane.papers.paper import Experiment, Paper
     from fairlane.papers.reproduce import Reproduction
@@ -187,6 +188,28 @@ def print_reproduction(reproduction: Reproduction) -> None:
         f"{counts['as ns-3']} agree with ns-3, which differs from the paper, {counts['differs']} differ, "
         f"{counts['not applicable']} not applicable"
     )
+
+
+def print_planes(found: Sequence[PlaneResult]) -> None:
+    """A row for each queue and plane of a scenario that was run in the lab."""
+    heads = {
+        "goodput_ratio": "ratio",
+        "jain_index": "Jain index: users",
+        "utilisation": "utilisation",
+        "queue_mean_packets": "queue (packets)",
+        "dropped_share": "dropped",
+    }
+    metrics = [one.metrics() for one in found]
+    names = [name for name in dict.fromkeys(name for row in metrics for name in row) if name not in heads]
+    columns = {name: f"{name.partition('.')[2]} (Mbit/s a user)" for name in names} | heads
+    table = _table("queue", "plane", "runs", *columns.values())
+    for one, row in zip(found, metrics, strict=True):
+        runs = str(len(one.result.runs_json))
+        table.add_row(one.queue, one.plane, runs, *(str(row[name]) if name in row else "" for name in columns))
+    out = console()
+    scenario = found[0].result.scenario
+    out.print(f"[bold]{scenario['name']}[/bold]: goodput; means ± half width of the 95% interval")
+    out.print(table)
 
 
 def print_plan(plan: PlanDocument) -> None:

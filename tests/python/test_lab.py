@@ -9,12 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+import polars as pl
 import pytest
 
-from conftest import FAIRLANE
+import fairlane
+from conftest import FAIRLANE, Cli
+from fairlane import _fairlane
 from fairlane.errors import UserError
 from fairlane.intervals import format_interval
-from fairlane.lab import namespaces, runner, switch
+from fairlane.lab import measure, namespaces, node, runner, switch
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 from fairlane.lab.page import conditions
@@ -25,7 +28,10 @@ from fairlane.lab.verb import _check_machine, lab, settings_of, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
+from fairlane.store import Store
+from fairlane.store.export import export
 from fairlane.store.point import Identity
+from fairlane.store.upkeep import entries
 
 PAPER = papers()["p4abc"]
 
@@ -129,16 +135,33 @@ def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytes
     monkeypatch.setattr(ScriptedWorkers, "beside", [])
     done: dict[int, str] = {}
     jobs = [Job(canonical("single"), "user", number) for number in range(4)]
-    with pytest.raises(LabError, match="p4abc, run 3: rejected 4 times, last: busy"):
+    with pytest.raises(LabError, match="p4abc, abc, run 3: rejected 4 times, last: busy"):
         runner._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
     assert done == {0: "run 0", 1: "run 1", 2: "run 2"}
     assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
 
 
+def test_a_rejected_run_is_made_before_the_next_replication(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneByOne(ScriptedWorkers):
+        made: ClassVar[list[tuple[str, int]]] = []
+
+        def finished(self) -> Iterator[tuple[Job, str | Exception]]:
+            job = self.running.pop(0)
+            is_first = not self.made
+            self.made.append((json.loads(job.scenario)["queue"]["scheme"], job.replication))
+            yield job, RejectedError("busy") if is_first else "run"
+
+    monkeypatch.setattr(runner, "Workers", OneByOne)
+    schemes = {name: _fairlane.with_queue(canonical("single"), name) for name in ("abc", "droptail")}
+    jobs = [Job(scenario, "user", number) for scenario in schemes.values() for number in range(2)]
+    runner._make(jobs, 1, lambda _job, _run, _rejected: None)
+    assert OneByOne.made == [("abc", 0), ("droptail", 0), ("abc", 0), ("abc", 1), ("droptail", 1)]
+
+
 def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
-    with pytest.raises(LabError, match="p4abc, run 0: no such program"):
+    with pytest.raises(LabError, match="p4abc, abc, run 0: no such program"):
         runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run, _rejected: None)
 
 
@@ -146,7 +169,7 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     settings = {"run.warmup": "1 s", "run.measure": "2 s"}
     once = lab("p4abc.fig5", planes=["sim"], quick=True, replications=2, settings=settings, store=tmp_path / "store")
     found = dict.fromkeys(("sim", "user", "ebpf", "p4"), once["sim"])
-    (figure,) = write(found, tmp_path / "out")
+    (figure,) = write(found, [], tmp_path / "out")
     assert figure.stat().st_size > 10_000
     text = (tmp_path / "out" / "lab.md").read_text()
     assert "simulator, forwarder, kernel and P4 switch" in text
@@ -175,17 +198,98 @@ def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
 
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
     one = canonical("fig5", f0=2)
-    keys = {identity(one, runner.engine_of(plane)).key for plane in ("user", "ebpf")}
+    keys = {identity(one, runner.engine_of(plane, "abc")).key for plane in ("user", "ebpf")}
     assert len(keys | {Identity.of(one).key}) == 3
-    assert identity(one, runner.engine_of("user")).is_measured
+    assert identity(one, runner.engine_of("user", "abc")).is_measured
+
+
+def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path) -> None:
+    options = ["--queues", "droptail,abc", "--plane", "sim"]
+    rows = json.loads(cli("lab", "compare", "short.toml", *options, "--json", "--out", "out").stdout)["rows"]
+    simulated = fairlane.compare(workdir / "short.toml", ["droptail", "abc"])
+    for row in rows:
+        light = simulated.results[row["queue"]].summary["groups"][1]["goodput_bps"]["mean"]
+        assert (row["plane"], row["metrics"]["goodput_mbps.light"]["mean"]) == ("sim", pytest.approx(light / 1e6))
+    assert [row["queue"] for row in rows] == ["droptail", "abc"]
+    assert pl.read_parquet(workdir / "out" / "runs.parquet").height == 6
+    text = cli("lab", "compare", "short.toml", *options).stdout
+    assert "light (Mbit/s" in text
+    assert text.count(" sim ") == 2
+
+
+def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli, workdir: Path) -> None:
+    for plane in ("ebpf", "p4"):
+        with pytest.raises(UserError, match=f'queue.scheme: "codel", the plane {plane} has droptail, abc, csfq'):
+            runner.engine_of(plane, "codel")
+    done = cli("lab", "compare", "none.toml", "--queues", "abc", "--plane", "sim")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+@needs_lab
+def test_what_a_plane_lacks_is_told_before_another_one_runs(cli: Cli, workdir: Path) -> None:
+    done = cli("lab", "compare", "short.toml", "--queues", "codel", "--plane", "user", "--plane", "ebpf")
+    assert (done.returncode, done.stderr) == (
+        2,
+        'error: queue.scheme: "codel", the plane ebpf has droptail, abc, csfq\n',
+    )
+    assert not (workdir / "results").exists()
+
+
+@needs_lab
+@pytest.mark.parametrize(("plane", "queue"), [("user", "codel"), ("ebpf", "csfq"), ("p4", "csfq")])
+def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, cli: Cli, workdir: Path) -> None:
+    if plane == "ebpf" and not node.has_kernel_plane():
+        pytest.skip("fairlane-node was built without the feature ebpf")
+    if plane == "p4":
+        try:
+            switch.check()
+        except UserError as error:
+            pytest.skip(str(error))
+    options = ["--replications", "1", "--set", "run.measure=2 s", "--json", "--out", "out"]
+    done = cli("lab", "compare", "short.toml", "--queues", queue, "--plane", plane, *options, timeout_s=300)
+    if done.returncode and "rejected" in done.stderr:
+        pytest.skip("the machine is too busy")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["rows"]
+    heavy, light = (row["metrics"][f"goodput_mbps.{group}"]["mean"] for group in ("heavy", "light"))
+    # One heavy user and two light ones share the default of 10 Mbit/s.
+    assert min(heavy, light) > 0
+    assert heavy + 2 * light < 10.1  # 834 packets/s of 1500 bytes on the switch are 10.008
+    assert pl.read_parquet(workdir / "out" / "runs.parquet")["lab_plane"].to_list() == [plane]
+
+
+def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
+    canonical_scenario = canonical("fig6", R0_mbps=60)
+    link = {
+        "name": "bottleneck",
+        "rate_bps": 5e7,
+        "utilisation": 0.9,
+        "throughput_bps": 4.5e7,
+        "drops": [],
+        "readings": {},
+    }
+    switch_said = {"wait_mean_s": 12e-6, "bmv2": "1.15.5"}
+    measured = {"link": link, "emulation": {"plane": "p4", "lateness_mean_s": 4e-5, "switch": switch_said}}
+    record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [3e7, 1e7], 0.0)
+    store = Store(tmp_path / "store")
+    with store.writer() as writer:
+        writer.keep(identity(canonical_scenario, "lab/p4/4/0.1.0/x"), 0, record)
+    export(entries(store), tmp_path / "tables", "csv")
+    (run,) = pl.read_csv(tmp_path / "tables" / "runs.csv").iter_rows(named=True)
+    assert (run["throughput_ratio"], run["lab_plane"], run["lab_switch_wait_mean_s"]) == (3.0, "p4", 12e-6)
+    assert [run[name] for name in ("jain_index_flows", "queue_mean_packets.bottleneck")] == [None, None]
+    users = pl.read_csv(tmp_path / "tables" / "users.csv")
+    assert users["goodput_bps"].to_list() == [3e7, 1e7]
+    with pytest.raises(UserError, match="no run has time series"):
+        export(entries(store), tmp_path / "tables", "flent")
 
 
 def test_runs_of_a_switch_are_those_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def engine(program: dict[str, object]) -> str:
         file = tmp_path / "program.json"
         file.write_text(json.dumps(program))
-        monkeypatch.setattr(switch, "compiled", lambda: file)
-        return runner.engine_of("p4")
+        monkeypatch.setattr(switch, "compiled", lambda _scheme: file)
+        return runner.engine_of("p4", "abc")
 
     drop = {"op": "drop", "source_info": {"filename": "abc.p4", "line": 7}}
     first = engine({"program": "abc.p4", "actions": [drop]})
@@ -233,6 +337,20 @@ def test_a_run_gives_goodput_and_is_kept(tmp_path: Path) -> None:
     assert 10 < goodput < 50 * 1448 / 1500 + 1
     again = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(again.stdout) == json.loads(done.stdout)  # to the last digit: the stored run
+    export = [
+        "store",
+        "export",
+        "--store",
+        str(tmp_path / "store"),
+        "--out",
+        str(tmp_path / "tables"),
+        "--format",
+        "csv",
+    ]
+    subprocess.run([str(FAIRLANE), *export], check=True, capture_output=True, timeout=60)
+    (row,) = pl.read_csv(tmp_path / "tables" / "runs.csv").iter_rows(named=True)
+    assert row["goodput_bps.client 0"] == pytest.approx(goodput * 1e6)
+    assert row["lab_plane"] == "user"
 
 
 @needs_lab

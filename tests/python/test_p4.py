@@ -81,6 +81,16 @@ def test_a_tool_that_is_not_there_is_told_with_where_to_get_it(
         tool()
 
 
+def test_the_version_is_on_stdout_or_on_stderr_behind_the_name(tmp_path: Path) -> None:
+    switch_like, compiler_like = tmp_path / "simple_switch", tmp_path / "p4c-bm2-ss"
+    switch_like.write_text("#!/bin/sh\necho 1.15.5\n")
+    compiler_like.write_text('#!/bin/sh\nprintf "$0\\nVersion 1.2.4.7\\n" >&2\n')
+    for tool in (switch_like, compiler_like):
+        tool.chmod(0o755)
+    assert switch.version(str(switch_like)) == "1.15.5"
+    assert switch.version(str(compiler_like)) == "Version 1.2.4.7"
+
+
 def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLANE_P4_PROGRAM", str(tmp_path / "no.p4"))
     with pytest.raises(UserError, match=r"no\.p4 is not there"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlane.intervals import format_interval
 
 if TYPE_CHECKING:
+    from fairlane.lab.runs import Row
     from fairlane.papers.paper import Experiment
     from fairlane.papers.reproduce import Reproduction
 
@@ -20,14 +21,21 @@ Found = Mapping[str, "Reproduction"]
 """What was found, by plane."""
 
 
-def page(found: Found) -> str:
-    """The page: for each experiment its figure, its points, its claims."""
+def page(found: Found, rows: Sequence[Row]) -> str:
+    """The page: for each experiment its figure, how well it went, its points, its claims.
+
+    Args:
+        found: What was found, by plane.
+        rows: The runs.
+    """
     first = next(iter(found.values()))
     parts = [f"# {first.paper.key} on {_and([TITLES[plane] for plane in found])}"]
     for experiment in first.experiments:
         parts += [f"## {experiment.id}: {experiment.title}", _sentence(conditions(found, experiment.id))]
         if experiment.kind == "figure":
             parts.append(f"![Goodput on all planes]({experiment.name}.png)")
+        if noise := _noise([row for row in rows if row["experiment"] == experiment.name]):
+            parts.append(noise)
         parts.append(_points(found, experiment))
         if experiment.claims:
             parts.append(_claims(found, experiment))
@@ -51,6 +59,22 @@ def conditions(found: Found, experiment_id: str) -> str:
 
 def _runs(count: int, window: str) -> str:
     return f"one run of {window}" if count == 1 else f"{count} runs of {window}"
+
+
+def _noise(rows: Sequence[Row]) -> str:
+    """How late emulated links were, and how long switches waited for a processor: who measures on what."""
+    sentences = []
+    for plane, title in TITLES.items():
+        own = [row for row in rows if row["plane"] == plane]
+        if not (late := [row["late_mean_us"] for row in own if "late_mean_us" in row]):
+            continue
+        worst = max(row["late_p99_us"] for row in own)
+        mean = sum(late) / len(late)
+        text = f"{title}: {mean:.0f} µs late on average, {worst:.0f} µs at the 99th percentile of the worst run"
+        if waits := [row["switch_wait_mean_us"] for row in own if "switch_wait_mean_us" in row]:
+            text += f", the switch waited {sum(waits) / len(waits):.0f} µs each time for a processor"
+        sentences.append(text)
+    return f"Emulated links: {'; '.join(sentences)}." if sentences else ""
 
 
 def explanations(reproduction: Reproduction) -> Mapping[tuple[str, str], str]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
 
 from fairlane import _fairlane
-from fairlane.errors import Interrupted
+from fairlane.errors import Interrupted, UserError
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
+from fairlane.lab.runs import PlaneRuns
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.workers import Job, Workers, default_jobs
+from fairlane.papers.grid import Measured
 from fairlane.progress import progress
 from fairlane.runner import replications
 from fairlane.store import Store
@@ -28,31 +31,36 @@ Keep = Callable[[Job, str, int], None]
 
 
 def run_in_lab(
-    scenarios: Sequence[str], store: Store, *, plane: str, jobs: int | None = None, show_progress: bool = False
-) -> list[list[str]]:
-    """The runs (JSON) of every canonical scenario in order of replication.
+    scenarios: Sequence[str],
+    store: Store,
+    *,
+    plane: str,
+    known: PlaneRuns | None = None,
+    jobs: int | None = None,
+    show_progress: bool = False,
+) -> list[list[str | Measured]]:
+    """The runs of every canonical scenario in order of replication: records (JSON), or metrics of those that are known.
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Where finished runs are looked up and kept.
         plane: Who forwards: a key of `planes.PLANES`.
+        known: Runs that were made elsewhere.
         jobs: Runs at once, each in a network of its own; as many as `default_jobs` if None.
         show_progress: Whether to report on stderr.
 
     Raises:
-        UserError: A scenario has something that the lab cannot build.
+        UserError: A scenario has something that the lab cannot build; known runs do not go with those of this machine.
         LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
-    engine = engine_of(plane)
-    points = {scenario: _Point(setup_of(scenario), identity(scenario, engine)) for scenario in scenarios}
-    for point in points.values():
+    engines = engines_beside(known, scenarios, plane)
+    points = {scenario: _Point(setup_of(scenario), identity(scenario, engines[scenario])) for scenario in scenarios}
+    for scenario, point in points.items():
         point.load(store)
-    # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
-    wanted = sorted(
-        (Job(scenario, plane, number) for scenario, point in points.items() for number in point.missing()),
-        key=lambda job: job.replication,
-    )
+        if known is not None:
+            point.done.update(known.measured(scenario))
+    wanted = [Job(scenario, plane, number) for scenario, point in points.items() for number in point.missing()]
     if wanted:
         try:
             with store.writer() as writer, progress(f"lab, {plane}", len(wanted), show=show_progress) as advance:
@@ -72,14 +80,35 @@ def run_in_lab(
     return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
 
 
-def engine_of(plane: str) -> str:
-    """What decides the runs of a plane, the scenario aside: the lab, this version, and what was loaded into a switch.
+def engine_of(plane: str, scheme: str) -> str:
+    """What decides the runs of a scheme on a plane: the lab, this version, and what was loaded into a switch.
 
     Raises:
-        UserError: The program of a switch, or its compiler, is not there.
+        UserError: The plane does not have the scheme; the program of a switch, or its compiler, is not there.
         LabError: It does not compile.
     """
-    return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *PLANES[plane].loaded()])
+    schemes = PLANES[plane].schemes
+    if schemes is not None and scheme not in schemes:
+        raise UserError(f'queue.scheme: "{scheme}", the plane {plane} has {", ".join(schemes)}')
+    loaded = PLANES[plane].loaded(scheme)
+    return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *loaded])
+
+
+def engines_beside(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) -> dict[str, str]:
+    """What decides the runs of each scenario beside those that are known: where these are all, nobody needs a switch.
+
+    Raises:
+        UserError: As `engine_of`; or new runs do not go with the known ones.
+        LabError: As `engine_of`.
+    """
+    schemes = {scenario: json.loads(scenario)["queue"]["scheme"] for scenario in scenarios}
+    engines = {}
+    for scheme in dict.fromkeys(schemes.values()):
+        own = [scenario for scenario in scenarios if schemes[scenario] == scheme]
+        engines[scheme] = known.engine(own) if known is not None and known.has_all(own) else engine_of(plane, scheme)
+        if known is not None:
+            known.check_engine(engines[scheme], own)
+    return {scenario: engines[scheme] for scenario, scheme in schemes.items()}
 
 
 def identity(scenario: str, engine: str) -> Identity:
@@ -94,7 +123,7 @@ class _Point:
         self.setup = setup
         self.identity = identity
         self.wanted = replications(setup.scenario)
-        self.done: dict[int, str] = {}
+        self.done: dict[int, str | Measured] = {}
 
     def load(self, store: Store) -> None:
         name = json.loads(self.setup.scenario)["name"]
@@ -106,25 +135,31 @@ class _Point:
 
 
 def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
-    """Makes all runs, at most `count` at once; those that are rejected again and again last, each alone.
+    """Makes all runs, at most `count` at once.
+
+    One that is rejected is made again after the others of its replication, one that is rejected again last and alone.
 
     Raises:
         LabError: Something does not work; or a run was rejected too often, the others are finished.
     """
-    together, alone = deque(wanted), deque[Job]()
+    # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
+    together = [(job.replication, 0, number, job) for number, job in enumerate(wanted)]
+    heapify(together)
+    alone = deque[Job]()
     tries: Counter[Job] = Counter()
     given_up: list[str] = []
     with Workers(count) as workers:
         while together or alone or workers.busy:
             while together and workers.has_idle:
-                workers.begin(together.popleft())
+                workers.begin(heappop(together)[-1])
             if alone and not workers.busy:
                 workers.begin(alone.popleft())
             for job, outcome in workers.finished():
                 if isinstance(outcome, str):
                     keep(job, outcome, tries.total())
                     continue
-                name = f"{json.loads(job.scenario)['name']}, run {job.replication}"
+                table = json.loads(job.scenario)
+                name = f"{table['name']}, {table['queue']['scheme']}, run {job.replication}"
                 if not isinstance(outcome, RejectedError):
                     raise LabError(f"{name}: {outcome}")
                 tries[job] += 1
@@ -133,7 +168,7 @@ def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
                 elif count > 1 and tries[job] >= TRIES_BESIDE_OTHERS:
                     alone.append(job)
                 else:
-                    together.append(job)
+                    heappush(together, (job.replication, tries[job], tries.total(), job))
     if given_up:
         more = f"; and {len(given_up) - 1} others" if len(given_up) > 1 else ""
         raise LabError(given_up[0] + more)

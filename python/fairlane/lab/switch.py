@@ -71,25 +71,26 @@ def _tool(name: str, variable: str) -> str:
     return found
 
 
-def program() -> Path:
-    """The program: $FAIRLANE_P4_PROGRAM, or `p4/abc.p4` of this repository.
+def program(scheme: str = "abc") -> Path:
+    """The program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `p4/abc.p4` without AQM.
 
     Raises:
         UserError: It is not there.
     """
-    path = Path(os.environ.get("FAIRLANE_P4_PROGRAM") or Path(__file__).parents[3] / "p4" / "abc.p4")
+    own = Path(__file__).parents[3] / "p4" / ("csfq.p4" if scheme == "csfq" else "abc.p4")
+    path = Path(os.environ.get("FAIRLANE_P4_PROGRAM") or own)
     if not path.is_file():
         raise UserError(f"--plane p4: {path} is not there; run from the repository, or set FAIRLANE_P4_PROGRAM")
     return path
 
 
-def compiled() -> Path:
-    """The program for simple_switch. Compiling takes half a minute: what was compiled once is kept in the user's cache.
+def compiled(scheme: str = "abc") -> Path:
+    """The program for a scheme, for simple_switch. Compiling takes half a minute: it is kept in the user's cache.
 
     Raises:
         LabError: It does not compile.
     """
-    source, compiler = program(), p4c()
+    source, compiler = program(scheme), p4c()
     options = os.environ.get("FAIRLANE_P4C_OPTIONS", "").split()
     if include := os.environ.get("FAIRLANE_P4INCLUDE"):
         options += ["-I", include]
@@ -123,9 +124,9 @@ def fingerprint(compiled: Path) -> str:
 
 
 def version(tool: str) -> str:
-    """What a tool says of its version."""
+    """What a tool says of its version; p4c says it on stderr, behind its own name."""
     done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    return " ".join(done.stdout.split())
+    return " ".join((done.stdout or done.stderr).split()).removeprefix(tool).strip()
 
 
 class Switch:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fairlane import _fairlane
 from fairlane.errors import UserError
 from fairlane.files import staged
-from fairlane.lab import node, switch
+from fairlane.lab import node, runs, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
-from fairlane.lab.runner import run_in_lab
-from fairlane.papers.reproduce import Reproduction, reproduce
+from fairlane.lab.runner import engines_beside, run_in_lab
+from fairlane.papers.reproduce import Reproduction, plan, reproduce
+from fairlane.store import Store
 
 SIMULATOR = "sim"
 ALL_PLANES = (SIMULATOR, *PLANES)
@@ -32,6 +34,7 @@ def lab(
     replications: int = REPLICATIONS,
     settings: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
+    known: Sequence[Path] = (),
     jobs: int | None = None,
     progress: bool = False,
 ) -> dict[str, Reproduction]:
@@ -43,8 +46,9 @@ def lab(
         quick: Whether to run fewer points.
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s; a key that
-            begins with a plane, as in `p4:run.measure`, is changed on this plane only.
+            begins with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
+        known: Tables of runs that other labs have made, see `runs`: they are not made again. The simulator's are.
         jobs: Runs at once on real planes; one for every two processors if None.
         progress: Whether to report on stderr.
 
@@ -52,34 +56,67 @@ def lab(
         What was found, by plane.
 
     Raises:
-        UserError: As `reproduce`; or this machine or scenario has no such plane.
+        UserError: As `reproduce`; or this machine or scenario has no such plane; or a table is none, or has runs that
+            do not go with those of this machine.
         LabError: The lab could not do it.
     """
-    for plane in planes:
-        if plane not in ALL_PLANES:
-            raise UserError(f"--plane: {plane} is none of {', '.join(ALL_PLANES)}")
-    if set(planes) - {SIMULATOR}:
-        _check_machine()
-        clean()
-    if "p4" in planes:
-        switch.check()
-    changed = {plane: settings_of(plane, settings or {}) for plane in planes}
+    check_planes(planes)
+    wanted = {plane: _wanted(plane, quick, replications, settings or {}) for plane in planes}
+    read = runs.read(known)
+    scenarios = {
+        plane: [place.scenario for place in plan(*names, **wanted[plane])[1]] for plane in planes if plane != SIMULATOR
+    }
+    prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
+    for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
+        engines_beside(read.get(plane), own, plane)
     found = {}
     for plane in planes:
-        runner = None if plane == SIMULATOR else partial(run_in_lab, plane=plane, jobs=jobs, show_progress=progress)
-        found[plane] = reproduce(
-            *names,
-            quick=quick,
-            replications=replications,
-            settings=changed[plane],
-            store=store,
-            progress=progress,
-            runner=runner,
-        )
+        how: dict[str, Any] = {"plane": plane, "known": read.get(plane), "jobs": jobs, "show_progress": progress}
+        runner = None if plane == SIMULATOR else partial(run_in_lab, **how)
+        found[plane] = reproduce(*names, **wanted[plane], store=store, progress=progress, runner=runner)
     return found
 
 
+def _wanted(plane: str, quick: bool, replications: int, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What `reproduce` is to run on a plane."""
+    own = settings_of(plane, settings)
+    return {"quick": quick, "replications": own.pop("run.replications", replications), "settings": own}
+
+
+def made(
+    *names: str,
+    planes: Sequence[str],
+    quick: bool,
+    replications: int,
+    settings: Mapping[str, Any],
+    store: str | Path | None,
+    known: Sequence[Path],
+) -> list[runs.Row]:
+    """All runs that `lab` with these arguments has made so far or was given, a row each."""
+    read = runs.read(known)
+    rows: list[runs.Row] = []
+    for plane in planes:
+        paper, places = plan(*names, **_wanted(plane, quick, replications, settings))
+        scenarios = [place.scenario for place in places]
+        if plane == SIMULATOR:
+            own, engines = None, dict.fromkeys(scenarios, _fairlane.engine_version())
+        else:
+            own = read.get(plane)
+            engines = engines_beside(own, scenarios, plane)
+        rows += runs.rows(plane, paper, places, engines, Store(store), own)
+    return rows
+
+
 def settings_of(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are changed on a plane, on top of a short warm-up and window.
+
+    Raises:
+        UserError: A key begins with something that is no plane.
+    """
+    return {**SETTINGS, **own_settings(plane, settings)}
+
+
+def own_settings(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The keys that are changed on a plane; its own go before those of all.
 
     Raises:
@@ -95,11 +132,16 @@ def settings_of(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
             raise UserError(f'{key}: "{where}" is no plane; planes are {", ".join(ALL_PLANES)}')
         elif where == plane:
             own[name] = value
-    return {**SETTINGS, **common, **own}
+    return {**common, **own}
 
 
-def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:
-    """Writes the points and claims of every plane, a figure for each experiment with all planes in it, and `lab.md`.
+def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: Path) -> list[Path]:
+    """Writes points and claims of every plane, figures with all planes in them, `lab.md` and `runs.csv`.
+
+    Args:
+        found: What was found, by plane.
+        rows: All runs, see `made`.
+        folder: Where to.
 
     Returns:
         The figures, as PNG.
@@ -115,8 +157,17 @@ def write(found: Mapping[str, Reproduction], folder: Path) -> list[Path]:
             if experiment.kind == "figure":
                 plots.save(planes_in_one(found, experiment.id), stage / experiment.name)
                 figures.append(folder / f"{experiment.name}.png")
-        (stage / "lab.md").write_text(page(found), encoding="utf-8")
+        (stage / "lab.md").write_text(page(found, rows), encoding="utf-8")
+        if rows:
+            runs.write(rows, stage / runs.NAME)
     return figures
+
+
+def write_runs(rows: Sequence[runs.Row], folder: Path) -> None:
+    """Writes the table of runs alone: of a lab that was interrupted."""
+    if rows:
+        with staged(folder) as stage:
+            runs.write(rows, stage / runs.NAME)
 
 
 @contextmanager
@@ -132,6 +183,26 @@ def terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def check_planes(planes: Sequence[str]) -> None:
+    """Raises a UserError unless all are planes."""
+    for plane in planes:
+        if plane not in ALL_PLANES:
+            raise UserError(f"--plane: {plane} is none of {', '.join(ALL_PLANES)}")
+
+
+def prepare(planes: Collection[str]) -> None:
+    """Makes the machine ready for runs on real planes, what killed labs have left removed.
+
+    Raises:
+        UserError: It cannot have them; the message says what is missing.
+    """
+    if planes:
+        _check_machine()
+        clean()
+    if "p4" in planes:
+        switch.check()
 
 
 def _check_machine() -> None:

@@ -24,6 +24,13 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A run of which the metrics are known, its record is not; None where it has no such number."""
+
+    metrics: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """All metrics of one point.
 

@@ -13,8 +13,8 @@ from fairlane import _fairlane, papers
 from fairlane.errors import UserError
 from fairlane.files import staged, write_aside
 from fairlane.papers.claims import Verdict
-from fairlane.papers.grid import Point, Row, Table, matches
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.grid import Measured, Point, Row, Table, matches
+from fairlane.papers.paper import Experiment, Paper, Record
 from fairlane.runner import simulate
 from fairlane.store import Store, key
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
 """Verdicts that are no worse than one that was held."""
 
-Runner = Callable[[Sequence[str], Store], Sequence[Sequence[str]]]
-"""Runs canonical scenarios, each as often as it says, but for what the store has; gives their run records (JSON)."""
+Runner = Callable[[Sequence[str], Store], Sequence[Sequence[str | Measured]]]
+"""Runs canonical scenarios, each as often as it says, but for what the store has; gives their run records (JSON), or
+the metrics of runs whose records are elsewhere."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +171,7 @@ class Reproduction:
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """A point of an experiment and its canonical scenario."""
 
     experiment: Experiment
@@ -216,7 +217,7 @@ def reproduce(
     where.check()
     scenarios = list(unique.values())
     if runner is None:
-        runs: Sequence[Sequence[str]] = simulate(
+        runs: Sequence[Sequence[str | Measured]] = simulate(
             scenarios, where, keep=True, threads=threads, show_progress=progress, title=paper.key
         )
     else:
@@ -228,6 +229,19 @@ def reproduce(
     tables = {name: paper.table(paper.experiments[name], rows.get(name, [])) for name in needed}
     verdicts = [paper.judge(claim, tables) for experiment in experiments for claim in experiment.claims]
     return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds, quick)
+
+
+def plan(
+    *names: str, quick: bool = False, replications: int | None = None, settings: Mapping[str, Any] | None = None
+) -> tuple[Paper, list[Place]]:
+    """The paper and every point that `reproduce` with these arguments needs.
+
+    Raises:
+        UserError: An unknown name, or names of several papers.
+        ScenarioError: A setting that no scenario takes.
+    """
+    paper, experiments = _select(names, quick=quick)
+    return paper, list(_places(paper, experiments, settings or {}, _counts(paper, replications)))
 
 
 def missing(
@@ -286,13 +300,13 @@ def _select(names: Sequence[str], *, quick: bool) -> tuple[Paper, list[Experimen
 
 def _places(
     paper: Paper, experiments: Sequence[Experiment], settings: Mapping[str, Any], counts: Mapping[str, int]
-) -> Iterator[_Place]:
+) -> Iterator[Place]:
     """All points of the experiments, and those of others that their claims refer to."""
     for name, conditions in _needed(paper, experiments).items():
         experiment = paper.experiments[name]
         for at in paper.points(experiment):
             if any(matches(at, condition, experiment.grid) for condition in conditions):
-                yield _Place(experiment, at, point_scenario(paper, experiment, at, counts[name], settings))
+                yield Place(experiment, at, point_scenario(paper, experiment, at, counts[name], settings))
 
 
 def _needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
@@ -320,7 +334,10 @@ def point_scenario(
 
 
 def _measure(
-    paper: Paper, places: Sequence[_Place], runs: Mapping[str, Sequence[str]], counts: Mapping[str, int]
+    paper: Paper,
+    places: Sequence[Place],
+    runs: Mapping[str, Sequence[str | Measured]],
+    counts: Mapping[str, int],
 ) -> tuple[dict[str, list[Row]], dict[str, float]]:
     """Rows and CPU seconds by experiment."""
     rows: dict[str, dict[int, Row]] = {place.experiment.id: {} for place in places}
@@ -330,7 +347,7 @@ def _measure(
         by_scenario.setdefault(key(place.scenario), []).append(index)
     for scenario, indices in by_scenario.items():
         # Records are large: those of one scenario at a time.
-        records = [json.loads(run) for run in runs[scenario]]
+        records = [run if isinstance(run, Measured) else json.loads(run) for run in runs[scenario]]
         counted: set[str] = set()
         for index in indices:
             place = places[index]
@@ -339,15 +356,24 @@ def _measure(
             rows[name][index] = _row(paper, place, used)
             if name not in counted:
                 counted.add(name)
-                seconds[name] += sum(record["performance"]["cpu_seconds"] for record in used)
+                own = (record for record in used if not isinstance(record, Measured))
+                seconds[name] += sum(record["performance"]["cpu_seconds"] for record in own)
     return {name: [of_name[index] for index in sorted(of_name)] for name, of_name in rows.items()}, seconds
 
 
-def _row(paper: Paper, place: _Place, records: Sequence[Mapping[str, Any]]) -> Row:
-    values = {**place.experiment.parameters, **place.at}
-    samples = {name: tuple(metric(record, values) for record in records) for name, metric in paper.metrics.items()}
+def _row(paper: Paper, place: Place, records: Sequence[Record | Measured]) -> Row:
+    measured = [metrics_of(paper, place, record) for record in records]
+    samples = {name: tuple(metrics.get(name) for metrics in measured) for name in paper.metrics}
+    own = [record for record in records if not isinstance(record, Measured)]
     traces = {
-        name: tuple(curve for record in records if (curve := tuple(trace(record))))
-        for name, trace in paper.traces.items()
+        name: tuple(curve for record in own if (curve := tuple(trace(record)))) for name, trace in paper.traces.items()
     }
     return Row(place.at, samples, traces)
+
+
+def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping[str, float | None]:
+    """All metrics of a run at a point, None where it has no such number."""
+    if isinstance(record, Measured):
+        return record.metrics
+    values = {**place.experiment.parameters, **place.at}
+    return {name: metric(record, values) for name, metric in paper.metrics.items()}

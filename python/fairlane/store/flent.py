@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def content(scenario: Row, run: Row, title: str) -> bytes | None:
     """The file of a run; None if it has no time series."""
-    series = run["series"]
+    series = run.get("series")  # a run of the lab has none
     if series is None:
         return None
     results, units = _results(scenario, series)

@@ -78,6 +78,11 @@ class Identity:
         return hashlib.sha256(json.dumps([self.engine, self.scenario]).encode()).hexdigest()
 
     @property
+    def scenario_key(self) -> str:
+        """The hash of the scenario alone, whatever the engine."""
+        return hashlib.sha256(self.scenario.encode()).hexdigest()
+
+    @property
     def table(self) -> dict[str, Any]:
         """The scenario as a table."""
         table: dict[str, Any] = json.loads(self.scenario)

@@ -28,6 +28,7 @@ class EbpfPlane(Plane):
     """The queue in the kernel."""
 
     version = 4
+    schemes = ("droptail", "abc", "csfq")
 
     def _build(self) -> None:
         if not node.has_kernel_plane():
@@ -60,13 +61,11 @@ class EbpfPlane(Plane):
         self._namespaces.run(self._node, ["tc", *queue])
 
     def _attach(self) -> None:
-        scheme = self._setup.table["queue"]["scheme"]
-        if scheme == "droptail":
+        if self._setup.table["queue"]["scheme"] == "droptail":
             return
-        if scheme != "abc":
-            raise UserError(f'queue.scheme: "{scheme}", the plane ebpf has droptail and abc')
         pin_path = str(self._namespaces.mount_bpf() / "node")
-        config = {"node": {"pin_path": pin_path}, **self._node_config(**self._abc())}
+        config = self._node_config(**self._aqm())
+        config["node"]["pin_path"] = pin_path
         self._config = Path(self._folder.name) / "node.toml"
         self._config.write_text(tomli_w.dumps(config), encoding="utf-8")
         self._namespaces.run(self._node, [node.program(), "attach", str(self._config)])

@@ -1,4 +1,4 @@
-"""The plane `p4`: the queue in a switch, BMv2's simple_switch with `p4/abc.p4`.
+"""The plane `p4`: the queue in a switch, BMv2's simple_switch with `p4/abc.p4` or `p4/csfq.p4`.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 
@@ -15,7 +15,6 @@ from typing import Any
 
 import tomli_w
 
-from fairlane.errors import UserError
 from fairlane.lab import node, switch
 from fairlane.lab.namespaces import RejectedError, run
 from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
@@ -35,19 +34,18 @@ class P4Plane(Plane):
     """The queue in simple_switch."""
 
     version = 4
+    schemes = ("droptail", "abc", "csfq")
 
     @staticmethod
-    def loaded() -> list[str]:
+    def loaded(scheme: str) -> list[str]:
         """See `Plane`."""
-        return [switch.fingerprint(switch.compiled())]
+        return [switch.fingerprint(switch.compiled(scheme))]
 
     def _build(self) -> None:
         setup = self._setup
         scheme = setup.table["queue"]["scheme"]
-        if scheme not in ("droptail", "abc"):
-            raise UserError(f'queue.scheme: "{scheme}", the plane p4 has droptail and abc')
-        self._is_managed = scheme == "abc"
-        program = switch.compiled()
+        self._is_managed = scheme != "droptail"
+        program = switch.compiled(scheme)
         self._node = self._namespaces.add("node")
         links, ports = self._links_around(self._node)
         self._interfaces = [*(f"client{client.number}" for client in setup.clients), SERVER_PORT]
@@ -60,7 +58,7 @@ class P4Plane(Plane):
         """Tables by the same command that users have; then the rate of the paper instead of that of full packets."""
         setup = self._setup
         link = {"rate": setup.table["topology"]["bottleneck_rate"], "limit": setup.table["queue"]["limit"]}
-        config = self._node_config(**link, **(self._abc() if self._is_managed else {}))
+        config = self._node_config(**{**link, **(self._aqm() if self._is_managed else {})})
         path = Path(self._folder.name) / "switch.toml"
         path.write_text(tomli_w.dumps(config), encoding="utf-8")
         stations = [f"{client.mac}=client{client.number}" for client in setup.clients]

@@ -17,9 +17,20 @@ from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
 
 ETHERNET_BYTES = 14
 """Of a frame's header, which the links of a scenario do not have."""
+FULL_PACKET_BYTES = 1500
 SERVER_PORT = "server"
 """The node's interface towards the server."""
 WIDE_QUEUE = {"scheme": "droptail", "limit": "100000 packets"}
+METERS = {
+    "abc": ("meter", ("memory", "accounting_be", "accounting_ef")),
+    "csfq": ("csfq_meter", ("rate_constant", "share_per")),
+}
+"""Of each scheme of the node: section of its meter, and the keys that the scenario's marker has of it."""
+AQMS = {
+    "abc": ("q_min", "q_base", "gamma", "averager_memory"),
+    "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
+}
+"""Keys of a port that the scenario's queue has, too."""
 
 
 class Plane(ABC):
@@ -27,11 +38,13 @@ class Plane(ABC):
 
     Attributes:
         version: Of what can change a measured run on it: raised with the lab, the forwarder, the programs of the node.
+        schemes: Which it has; None if all.
         clients: Namespaces of the clients.
         server: Namespace of the server.
     """
 
     version: ClassVar[int]
+    schemes: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, namespaces: Namespaces, setup: Setup) -> None:
         self._namespaces = namespaces
@@ -46,8 +59,8 @@ class Plane(ABC):
         hosts.introduce(namespaces, setup, self.clients, self.server)
 
     @staticmethod
-    def loaded() -> list[str]:
-        """What the user has chosen to load into the node, beside the scenario: it decides runs as well."""
+    def loaded(_scheme: str) -> list[str]:
+        """What the user has chosen to load into the node for a scheme: it decides runs as well as the scenario does."""
         return []
 
     def close(self) -> None:
@@ -105,30 +118,36 @@ class Plane(ABC):
         return links, ports
 
     def _node_config(self, **server: Any) -> dict[str, Any]:
-        """What `fairlane-node` is to do under ABC: meters of all clients, and the port towards the server."""
-        marker = self._setup.table.get("marker") or {}
-        factors = ("memory", "accounting_be", "accounting_ef")
+        """What `fairlane-node` is to do under the scheme: meters of all clients, and the port towards the server."""
+        scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
+        meter, names = METERS.get(scheme, METERS["abc"])
         users = [
             {"prefix": client.address, "reference_rate": f"{client.reference_bps} bit/s"}
             for client in self._setup.clients
         ]
         clients = [{"interface": f"client{client.number}", "ingress": "meter"} for client in self._setup.clients]
         return {
-            "meter": {name: marker[name] for name in factors if name in marker},
+            "node": {"scheme": scheme} if scheme in METERS else {},
+            meter: {name: marker[name] for name in names if name in marker},
             "users": users,
             "ports": [*clients, {"interface": SERVER_PORT, **server}],
         }
+
+    def _aqm(self) -> dict[str, Any]:
+        """The AQM of the scenario, as a port of the node has it."""
+        queue = self._setup.table["queue"]
+        scheme = queue["scheme"]
+        port = {"egress": scheme, **{name: queue[name] for name in AQMS[scheme]}}
+        if scheme == "csfq":
+            # It counts frames. Links carry packets, most of them full ones.
+            port["rate"] = f"{round(self._setup.bottleneck_bps * (1 + ETHERNET_BYTES / FULL_PACKET_BYTES))} bit/s"
+        return port
 
     def _link(self, sent_bps: float, *, readings: Mapping[str, float] | None = None, **more: Any) -> dict[str, Any]:
         """What a record says of the bottleneck that sent so much, and whatever the plane knows beyond."""
         rate_bps = float(self._setup.bottleneck_bps)
         sent = {"rate_bps": rate_bps, "utilisation": sent_bps / rate_bps, "throughput_bps": sent_bps}
         return {"name": "bottleneck", **sent, **more, "readings": dict(readings or {})}
-
-    def _abc(self) -> dict[str, Any]:
-        """The activity AQM of the scenario, as a port of the node has it."""
-        queue = self._setup.table["queue"]
-        return {"egress": "abc", **{name: queue[name] for name in ("q_min", "q_base", "gamma", "averager_memory")}}
 
 
 def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:

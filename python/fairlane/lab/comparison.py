@@ -1,0 +1,188 @@
+"""The verb `lab compare`: a scenario of one's own under several queues, on real packets and in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.files import staged
+from fairlane.intervals import Interval, interval
+from fairlane.lab.runner import engines_beside, run_in_lab
+from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
+from fairlane.papers.grid import Measured
+from fairlane.results import Result
+from fairlane.runner import simulate
+from fairlane.scenario import Scenario
+from fairlane.simulation import queue_names
+from fairlane.store import Store
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlaneResult:
+    """The runs of a scenario under one queue on one plane.
+
+    Attributes:
+        queue: Name of the scheme.
+        plane: Who forwarded.
+        result: The runs. Those of real planes lack what only a simulator sees.
+    """
+
+    queue: str
+    plane: str
+    result: Result
+
+    def metrics(self) -> dict[str, Interval]:
+        """Means over the runs: what all planes measure alike, goodput in Mbit/s per user of each group."""
+        runs = self.result.runs
+        found = {}
+        for name, metric in {**_goodputs(runs[0]), **METRICS}.items():
+            samples = [value for run in runs if (value := metric(run)) is not None]
+            if len(samples) == len(runs):
+                found[name] = interval(samples)
+        return found
+
+
+def _goodputs(run: Record) -> dict[str, Callable[[Record], float | None]]:
+    """The goodput of each group."""
+
+    def of(index: int) -> Callable[[Record], float | None]:
+        return lambda run: float(run["groups"][index]["goodput_bps"]) / 1e6
+
+    return {f"goodput_mbps.{group['name']}": of(index) for index, group in enumerate(run["groups"])}
+
+
+def _ratio(run: Record) -> float | None:
+    """Goodput of the first group over that of the other, per user."""
+    if len(run["groups"]) != 2:
+        return None
+    first, second = (group["goodput_bps"] for group in run["groups"])
+    return first / second if second else None
+
+
+def _jain(run: Record) -> float | None:
+    goodputs = [goodput for group in run["groups"] for goodput in group["user_goodput_bps"]]
+    squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
+    return sum(goodputs) ** 2 / squares if squares else None
+
+
+def _queue(run: Record) -> float | None:
+    queue: Record = run["links"][0].get("queue", {})
+    return queue.get("mean_packets")
+
+
+METRICS: dict[str, Callable[[Record], float | None]] = {
+    "goodput_ratio": _ratio,
+    "jain_index": _jain,
+    "utilisation": lambda run: run["links"][0]["utilisation"],
+    "queue_mean_packets": _queue,
+    "dropped_share": lambda run: sum(drop["share_of_arrivals"] for drop in run["links"][0]["drops"]),
+}
+"""Of the users' goodput and of the first link; a run whose plane cannot see it has none."""
+
+
+def compare(
+    scenario: Scenario | str | Path,
+    queues: Iterable[str],
+    *,
+    planes: Sequence[str] = ("user",),
+    replications: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    store: str | Path | None = None,
+    jobs: int | None = None,
+    progress: bool = False,
+) -> list[PlaneResult]:
+    """Runs a scenario under each of the queues on each of the planes, in real time but for the simulator.
+
+    Args:
+        scenario: A scenario, or the path of its TOML file: a one-sided dumbbell with one source for each user.
+        queues: Names of schemes; they keep limit and scheduler of the scenario's own queue.
+        planes: `user`, `ebpf`, `p4`, `sim`.
+        replications: In place of `run.replications`.
+        settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
+        store: Folder of finished runs.
+        jobs: Runs at once on real planes; one for every two processors if None.
+        progress: Whether to report on stderr.
+
+    Returns:
+        Queue by queue, for each plane.
+
+    Raises:
+        ScenarioError: The scenario cannot be simulated.
+        UserError: The file cannot be read; a queue is unknown or not on a plane; the lab cannot build the scenario, or
+            this machine has no such plane.
+        LabError: The lab could not do it.
+        Interrupted: Ctrl-C; what has finished is in the store.
+    """
+    check_planes(planes)
+    names = queue_names(queues)
+    base = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    scenarios = {plane: _scenarios(base, names, plane, replications, settings or {}) for plane in planes}
+    real = [plane for plane in planes if plane != SIMULATOR]
+    prepare(real)
+    for plane in real:  # what a plane lacks is told before another one runs for long
+        engines_beside(None, scenarios[plane], plane)
+    where = Store(store)
+    where.check()
+    runs: dict[tuple[str, str], Result] = {}
+    for plane in planes:
+        made = _made(scenarios[plane], where, plane, jobs, show_progress=progress)
+        for queue, canonical, records in zip(names, scenarios[plane], made, strict=True):
+            runs[queue, plane] = Result(canonical, tuple(run for run in records if isinstance(run, str)))
+    return [PlaneResult(queue, plane, runs[queue, plane]) for queue in names for plane in planes]
+
+
+def _made(
+    scenarios: Sequence[str], store: Store, plane: str, jobs: int | None, *, show_progress: bool
+) -> Sequence[Sequence[str | Measured]]:
+    if plane == SIMULATOR:
+        return simulate(scenarios, store, keep=True, show_progress=show_progress)
+    return run_in_lab(scenarios, store, plane=plane, jobs=jobs, show_progress=show_progress)
+
+
+def _scenarios(
+    base: Scenario, queues: Sequence[str], plane: str, replications: int | None, settings: Mapping[str, Any]
+) -> list[str]:
+    given = {} if replications is None else {"run.replications": replications}
+    for key, value in {**given, **own_settings(plane, settings)}.items():
+        base = base.replace(key, value)
+    canonical = base.canonical()
+    return [_fairlane.with_queue(canonical, queue) for queue in queues]
+
+
+def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
+    """The means as a table, ready for JSON: a row for each queue and plane."""
+    return {
+        "schema": 1,
+        "version": _fairlane.version(),
+        "scenario": found[0].result.scenario["name"],
+        "rows": [
+            {
+                "queue": one.queue,
+                "plane": one.plane,
+                "metrics": {
+                    name: {"mean": mean.mean, "half_width": mean.half_width, "n": mean.n}
+                    for name, mean in one.metrics().items()
+                },
+            }
+            for one in found
+        ],
+    }
+
+
+def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
+    """Writes the frames of all runs as Parquet, planes told apart by `lab_plane`, null for the simulator.
+
+    Returns:
+        The names of the files.
+    """
+    from fairlane import frames
+
+    with staged(folder) as stage:
+        for name, frame in frames.all_frames([one.result for one in found]).items():
+            frames.write(frame, stage / f"{name}.parquet")
+        return sorted(file.name for file in stage.iterdir())

@@ -1,0 +1,185 @@
+"""Measured runs as a table, a row each: written beside the figures, and taken as made by another lab.
+
+So what several machines or days have measured comes together in one figure, and whoever has the table can draw it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane.errors import UserError
+from fairlane.papers.grid import Measured
+from fairlane.papers.reproduce import metrics_of
+from fairlane.runner import replications
+from fairlane.store.point import Identity
+from fairlane.store.upkeep import SHORT_KEY
+
+if TYPE_CHECKING:
+    from fairlane.papers.paper import Paper
+    from fairlane.papers.reproduce import Place
+    from fairlane.store import Store
+
+NAME = "runs.csv"
+"""The table's name in the folder of figures."""
+DIGITS = 7
+"""Of its numbers: more than any of them means."""
+TEXTS = ("plane", "experiment", "scheme", "engine", "scenario")
+"""Columns of text that every table has; `scenario` is the beginning of the hash of the canonical scenario."""
+QUALITY = {
+    "late_mean_us": ("lateness_mean_s",),
+    "late_p99_us": ("lateness_p99_s",),
+    "switch_wait_mean_us": ("switch", "wait_mean_s"),
+}
+"""How well a run went: where the entry `lab` of a record has it, in s."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlaneRuns:
+    """Runs of one plane that were made before.
+
+    Attributes:
+        file: The table that the first of them was read from.
+        rows: By scenario key and replication.
+    """
+
+    file: Path
+    rows: dict[str, dict[int, Row]] = field(default_factory=dict)
+
+    def of(self, scenario: str) -> Mapping[int, Row]:
+        """The rows of a canonical scenario by replication."""
+        return self.rows.get(scenario_key(scenario), {})
+
+    def measured(self, scenario: str) -> dict[int, Measured]:
+        """The runs of a canonical scenario by replication."""
+        return {
+            number: Measured({name: value for name, value in row.items() if name not in TEXTS})
+            for number, row in self.of(scenario).items()
+        }
+
+    def has_all(self, scenarios: Iterable[str]) -> bool:
+        """Whether nothing has to be run for these canonical scenarios."""
+        return all(self.of(one).keys() >= set(range(replications(one))) for one in scenarios)
+
+    def engine(self, scenarios: Iterable[str]) -> str:
+        """What decided the runs of these canonical scenarios, of which there must be some; see `runner.engine_of`."""
+        return next(str(row["engine"]) for scenario in scenarios for row in self.of(scenario).values())
+
+    def check_engine(self, engine: str, scenarios: Iterable[str]) -> None:
+        """Raises a UserError unless new runs of these canonical scenarios, of `engine`, belong to these."""
+        for row in (row for scenario in scenarios for row in self.of(scenario).values()):
+            if row["engine"] != engine:
+                raise UserError(f"{self.file}: has runs of {row['engine']}, new ones would be of {engine}")
+
+
+def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
+    """The runs of some tables by plane.
+
+    Raises:
+        UserError: A file cannot be read or is no such table; runs of one plane were decided by different programs; a
+            run is there twice.
+    """
+    planes: dict[str, PlaneRuns] = {}
+    engines: dict[tuple[str, str], str] = {}
+    places: set[tuple[Any, ...]] = set()
+    for file in files:
+        for line, row in enumerate(_rows(file), start=2):
+            runs = planes.setdefault(row["plane"], PlaneRuns(file))
+            engine = engines.setdefault((row["plane"], row["scheme"]), row["engine"])
+            if row["engine"] != engine:
+                raise UserError(f"{file}, line {line}: engine: {row['engine']}, earlier rows have {engine}")
+            place = tuple(row[name] for name in (*TEXTS, "replication"))
+            if place in places:
+                raise UserError(f"{file}, line {line}: replication {row['replication']} is there already")
+            places.add(place)
+            runs.rows.setdefault(row["scenario"], {})[row["replication"]] = row
+    return planes
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    import polars as pl
+
+    types = {**dict.fromkeys(TEXTS, pl.String), "replication": pl.UInt32}
+    try:
+        frame = pl.read_csv(file, infer_schema_length=None, schema_overrides=types)
+        if missing := sorted(types.keys() - set(frame.columns)):
+            raise UserError(f"{file}: no table of runs, it has no column {', '.join(missing)}")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UserError(f"{file}: {' '.join(str(error).split())[:200]}") from error
+    for line, row in enumerate(frame.iter_rows(named=True), start=2):
+        if empty := [name for name in types if row[name] is None]:
+            raise UserError(f"{file}, line {line}: {empty[0]}: is empty")
+        yield {name: value for name, value in row.items() if value is not None}
+
+
+def scenario_key(scenario: str) -> str:
+    """What a table calls a canonical scenario."""
+    return Identity.of(scenario).scenario_key[:SHORT_KEY]
+
+
+def rows(
+    plane: str, paper: Paper, places: Sequence[Place], engines: Mapping[str, str], store: Store, known: PlaneRuns | None
+) -> Iterator[Row]:
+    """All runs of some points on a plane, by experiment, point and number: those of the store and those that are known.
+
+    Args:
+        plane: Its name.
+        paper: The paper.
+        places: The points.
+        engines: What decides the runs of each scenario.
+        store: Where finished runs are.
+        known: Runs that were made elsewhere.
+    """
+    for place in places:
+        engine = engines[place.scenario]
+        kept = store.kept(Identity(engine, Identity.of(place.scenario).scenario))
+        by_number = {number: _row(plane, engine, paper, place, one.run) for number, one in kept.items()}
+        if known is not None:
+            by_number |= known.of(place.scenario)
+        yield from (by_number[number] for number in sorted(by_number))
+
+
+def _row(plane: str, engine: str, paper: Paper, place: Place, run: str) -> Row:
+    record = json.loads(run)
+    begin_s, end_s = record["window_s"]
+    return {
+        "plane": plane,
+        "experiment": place.experiment.name,
+        **place.at,
+        "replication": record["replication"],
+        "window_s": _rounded(end_s - begin_s),
+        **{name: _rounded(value) for name, value in metrics_of(paper, place, record).items() if value is not None},
+        **_quality(record.get("lab", {})),
+        "engine": engine,
+        "scenario": scenario_key(place.scenario),
+    }
+
+
+def _quality(entry: Mapping[str, Any]) -> dict[str, float]:
+    found = {}
+    for name, path in QUALITY.items():
+        value: Any = entry
+        for key in path:
+            value = value.get(key, {})
+        if isinstance(value, float):
+            found[name] = _rounded(1e6 * value)
+    return found
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else value
+
+
+def write(found: Iterable[Row], file: Path) -> None:
+    """Writes a table (CSV): numbers of a run in the units of the paper's claims, `engine` and `scenario` last."""
+    import polars as pl
+
+    frame = pl.DataFrame(list(found), infer_schema_length=None)
+    last = [name for name in ("engine", "scenario") if name in frame.columns]
+    frame.select(pl.exclude(last), *last).write_csv(file)

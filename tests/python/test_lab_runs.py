@@ -1,0 +1,138 @@
+"""Tables of measured runs: written by a lab, taken as made by another one."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import EXAMPLES, Cli
+from fairlane.errors import ScenarioError, UserError
+from fairlane.lab import runner, runs, verb
+from fairlane.lab.page import page
+from fairlane.lab.verb import lab, made, write_runs
+
+ENGINE = "lab/user/9/0.1.0"
+WHAT = {"quick": True, "replications": 2, "settings": {"run.warmup": "1 s", "run.measure": "2 s"}}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab") / "store"
+
+
+@pytest.fixture(scope="module")
+def simulated(store: Path) -> pl.DataFrame:
+    """The table of simulated runs, as if the forwarder had made them."""
+    lab("p4abc.fig5", planes=["sim"], store=store, **WHAT)
+    write_runs(made("p4abc.fig5", planes=["sim"], store=store, known=[], **WHAT), store.parent / "out")
+    return pl.read_csv(store.parent / "out" / "runs.csv").with_columns(plane=pl.lit("user"), engine=pl.lit(ENGINE))
+
+
+def written(frame: pl.DataFrame, file: Path) -> Path:
+    frame.write_csv(file)
+    return file
+
+
+def test_a_row_has_the_point_the_metrics_and_what_decided_it(simulated: pl.DataFrame) -> None:
+    # 2 schemes x 3 points of the quick grid x 2 replications
+    assert simulated.height == 12
+    assert simulated.columns[:5] == ["plane", "experiment", "scheme", "f0", "replication"]
+    assert simulated.columns[-2:] == ["engine", "scenario"]
+    assert set(simulated["window_s"]) == {2.0}
+    row = simulated.filter(scheme="abc", f0=16, replication=1).row(0, named=True)
+    assert row["G_R"] == pytest.approx(row["G0"] / row["G1"], rel=1e-6)
+
+
+def test_known_runs_are_drawn_and_judged_without_a_lab(
+    simulated: pl.DataFrame, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_lab(*_: object) -> None:
+        pytest.fail("nothing has to be run")
+
+    monkeypatch.setattr(verb, "_check_machine", no_lab)
+    monkeypatch.setattr(runner, "engine_of", no_lab)
+    whole = written(simulated, tmp_path / "whole.csv")
+    halves = [written(simulated.filter(replication=n), tmp_path / f"{n}.csv") for n in (1, 0)]
+    (sim,) = lab("p4abc.fig5", planes=["sim"], store=store, **WHAT).values()
+    for known in ([whole], halves):
+        (found,) = lab("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=known, **WHAT).values()
+        cells, simulated_cells = (one.tables["p4abc.fig5"].cells(["abc"], ["G0", "G1"]) for one in (found, sim))
+        for cell, other in zip(cells, simulated_cells, strict=True):
+            assert cell.samples == pytest.approx(other.samples, rel=1e-6)
+        assert [verdict.verdict for verdict in found.verdicts] == [verdict.verdict for verdict in sim.verdicts]
+    # What was given is in the table again, byte for byte.
+    write_runs(made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=halves, **WHAT), tmp_path)
+    assert (tmp_path / "runs.csv").read_bytes() == whole.read_bytes()
+
+
+def test_the_page_says_how_late_the_worst_links_were(simulated: pl.DataFrame, store: Path) -> None:
+    late = simulated.with_columns(
+        late_mean_us=pl.when(pl.col("replication") == 0).then(40.0).otherwise(60.0),
+        late_p99_us=pl.when(pl.col("replication") == 0).then(310.0).otherwise(120.0),
+        switch_wait_mean_us=12.0,
+    )
+    found = lab("p4abc.fig5", planes=["sim"], store=store, **WHAT)
+    expected = (
+        "Emulated links: forwarder: 50 µs late on average, 310 µs at the 99th percentile of the worst run, the switch "
+        "waited 12 µs each time for a processor."
+    )
+    assert expected in page(found, late.to_dicts())
+    assert "Emulated links" not in page(found, simulated.to_dicts())
+
+
+def test_a_plane_can_have_fewer_runs_than_the_others(simulated: pl.DataFrame, store: Path, tmp_path: Path) -> None:
+    first = written(simulated.filter(replication=0), tmp_path / "first.csv")
+    once = {**WHAT, "settings": {**WHAT["settings"], "user:run.replications": 1}}  # type: ignore[dict-item]
+    found = lab("p4abc.fig5", planes=["sim", "user"], store=store, known=[first], **once)
+    assert [one.replications["p4abc.fig5"] for one in found.values()] == [2, 1]
+    with pytest.raises(ScenarioError, match=r"run\.replications: .*0"):
+        lab("p4abc.fig5", planes=["sim"], store=store, settings={"run.replications": 0})
+
+
+def test_new_runs_must_go_with_the_known_ones(simulated: pl.DataFrame, tmp_path: Path) -> None:
+    part = written(simulated.filter(replication=0), tmp_path / "part.csv")
+    expected = f"part.csv: has runs of {ENGINE}, new ones would be of {runner.engine_of('user', 'abc')}"
+    with pytest.raises(UserError, match=expected):
+        made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=[part], **WHAT)
+    # Of other scenarios, it does not matter.
+    other = {**WHAT, "settings": {"run.warmup": "1 s", "run.measure": "3 s"}}
+    assert made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=[part], **other) == []
+
+
+def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "_check_machine", lambda: pytest.fail("nothing has to be run"))
+    known = [EXAMPLES.parent / "docs" / "figures" / "p4.p4abc.csv"]
+    settings = {"run.measure": "10 s", "p4:run.measure": "60 s", "p4:run.replications": 2}
+    names = [f"p4abc.fig{number}" for number in (4, 5, 6)]
+    found = lab(*names, planes=["user", "p4"], replications=3, settings=settings, store=tmp_path, known=known)
+    differing = {
+        plane: [verdict.claim for verdict in one.verdicts if verdict.verdict != "reproduced"]
+        for plane, one in found.items()
+    }
+    assert differing == {"user": [], "p4": ["p4abc.fig4.droptail_proportional"]}  # as docs/p4-results.md says
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop("scenario"), "no table of runs, it has no column scenario"),
+        (lambda frame: frame.with_columns(replication=pl.lit("first")), "replication"),
+        (lambda frame: pl.concat([frame, frame]), "line 14: replication 0 is there already"),
+        (
+            lambda frame: pl.concat([frame[:1], frame[1:].with_columns(engine=pl.lit("lab/user/8/0.1.0"))]),
+            "line 3: engine: lab/user/8/0.1.0, .* have lab/user/9/0.1.0",
+        ),
+        (lambda frame: frame.with_columns(scheme=pl.lit(None)), "line 2: scheme: is empty"),
+    ],
+)
+def test_a_wrong_table_is_refused(change: object, message: str, simulated: pl.DataFrame, tmp_path: Path) -> None:
+    file = written(change(simulated), tmp_path / "wrong.csv")  # type: ignore[operator]
+    with pytest.raises(UserError, match=message):
+        runs.read([file])
+
+
+def test_the_command_says_what_is_wrong_in_one_line(cli: Cli, workdir: Path) -> None:
+    done = cli("lab", "run", "p4abc.single", "--known", "no.csv", "--out", "out")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no.csv" in done.stderr
+    assert not (workdir / "out").exists()
