@@ -5,11 +5,9 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
-use live::{Lab, port};
+use live::{Lab, assert_same_labels, port};
 use serde_json::Value as Json;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
 
 /// client - edge a - core b - server with both families; the link between a and b carries labels and has room for them.
 struct Domain {
@@ -69,10 +67,7 @@ impl Domain {
 
     /// Runs one program at the server, another at the client once the first is ready; both must succeed.
     fn exchange(&self, server: &str, client: &str) {
-        let mut receiver = self.lab.command("s", "python3");
-        let mut receiver = receiver.arg("-c").arg(server).stdout(Stdio::piped()).spawn().unwrap();
-        let mut ready = String::new();
-        BufReader::new(receiver.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        let mut receiver = self.lab.start_python("s", server);
         self.lab.python("c", client);
         assert!(receiver.wait().unwrap().success(), "{:?}", self.status());
     }
@@ -130,15 +125,6 @@ impl Domain {
 
 fn count(status: &Json, counter: &str) -> u64 {
     status["ingress"][counter].as_u64().unwrap()
-}
-
-/// The averages at both ends of the link are of the same labels. Packets of one port are later than those of the other,
-/// by milliseconds on a busy machine, of which the averager with its 0.3 s takes notice; a label of -32 among a few dozen
-/// would pull by ten and more.
-fn assert_same_labels(edge: &Json, core: &Json) {
-    let average = |status: &Json, interface| port(status, interface)["average_activity"].as_f64().unwrap();
-    let difference = average(edge, "mid0") - average(core, "out1");
-    assert!(difference.abs() < 0.5, "{edge} {core}");
 }
 
 /// Ethernet, IPv6 from `fd0X::2` to the server, the headers, UDP of 100 bytes.

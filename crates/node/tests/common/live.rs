@@ -3,8 +3,9 @@
 
 use serde_json::Value as Json;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Leaves the test with the reason printed if there can be no namespaces here.
@@ -162,6 +163,15 @@ impl Lab {
         done(self.command(name, "python3").arg("-c").arg(program))
     }
 
+    /// Starts a Python program in a namespace and returns when it has printed a line, to say that it is ready.
+    pub fn start_python(&self, name: &str, program: &str) -> Child {
+        let mut command = self.command(name, "python3");
+        let mut child = command.arg("-c").arg(program).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        child
+    }
+
     /// `count` UDP packets of `payload` bytes.
     pub fn send(&self, name: &str, to: &str, payload: u32, count: u32, tos: u32) {
         self.python(
@@ -206,6 +216,21 @@ impl Drop for Lab {
 /// A port of a status.
 pub fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
     status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
+}
+
+/// The average of the labels that a port has seen.
+pub fn average_activity(status: &Json, interface: &str) -> f64 {
+    port(status, interface)["average_activity"].as_f64().unwrap()
+}
+
+/// The averages at both ends of the link from `mid0` to the port `out1` behind it are of the same labels.
+///
+/// Not the same number: the averager forgets in 0.3 s, and a machine that stands still for a tenth of a second between
+/// the two ports gives their packets other weights. That moves an average by less than the labels of a burst of 30
+/// packets are apart, log2(30) = 4.9. 20 labels of -32 among 50 would pull it by 14.
+pub fn assert_same_labels(edge: &Json, core: &Json) {
+    let difference = average_activity(edge, "mid0") - average_activity(core, "out1");
+    assert!(difference.abs() < 5.0, "{difference} {edge} {core}");
 }
 
 /// A user of a status.
