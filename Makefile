@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
+.PHONY: help setup demo reproduce test lint format ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -31,6 +31,9 @@ test: lint ## Run all tests, Rust and Python, lint included
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
 	PROPTEST_RNG_SEED=1 cargo test --workspace $(EBPF) --quiet
 	$(BIN)/pytest --quiet
+
+ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
+	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
 coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
 	$(PYTHON) benches/coverage.py

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What queue disc and marker have in common; not part of the module's interface.
+#ifndef FAIRLANE_COMMON_H
+#define FAIRLANE_COMMON_H
+
+#include "ns3/fairlane.h"
+
+#include "ns3/queue-item.h"
+#include "ns3/random-variable-stream.h"
+
+namespace ns3
+{
+namespace fairlane
+{
+
+/// Ends the simulation, with the attribute that is wrong, if the library could not read its text.
+void CheckConfig(const char* attribute, fairlane_status status, const char* message);
+
+/// Ends the simulation if a call failed, which only a packet can cause that ns-3 does not have.
+void CheckCall(fairlane_status status);
+
+/// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, all else best effort.
+fairlane_packet Describe(const QueueDiscItem& item);
+
+/// 64 random bits, for the library's own generator.
+uint64_t DrawSeed(UniformRandomVariable& random);
+
+} // namespace fairlane
+} // namespace ns3
+
+#endif // FAIRLANE_COMMON_H
