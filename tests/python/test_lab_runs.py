@@ -102,7 +102,7 @@ def test_new_runs_must_go_with_the_known_ones(simulated: pl.DataFrame, tmp_path:
 def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "_check_machine", lambda: pytest.fail("nothing has to be run"))
     known = [EXAMPLES.parent / "docs" / "figures" / "p4.p4abc.csv"]
-    settings = {"run.measure": "10 s", "p4:run.measure": "60 s", "p4:run.replications": 2}
+    settings = {"run.measure": "10 s", "p4:run.measure": "60 s"}
     names = [f"p4abc.fig{number}" for number in (4, 5, 6)]
     found = lab(*names, planes=["user", "p4"], replications=3, settings=settings, store=tmp_path, known=known)
     differing = {
