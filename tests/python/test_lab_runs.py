@@ -54,7 +54,7 @@ def test_known_runs_are_drawn_and_judged_without_a_lab(
     whole = written(simulated, tmp_path / "whole.csv")
     halves = [written(simulated.filter(replication=n), tmp_path / f"{n}.csv") for n in (1, 0)]
     (sim,) = lab("p4abc.fig5", planes=["sim"], store=store, **WHAT).values()
-    for known in ([whole], halves):
+    for known in ([whole], halves, [whole, *halves]):  # what is the same twice, is one run
         (found,) = lab("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=known, **WHAT).values()
         cells, simulated_cells = (one.tables["p4abc.fig5"].cells(["abc"], ["G0", "G1"]) for one in (found, sim))
         for cell, other in zip(cells, simulated_cells, strict=True):
@@ -117,7 +117,10 @@ def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         (lambda frame: frame.drop("scenario"), "no table of runs, it has no column scenario"),
         (lambda frame: frame.with_columns(replication=pl.lit("first")), "replication"),
-        (lambda frame: pl.concat([frame, frame]), "line 14: replication 0 is there already"),
+        (
+            lambda frame: pl.concat([frame, frame[:1].with_columns(G0=pl.lit(1.5))]),
+            "line 14: replication 0 is there already, and differs",
+        ),
         (
             lambda frame: pl.concat([frame[:1], frame[1:].with_columns(engine=pl.lit("lab/user/8/0.1.0"))]),
             "line 3: engine: lab/user/8/0.1.0, .* have lab/user/9/0.1.0",

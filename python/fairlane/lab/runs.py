@@ -83,11 +83,11 @@ def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
 
     Raises:
         UserError: A file cannot be read or is no such table; runs of one plane were decided by different programs; a
-            run is there twice.
+            run is there twice, with different numbers.
     """
     planes: dict[str, PlaneRuns] = {}
     engines: dict[tuple[str, str], str] = {}
-    places: set[tuple[Any, ...]] = set()
+    places: dict[tuple[Any, ...], Row] = {}
     for file in files:
         for line, row in enumerate(_rows(file), start=2):
             runs = planes.setdefault(row["plane"], PlaneRuns(file))
@@ -95,9 +95,9 @@ def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
             if row["engine"] != engine:
                 raise UserError(f"{file}, line {line}: engine: {row['engine']}, earlier rows have {engine}")
             place = tuple(row[name] for name in (*TEXTS, "replication"))
-            if place in places:
-                raise UserError(f"{file}, line {line}: replication {row['replication']} is there already")
-            places.add(place)
+            earlier = places.setdefault(place, row)
+            if any(earlier[name] != row[name] for name in earlier.keys() & row.keys()):
+                raise UserError(f"{file}, line {line}: replication {row['replication']} is there already, and differs")
             runs.rows.setdefault(row["scenario"], {})[row["replication"]] = row
     return planes
 
