@@ -231,7 +231,8 @@ FairlaneQueueDisc::DoEnqueue(Ptr<QueueDiscItem> item)
     m_arrival = item;
     m_arrivalPlace = packet.id;
     m_arrivalDropped = nullptr;
-    fairlane::CheckCall(fairlane_queue_enqueue(m_queue.get(), &packet, Simulator::Now().GetNanoSeconds(), OnDrop, this));
+    auto now = Simulator::Now().GetNanoSeconds();
+    fairlane::CheckCall(fairlane_queue_enqueue(m_queue.get(), &packet, now, OnDrop, this));
     m_arrival = nullptr;
     if (m_arrivalDropped)
     {
@@ -249,12 +250,8 @@ FairlaneQueueDisc::DoDequeue()
     NS_LOG_FUNCTION(this);
     fairlane_packet packet;
     uint8_t found = 0;
-    fairlane::CheckCall(fairlane_queue_dequeue(m_queue.get(),
-                                 Simulator::Now().GetNanoSeconds(),
-                                 OnDrop,
-                                 this,
-                                 &packet,
-                                 &found));
+    auto now = Simulator::Now().GetNanoSeconds();
+    fairlane::CheckCall(fairlane_queue_dequeue(m_queue.get(), now, OnDrop, this, &packet, &found));
     if (!found)
     {
         return nullptr;
