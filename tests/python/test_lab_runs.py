@@ -101,15 +101,17 @@ def test_new_runs_must_go_with_the_known_ones(simulated: pl.DataFrame, tmp_path:
 
 def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "_check_machine", lambda: pytest.fail("nothing has to be run"))
-    known = [EXAMPLES.parent / "docs" / "figures" / "p4.p4abc.csv"]
+    known = [EXAMPLES.parent / "docs" / "figures" / "lab.p4abc.csv"]
     settings = {"run.measure": "10 s", "p4:run.measure": "60 s"}
     names = [f"p4abc.fig{number}" for number in (4, 5, 6)]
-    found = lab(*names, planes=["user", "p4"], replications=3, settings=settings, store=tmp_path, known=known)
+    found = lab(*names, planes=["user", "ebpf", "p4"], replications=3, settings=settings, store=tmp_path, known=known)
+    assert {count for one in found.values() for count in one.replications.values()} == {3}
     differing = {
         plane: [verdict.claim for verdict in one.verdicts if verdict.verdict != "reproduced"]
         for plane, one in found.items()
     }
-    assert differing == {"user": [], "p4": ["p4abc.fig4.droptail_proportional"]}  # as docs/p4-results.md says
+    # As docs/howto/lab.md says.
+    assert differing == {"user": [], "ebpf": [], "p4": ["p4abc.fig4.droptail_proportional"]}
 
 
 @pytest.mark.parametrize(
