@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -21,6 +23,12 @@ UNITS = {
     "normalised_throughput": "1",
     "share": "1",
 }
+
+
+def jain(rates: Sequence[float]) -> float | None:
+    """Jain's index of rates in any unit, 1/n to 1; None if all are zero."""
+    squares = len(rates) * math.fsum(rate**2 for rate in rates)
+    return math.fsum(rates) ** 2 / squares if squares else None
 
 
 def metrics(run: Row) -> Row:

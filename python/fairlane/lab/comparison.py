@@ -12,6 +12,7 @@ from fairlane.files import staged
 from fairlane.intervals import Interval, interval
 from fairlane.lab.runner import engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
+from fairlane.measures import jain
 from fairlane.papers.grid import Measured
 from fairlane.results import Result
 from fairlane.runner import simulate
@@ -65,9 +66,7 @@ def _ratio(run: Record) -> float | None:
 
 
 def _jain(run: Record) -> float | None:
-    goodputs = [goodput for group in run["groups"] for goodput in group["user_goodput_bps"]]
-    squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
-    return sum(goodputs) ** 2 / squares if squares else None
+    return jain([goodput for group in run["groups"] for goodput in group["user_goodput_bps"]])
 
 
 def _queue(run: Record) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from statistics import fmean, stdev
 from typing import Any
 
+from fairlane.measures import jain
 from fairlane.papers.afc.scenarios import fair_kbps, udp_name, unresponsive
 from fairlane.papers.paper import Record
 
@@ -30,9 +31,7 @@ def tcp_kbps(record: Record, _: Values) -> float:
 
 def jain_tcp(record: Record, _: Values) -> float | None:
     """Jain's index of the long-lived TCP flows; none if nothing got through."""
-    rates = _tcp_rates(record)
-    squares = math.fsum(rate**2 for rate in rates)
-    return math.fsum(rates) ** 2 / (len(rates) * squares) if squares else None
+    return jain(_tcp_rates(record))
 
 
 def udp_over_tcp(record: Record, values: Values) -> float | None:

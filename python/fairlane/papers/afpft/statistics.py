@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, pvariance
 from typing import Any
 
+from fairlane.measures import jain
 from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
 from fairlane.papers.claims import Statistic
@@ -75,12 +76,9 @@ def jain_of_means(tables: Mapping[str, Table]) -> Table:
     return _of_flow_means(tables, "jain_tcp", jain)
 
 
-def jain(rates: Sequence[float]) -> float:
-    """Jain's index of rates that are not all zero."""
-    return math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate**2 for rate in rates))
-
-
-def _of_flow_means(tables: Mapping[str, Table], metric: str, number: Callable[[Sequence[float]], float]) -> Table:
+def _of_flow_means(
+    tables: Mapping[str, Table], metric: str, number: Callable[[Sequence[float]], float | None]
+) -> Table:
     """One number of the throughputs of the flows of Fig. 3, each its mean over the replications."""
     rows = [
         Row(row.at, {metric: (number([fmean(rates) for rates in zip(*row.traces["tcp_kbps"], strict=True)]),)})
