@@ -94,6 +94,11 @@ class ClaimVerdict(TypedDict):
     passed: Annotated[int, "Number of checks that passed."]
     checks: Annotated[int, "Number of checks."]
     ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."]
+    standing: Annotated[
+        Literal["independent", "not independent", "added"],
+        "Whether it tests the paper: not independent if its numbers chose a reading, added if it is not in the paper.",
+    ]
+    reading: Annotated[str, "The reading that its numbers chose; empty if they chose none."]
 
 
 class MeasuredPoint(TypedDict):

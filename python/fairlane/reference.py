@@ -267,12 +267,14 @@ def _sweep() -> str:
 
 
 def _reproduction(paper: Paper) -> str:
-    """The claims of a paper, and which of its experiments run less often here."""
+    """The claims of a paper, which of its experiments run less often here, and the readings that its numbers chose."""
     fewer = report.fewer_runs(paper)
     runs = (
         _table(report.RUNS_HEAD, fewer) if fewer else "\nEvery experiment runs as often and as long as in the paper.\n"
     )
-    return f"\n{paper.title}.\n{runs}{_table(report.CLAIM_HEAD, report.claims(paper))}"
+    chosen = report.readings(paper)
+    readings = _table(report.READINGS_HEAD, chosen) if chosen else ""
+    return f"\n{paper.title}.\n{runs}{readings}{_table(report.CLAIM_HEAD, report.claims(paper))}"
 
 
 def _records(whole: Mapping[str, Any]) -> str:

@@ -45,3 +45,12 @@ def test_every_claim_can_be_tested(paper: Paper, experiment: Experiment) -> None
         names = {experiment.id, *(other for other, _ in paper.needs(claim))}
         empty = {name: paper.table(paper.experiments[name], []) for name in names}
         assert paper.judge(claim, empty).measured == "nothing was measured at the points of the claim"
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_readings_name_claims_of_the_paper_once(paper: Paper) -> None:
+    chosen = [claim for reading in paper.readings for claim in reading.claims]
+    known = {claim["id"] for experiment in paper.experiments.values() for claim in experiment.claims}
+    assert set(chosen) <= known
+    assert len(chosen) == len(set(chosen))
+    assert all(reading.claims for reading in paper.readings)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from fairlane.intervals import Interval, format_number
 from fairlane.papers.expressions import ExpressionError, evaluate
 from fairlane.papers.grid import Cell, Point, Table
+from fairlane.papers.readings import Standing
 
 Claim = Mapping[str, Any]
 VerdictName = Literal["reproduced", "as ns-3", "differs", "not applicable"]
@@ -39,6 +40,8 @@ class Verdict:
         passed: Number of checks that passed,
         checks: of so many.
         ns3: What ns-3 gives at its farthest point, if it was asked (papers/ns3.py).
+        standing: Whether it is an independent test of the paper (papers/readings.py).
+        reading: The reading that its numbers chose; empty if they chose none.
     """
 
     claim: str
@@ -51,6 +54,8 @@ class Verdict:
     passed: int = 0
     checks: int = 0
     ns3: str = ""
+    standing: Standing = "independent"
+    reading: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as a table."""

@@ -15,6 +15,7 @@ from fairlane.intervals import CONFIDENCE
 from fairlane.papers.claims import Claim, Statistic, Verdict, judge, references
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.ns3 import Ns3, beside, load
+from fairlane.papers.readings import Reading, Standing, load_readings
 from fairlane.papers.runs import Runs, apply
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Experiment:
         claims: What the paper says about it.
         replications: Runs of each point.
         settings: Scenario keys that differ from the paper's, for lack of time.
+        added: Whether it is not in the paper; its claims are counted apart.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Experiment:
     claims: Sequence[Claim]
     replications: int
     settings: Mapping[str, Any] = field(default_factory=dict)
+    added: bool = False
 
     @property
     def name(self) -> str:
@@ -149,7 +152,24 @@ class Paper:
     def judge(self, claim: Claim, tables: Mapping[str, Table]) -> Verdict:
         """Tests a claim, and beside ns-3 one that differs."""
         verdict = judge(claim, tables, self.statistics.get(claim["id"]))
+        reading = self.reading(claim)
+        verdict = replace(verdict, standing=self.standing(claim), reading=reading.words if reading else "")
         return beside(verdict, claim, tables, self.ns3)
+
+    def standing(self, claim: Claim) -> Standing:
+        """Whether a claim is an independent test of the paper, chose its own reading, or is not in the paper."""
+        if self.experiments[claim["experiment"]].added:
+            return "added"
+        return "not independent" if self.reading(claim) else "independent"
+
+    def reading(self, claim: Claim) -> Reading | None:
+        """The reading that the numbers of a claim chose, if they did."""
+        return next((reading for reading in self.readings if claim["id"] in reading.claims), None)
+
+    @cached_property
+    def readings(self) -> Sequence[Reading]:
+        """Readings that the paper's own numbers settled (readings.toml)."""
+        return load_readings(self.folder / "readings.toml")
 
     @cached_property
     def ns3(self) -> Ns3 | None:
@@ -218,6 +238,7 @@ def load_experiments(
             parameters={name: value for name, value in parameters.items() if name not in grid},
             claims=[claim for claim in tables["claims"] if claim["experiment"] == own["id"]],
             replications=parameters["runs"] if isinstance(parameters["runs"], int) else 0,
+            added=own.get("added", False),
         )
     experiments = apply(runs.full if runs else (), experiments)
     if unknown := [name for name, experiment in experiments.items() if not experiment.replications]:

@@ -1,0 +1,58 @@
+"""Readings of a paper that its own numbers settled: rules of a `readings.toml`.
+
+    [[readings]]
+    open = "How many packets CHOKe draws above max_th."      # what the text leaves open; only where it is discrete
+    taken = "As many as above the middle of the thresholds."  # the default here
+    numbers = "894 kb/s where Table 1 has 841; a single draw gives 0.006."  # under each reading
+    claims = ["afc.table1.choke_5"]                           # whose numbers chose it
+
+A claim that chose the reading it is tested under proves nothing: it is marked as not independent wherever it is shown,
+and counted apart. A continuous parameter is never chosen by a claim.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Standing = Literal["independent", "not independent", "added"]
+"""Whether a claim tests the paper: it does; its numbers chose the reading that it is tested under; it is not in the
+paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A discrete choice that the paper leaves open and its numbers settle.
+
+    Attributes:
+        open: What the text leaves open.
+        taken: The reading that is the default.
+        numbers: What comes out under each reading, beside the paper's numbers.
+        claims: Ids of the claims whose numbers chose it.
+    """
+
+    open: str
+    taken: str
+    numbers: str
+    claims: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """The choice in one line."""
+        return f"{self.open} {self.taken}"
+
+
+def load_readings(file: Path) -> list[Reading]:
+    """Reads a readings.toml; none if there is no such file."""
+    if not file.exists():
+        return []
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))["readings"]
+    return [
+        Reading(
+            **{name: " ".join(table[name].split()) for name in ("open", "taken", "numbers")}, claims=table["claims"]
+        )
+        for table in tables
+    ]

@@ -1,0 +1,71 @@
+"""Claims that are no independent test of their paper: marked, and counted apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairlane.papers import Paper, papers, report
+from fairlane.papers.readings import load_readings
+
+READINGS = """
+[[readings]]
+open = "Whether a full buffer drops the newcomer or the head."
+taken = "The newcomer."
+numbers = '''
+A ratio of 10.2 where the paper has 10;
+with the head 3.1.'''
+claims = ["abc2018.fig4a.droptail_ratio"]
+"""
+
+
+@pytest.fixture
+def with_reading(tmp_path: Path) -> Paper:
+    """abc2018, with a reading that one of its claims chose."""
+    paper = papers()["abc2018"]
+    file = tmp_path / "readings.toml"
+    file.write_text(READINGS)
+    changed = replace(paper)
+    changed.__dict__["readings"] = load_readings(file)
+    return changed
+
+
+def test_a_claim_that_chose_a_reading_is_marked_and_says_which(with_reading: Paper) -> None:
+    fig4a = with_reading.experiments["abc2018.fig4a"]
+    nothing = {fig4a.id: with_reading.table(fig4a, [])}
+    verdicts = {claim["id"]: with_reading.judge(claim, nothing) for claim in fig4a.claims}
+    marked = verdicts.pop("abc2018.fig4a.droptail_ratio")
+    assert marked.standing == "not independent"
+    assert marked.reading == "Whether a full buffer drops the newcomer or the head. The newcomer."
+    assert {(verdict.standing, verdict.reading) for verdict in verdicts.values()} == {("independent", "")}
+
+
+def test_the_page_counts_it_apart_and_has_the_numbers_under_each_reading(with_reading: Paper) -> None:
+    own, apart = (sum(int(row[2]) for row in report.counts([with_reading]) if row[1] == report.KINDS[standing])
+                  for standing in ("independent", "not independent"))  # fmt: skip
+    assert (own, apart) == (2 * 134, 2)  # of the paper, and of all papers
+    marked = [row[0] for row in report.claims(with_reading) if "not independent" in row[0]]
+    assert len(marked) == 1
+    assert marked[0].startswith("`fig4a.droptail_ratio` (not independent): ")
+    assert report.readings(with_reading) == [
+        [
+            "Whether a full buffer drops the newcomer or the head.",
+            "The newcomer.",
+            "A ratio of 10.2 where the paper has 10; with the head 3.1.",
+            "`fig4a.droptail_ratio`",
+        ]
+    ]
+
+
+def test_the_papers_own_claims_are_287_and_twelve_are_added() -> None:
+    found = Counter(
+        (paper.standing(claim) == "added", paper.key)
+        for paper in papers().values()
+        for experiment in paper.experiments.values()
+        for claim in experiment.claims
+    )
+    assert {paper: count for (added, paper), count in found.items() if added} == {"p4abc": 12}
+    assert sum(count for (added, _), count in found.items() if not added) == 287
