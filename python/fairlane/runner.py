@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
-from fairlane.external import is_external
+from fairlane.external import external_queue
 from fairlane.progress import progress
 from fairlane.store import Store, Writer
 from fairlane.store.point import Identity
@@ -93,7 +93,7 @@ class _Work:
         self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
-        self._storable = [not is_external(scenario) for scenario in scenarios]
+        self._storable = [external_queue(scenario) is None for scenario in scenarios]
         self._done = [
             store.load(scenario) if storable else {}
             for scenario, storable in zip(scenarios, self._storable, strict=True)

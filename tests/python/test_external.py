@@ -1,11 +1,12 @@
 """Schemes written in Python, as their author uses them."""
 
 import json
+import re
 import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -223,13 +224,48 @@ def test_errors_reach_python_as_scheme_errors(tmp_path: Path) -> None:
     assert not (tmp_path / "trace").exists()
 
 
-def test_runs_of_python_schemes_are_not_stored(tmp_path: Path) -> None:
+LINKS: dict[str, Any] = {
+    "kind": "graph",
+    "links": [
+        {"name": "first", "rate": "20 Mbit/s"},
+        {"name": "second", "rate": "10 Mbit/s", "queue": {"scheme": "all-pass"}},
+    ],
+}
+
+
+def on_a_link() -> fairlane.Scenario:
+    """All-pass in one of the two places where a scenario can name a scheme: the queue of a link."""
+    route = ["first", "second"]
+    heavy, light = (
+        fairlane.group(name, fairlane.poisson("7 Mbit/s"), route=route, start_until="0.5 s")
+        for name in ("heavy", "light")
+    )
+    run = {"warmup": "0.5 s", "measure": "0.1 s", "replications": 1}
+    return fairlane.Scenario("links", heavy, light, queue="droptail", topology=LINKS, run=run)
+
+
+@pytest.mark.parametrize(
+    ("python", "key_of_it"),
+    [
+        pytest.param(lambda: scenario("all-pass"), "queue.scheme", id="queue of the scenario"),
+        pytest.param(on_a_link, "topology.links[1].queue.scheme", id="queue of a link"),
+    ],
+)
+def test_runs_of_python_schemes_are_neither_stored_nor_taken_from_the_store(
+    tmp_path: Path, python: Callable[[], fairlane.Scenario], key_of_it: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    monkeypatch.setattr(AllPass, "__init__", lambda self, port: made.append(port))
     store = Store(tmp_path / "store")
-    droptail = scenario("droptail").canonical()
-    simulate([scenario("all-pass").canonical(), droptail], store, keep=True)
+    droptail, canonical = scenario("droptail").canonical(), python().canonical()
+    simulate([canonical, droptail], store, keep=True)
     assert [entry.name for entry in (store.folder / "runs").iterdir()] == [f"{key(droptail)}.parquet"]
-    with pytest.raises(fairlane.UserError, match=r'queue\.scheme: "all-pass" is written in Python, its runs cannot be'):
-        store.load(scenario("all-pass").canonical())
+    before = len(made)
+    simulate([canonical], store, keep=True)
+    assert len(made) == 2 * before > 0
+    refused = f'{key_of_it}: "all-pass" is written in Python, its runs cannot be stored'
+    with pytest.raises(fairlane.UserError, match=re.escape(refused)):
+        store.load(canonical)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.errors import UserError
+from fairlane.external import external_queue
 from fairlane.files import write_aside
 
 if TYPE_CHECKING:
@@ -56,14 +57,12 @@ class Identity:
         """That of a canonical scenario under this engine.
 
         Raises:
-            UserError: Its scheme is written in Python, which the scenario only names.
+            UserError: One of its schemes is written in Python, which the scenario only names.
         """
+        if (external := external_queue(scenario)) is not None:
+            place, scheme = external
+            raise UserError(f'{place}: "{scheme}" is written in Python, its runs cannot be stored; use run or compare')
         table = json.loads(scenario)
-        scheme = table["queue"]["scheme"]
-        if scheme in _fairlane.registered_schemes():
-            raise UserError(
-                f'queue.scheme: "{scheme}" is written in Python, its runs cannot be stored; use run or compare'
-            )
         del table["name"], table["run"]["replications"]
         return cls(_fairlane.engine_version(), json.dumps(table, sort_keys=True, ensure_ascii=False))
 
