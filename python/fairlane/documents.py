@@ -119,6 +119,7 @@ class ReproducedExperiment(TypedDict):
     where: Annotated[str, "Place in the paper."]
     replications: Annotated[int, "Runs of every point."]
     confidence: Annotated[float, "Confidence level of the intervals."]
+    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
     points: Annotated[list[MeasuredPoint], "What was measured."]
     claims: Annotated[list[ClaimVerdict], "What became of the paper's claims."]
 
@@ -169,6 +170,7 @@ class SweepDocument(TypedDict):
     confidence: Annotated[float, "Confidence level of the intervals."]
     runs: Annotated[int, "Runs of all points; those of equal points count once."]
     cpu_seconds: Annotated[float, "What they cost, whenever they ran."]
+    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
     points: Annotated[list[SweepPoint], "The points, in order."]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane
 from fairlane.files import staged
 from fairlane.intervals import CONFIDENCE
+from fairlane.notes import notes_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +42,13 @@ class Result:
         """One record per replication."""
         return [json.loads(run) for run in self.runs_json]
 
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the scenario before the numbers are trusted; a line each, key first."""
+        return notes_of(self.scenario_json)
+
     def json(self, confidence: float = CONFIDENCE) -> str:
-        """The result document: scenario, summary with intervals, performance, runs (`fairlane schema result`)."""
+        """The result document: scenario, notes, means with intervals, cost, runs (`fairlane schema result`)."""
         return _fairlane.summarise(self.scenario_json, list(self.runs_json), confidence)
 
     def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
@@ -97,7 +103,8 @@ class Result:
         _write(Path(folder), self.json(), [self])
 
     def __repr__(self) -> str:
-        return f"<Result of {self.scenario['name']}: {len(self.runs_json)} runs>"
+        notes = f", {len(self.notes)} to note" if self.notes else ""
+        return f"<Result of {self.scenario['name']}: {len(self.runs_json)} runs{notes}>"
 
 
 @dataclass(frozen=True, repr=False)

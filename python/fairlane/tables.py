@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairlane.intervals import format_interval
+from fairlane.notes import joined, notes_in
 from fairlane.progress import duration
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def print_result(result: Result) -> None:
     summary = document["summary"]
     out.print(_headline(document["scenario"], summary))
     _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
+    _print_notes(out, notes_in(document))
     out.print(_performance(document["performance"]))
 
 
@@ -60,6 +62,7 @@ def print_comparison(comparison: Comparison) -> None:
         _print_overview(out, document["overview"])
     else:
         _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+    _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
 
 
 #: More queues than that are compared in one table.
@@ -182,6 +185,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
             if cells and experiment.id not in reproduction.paper.computed:
                 out.print(_points(experiment, metric, cells))
         out.print(_claims(reproduction, experiment))
+        _print_notes(out, reproduction.notes(experiment))
     counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
     out.print(
         f"{counts.total()} claims: {counts['reproduced']} reproduced, "
@@ -250,6 +254,7 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
         f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
         f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
     )
+    _print_notes(out, document["notes"])
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
         out.print(f"{wide} points have max_replications and intervals wider than \\[stop] asks for")
@@ -321,6 +326,12 @@ def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None
     for table in (groups, shares, transfers, links, delays, drops):
         if table.row_count:
             out.print(table)
+
+
+def _print_notes(out: Console, lines: Iterable[str]) -> None:
+    """What to know before the numbers are trusted."""
+    for line in lines:
+        out.print(Text.assemble(("note:", "yellow"), " ", line))
 
 
 def _performance(performance: dict[str, Any]) -> str:

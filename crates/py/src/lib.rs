@@ -32,9 +32,9 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 mod _fairlane {
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, register_scheme,
-        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
-        users, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, notes,
+        register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states,
+        topologies, users, version, with_queue,
     };
 }
 
@@ -63,6 +63,12 @@ fn engine_version() -> &'static str {
 #[pyfunction]
 fn canonical(scenario: &str) -> PyResult<String> {
     Ok(read_scenario(scenario)?.write().to_string())
+}
+
+/// What to know about a scenario that is valid: key and text.
+#[pyfunction]
+fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
+    Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
 }
 
 /// The scenario with another queue discipline at its defaults, on the same buffer.

@@ -31,6 +31,7 @@ pub mod label;
 pub mod lru;
 pub mod marker;
 pub mod maxmin;
+pub mod note;
 pub mod packet;
 pub mod queue_length;
 pub mod queue_threshold;

@@ -1,6 +1,7 @@
 //! A scenario: everything that determines a run, read from a table, checked once, written back with every default.
 
 mod groups;
+mod notes;
 mod schema;
 mod sources;
 mod tcp;

@@ -4,6 +4,7 @@ use crate::result::{
     DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, StateRecord, TransferTimesRecord,
 };
 use crate::scenario::Scenario;
+use fairlane_schemes::note::Note;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -75,12 +76,29 @@ pub struct ResultDocument {
     pub version: String,
     /// The scenario, every default filled in.
     pub scenario: serde_json::Value,
+    /// What to know about the scenario before its numbers are trusted.
+    pub notes: Vec<NoteRecord>,
     /// Means and intervals.
     pub summary: Summary,
     /// What all runs together cost.
     pub performance: TotalPerformance,
     /// The single runs, by number.
     pub runs: Vec<RunRecord>,
+}
+
+/// Something to know about a scenario that is valid, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoteRecord {
+    /// Key of the scenario that it is about.
+    pub key: String,
+    /// What to know.
+    pub text: String,
+}
+
+impl From<Note> for NoteRecord {
+    fn from(Note { key, text }: Note) -> Self {
+        Self { key, text }
+    }
 }
 
 /// Means and confidence intervals over the replications.
@@ -229,6 +247,7 @@ pub fn summarise(
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
         scenario: scenario.write(),
+        notes: scenario.notes().into_iter().map(NoteRecord::from).collect(),
         summary: Summary {
             replications: runs.len() as u32,
             confidence,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane, papers
 from fairlane.errors import UserError
 from fairlane.files import staged, write_aside
+from fairlane.notes import joined, notes_of
 from fairlane.papers.claims import Verdict
 from fairlane.papers.grid import Measured, Point, Row, Table, matches
 from fairlane.papers.paper import Experiment, Paper, Record
@@ -80,6 +81,7 @@ class Reproduction:
                     "where": experiment.where,
                     "replications": self.replications[experiment.id],
                     "confidence": self.paper.confidence,
+                    "notes": self.notes(experiment),
                     "points": list(self._points(experiment)),
                     "claims": [verdict.to_dict() for verdict in self.verdicts_of(experiment)],
                 }
@@ -96,6 +98,11 @@ class Reproduction:
         count = self.replications[experiment.id]
         points = self.paper.points(experiment)
         return [point_scenario(self.paper, experiment, at, count, self.settings) for at in points]
+
+    def notes(self, experiment: Experiment) -> list[str]:
+        """What to know about the scenarios of an experiment, a line each."""
+        scenarios = enumerate(self.scenarios(experiment))
+        return joined({f"point {number}": notes_of(scenario) for number, scenario in scenarios})
 
     def regressions(self) -> list[str]:
         """One line for each claim that is not reproduced as expected, or of which nothing is expected."""

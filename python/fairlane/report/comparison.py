@@ -13,6 +13,7 @@ import matplotlib as mpl
 
 from fairlane.errors import UserError
 from fairlane.intervals import format_interval
+from fairlane.notes import joined, notes_in
 from fairlane.plots import COLOURS, STYLE
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class ComparisonView:
     Attributes:
         name: Of the scenario.
         facts: How it was simulated.
+        notes: What to know before the numbers are trusted.
         schemes: Names, in the document's order.
         measures: Columns.
         numbers: Estimates by scheme, one for each measure.
@@ -59,6 +61,7 @@ class ComparisonView:
 
     name: str
     facts: Sequence[tuple[str, str]]
+    notes: Sequence[str]
     schemes: Sequence[str]
     measures: Sequence[Measure]
     numbers: Mapping[str, Sequence[Estimate | None]]
@@ -103,6 +106,7 @@ def _view(results: Mapping[str, Json]) -> ComparisonView:
             ("measured", str(run["measure"])),
             ("version", f"fairlane {first['runs'][0]['version']}"),
         ],
+        notes=joined({name: notes_in(result) for name, result in results.items()}),
         schemes=list(results),
         measures=[measures[index] for index in kept],
         numbers={name: [row[index] for index in kept] for name, row in numbers.items()},

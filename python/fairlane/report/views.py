@@ -121,6 +121,7 @@ class ExperimentView:
         counts: Of its claims.
         claims: Its claims.
         facts: How it was simulated, name and value.
+        notes: What to know before the numbers are trusted.
         parameters: Name and value in the paper's words.
         scenario: The scenario of its first point as TOML; empty if it is computed.
         table: The numbers; None if it was not run.
@@ -137,6 +138,7 @@ class ExperimentView:
     counts: Counts
     claims: Sequence[ClaimView]
     facts: Sequence[tuple[str, str]]
+    notes: Sequence[str]
     parameters: Sequence[tuple[str, str]]
     scenario: str
     table: PointTable | None
@@ -196,6 +198,7 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
         counts=Counts.of(claims),
         claims=claims,
         facts=_facts(reproduction, experiment, scenarios) if reproduction else [],
+        notes=reproduction.notes(experiment) if reproduction else [],
         parameters=_parameters(experiment),
         scenario=Scenario.from_dict(json.loads(scenarios[0])).to_toml() if scenarios else "",
         table=_point_table(reproduction, experiment) if reproduction else None,

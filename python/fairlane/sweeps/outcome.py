@@ -13,6 +13,7 @@ from fairlane import _fairlane
 from fairlane.files import staged
 from fairlane.intervals import CONFIDENCE, interval
 from fairlane.measures import metrics, unit_of
+from fairlane.notes import joined, notes_of
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan, Point
 
@@ -70,6 +71,7 @@ class SweepResult:
             "confidence": CONFIDENCE,
             "runs": self.work.total,
             "cpu_seconds": sum(point.costs[1] for point in self.work.points),
+            "notes": joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points}),
             "points": [
                 {
                     "point": point.index,

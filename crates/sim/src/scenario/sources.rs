@@ -288,6 +288,17 @@ impl SourceConfig {
         }
     }
 
+    /// Whether it sends from its start to the end of the run, so that its throughput depends on when it started; finite
+    /// transfers are measured one by one.
+    #[must_use]
+    pub fn sends_to_the_end(&self) -> bool {
+        match self {
+            Self::Tcp { flows, .. } => flows.transfer.is_none(),
+            Self::Web { .. } => false,
+            Self::Udp(_) => true,
+        }
+    }
+
     /// TCP of the source, if it speaks TCP.
     #[must_use]
     pub fn tcp(&self) -> Option<&TcpConfig> {

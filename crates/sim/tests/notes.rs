@@ -1,0 +1,41 @@
+//! What a reader of results is told about scenarios that are valid.
+
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+
+fn notes(warmup: &str, groups: &Json) -> Vec<String> {
+    let scenario = json!({
+        "run": {"warmup": warmup, "measure": "20 s"},
+        "queue": {"scheme": "droptail"},
+        "groups": groups,
+    });
+    Scenario::read(&scenario).expect("it is valid").notes().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn flows_that_start_after_the_warm_up_are_told() {
+    let tcp = json!({"sources": [{"kind": "tcp"}]});
+    let note = "groups[0].start_until: \"15 s\" is after the warm-up of 5 s: flows start while it is measured, and means \
+                include the time before; a longer run.warmup or an earlier start_until avoids that";
+    assert_eq!(notes("5 s", &json!([tcp])), [note]);
+    assert_eq!(notes("15 s", &json!([tcp])), [""; 0]);
+}
+
+#[test]
+fn late_starts_of_many_groups_are_one_note_at_the_first() {
+    let group = |name: &str, until: &str| json!({"name": name, "start_until": until, "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]});
+    let found = notes("5 s", &json!([group("a", "5 s"), group("b", "6 s"), group("c", "7 s"), group("d", "8 s")]));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("groups[1].start_until: \"6 s\" is after the warm-up of 5 s (and so in 2 other groups):")
+    );
+}
+
+#[test]
+fn finite_transfers_are_measured_one_by_one_and_may_start_at_any_time() {
+    let transfers = json!({"sources": [
+        {"kind": "tcp", "transfer": "10 kB"},
+        {"kind": "web", "sessions": 3},
+    ]});
+    assert_eq!(notes("5 s", &json!([transfers])), [""; 0]);
+}

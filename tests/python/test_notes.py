@@ -1,0 +1,56 @@
+"""What to know about a valid scenario stands in the table, the document and the report."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+
+import fairlane
+from conftest import Cli
+from fairlane.notes import joined
+
+LATE = ("--set", "groups[0].start_until=1.5 s")
+NOTE = 'groups[0].start_until: "1.5 s" is after the warm-up of 1 s'
+
+
+def test_a_start_in_the_measured_time_is_told_by_table_and_document(cli: Cli) -> None:
+    table = cli("run", "short.toml", *LATE)
+    assert f"note: {NOTE}" in " ".join(table.stdout.split())
+    document = json.loads(cli("run", "short.toml", *LATE, "--json").stdout)
+    jsonschema.validate(document, fairlane.schema("result"))
+    assert [f"{note['key']}: {note['text']}"[: len(NOTE)] for note in document["notes"]] == [NOTE]
+
+
+def test_nothing_is_told_of_a_scenario_that_starts_before_it_is_measured(cli: Cli) -> None:
+    assert "note:" not in cli("run", "short.toml").stdout
+
+
+def test_a_comparison_and_its_page_tell_what_all_queues_share_once(cli: Cli, workdir: Path) -> None:
+    done = cli("compare", "short.toml", *LATE, "--queues", "droptail,abc", "--out", "compared")
+    assert done.stdout.count(f"note: {NOTE[:30]}") == 1
+    assert cli("report", "abc2018.fig4a", "--compare", "compared/result.json", "--out", "pages").returncode == 0
+    html = (workdir / "pages" / "compare.html").read_text(encoding="utf-8")
+    assert html.count("<b>Note.</b> groups[0].start_until: ") == 1
+
+
+def test_a_note_that_does_not_hold_for_all_names_those_it_holds_for() -> None:
+    of_queue = {"a": ["x", "y"], "b": ["x"], "c": ["x", "z"], "d": ["x", "z"], "e": ["x", "z"], "f": ["x", "z"]}
+    assert joined(of_queue) == ["x", "a: y", "c, d, e and 1 more: z"]
+
+
+def test_a_sweep_tells_which_points_a_note_is_about(cli: Cli, workdir: Path) -> None:
+    (workdir / "sweep.toml").write_text(
+        'scenario = "short.toml"\nreplications = 1\n[grid]\n"groups[0].start_until" = ["0.5 s", "1.5 s"]\n'
+    )
+    done = cli("sweep", "sweep.toml", "--out", "swept")
+    assert f"note: point 1: {NOTE}" in " ".join(done.stdout.split()), done.stderr
+    document = json.loads((workdir / "swept" / "sweep.json").read_text())
+    jsonschema.validate(document, fairlane.schema("sweep-result"))
+    assert [note[: len("point 1: groups[0]")] for note in document["notes"]] == ["point 1: groups[0]"]
+
+
+def test_results_in_python_have_their_notes(workdir: Path) -> None:
+    scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
+    result = fairlane.run(scenario, replications=1)
+    assert [note[: len(NOTE)] for note in result.notes] == [NOTE]
+    assert repr(result) == "<Result of short: 1 runs, 1 to note>"
