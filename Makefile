@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
+.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -32,6 +32,9 @@ test: lint ## Run all tests, Rust and Python, lint included
 	PROPTEST_RNG_SEED=1 cargo test --workspace $(EBPF) --quiet
 	$(BIN)/pytest --quiet
 
+fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
+	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
+
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
@@ -44,6 +47,7 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
+	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py)
 	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
 	$(BIN)/stubtest fairlane._fairlane

@@ -45,6 +45,7 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
+        _check_text(arguments)
         return commands.main(arguments, prog_name="fairlane", standalone_mode=False) or 0
     except click.ClickException as error:
         return _fail(error.format_message())
@@ -62,6 +63,15 @@ def _run(arguments: list[str]) -> int:
         return EXIT_CHECK_FAILED
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}")
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Names of files go to libraries, documents and the terminal: all of them need text."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{os.fsencode(argument)!r}: must be UTF-8 text") from None
 
 
 def _fail(message: str) -> int:

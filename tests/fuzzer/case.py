@@ -1,0 +1,85 @@
+"""A case: files and the commands that run on them, in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Arguments = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run.
+
+    Attributes:
+        steps: Arguments of `fairlane`, one command after another in the same folder.
+        files: Text by name; bytes that are not UTF-8 are surrogates, as Python has them in arguments.
+        environment: Variables that differ.
+        own_process: Whether each step is a process as a user starts it, not a call within a worker.
+        streams: What of `stdout` and `stderr` is `closed` or `full`; needs a process of its own.
+    """
+
+    steps: tuple[Arguments, ...]
+    files: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    own_process: bool = False
+    streams: dict[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Writes the files into a folder."""
+        for name, text in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def to_json(self) -> str:
+        """The case as a line that `from_json` reads."""
+        table: dict[str, Any] = {"steps": self.steps, "files": self.files}
+        if self.environment:
+            table["environment"] = self.environment
+        if self.own_process:
+            table["own_process"] = True
+        if self.streams:
+            table["streams"] = self.streams
+        return json.dumps(table)
+
+    @classmethod
+    def from_json(cls, text: str) -> Case:
+        """The case of such a line."""
+        table = json.loads(text)
+        steps = tuple(tuple(step) for step in table.pop("steps"))
+        return cls(steps, **table)
+
+    def shell(self) -> str:
+        """The case as commands for a shell."""
+        lines = []
+        for name, text in self.files.items():
+            lines.append(f"printf %b {shlex.quote(_escaped(text))} > {shlex.quote(name)}")
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        redirections = [
+            f"{number}>{'&-' if self.streams[name] == 'closed' else '/dev/full'}"
+            for number, name in ((1, "stdout"), (2, "stderr"))
+            if name in self.streams
+        ]
+        lines += [" ".join([*variables, "fairlane", *map(_quoted, step), *redirections]) for step in self.steps]
+        return "\n".join(lines)
+
+
+def _quoted(word: str) -> str:
+    return shlex.quote(word) if word.isprintable() else f"$'{_escaped(word)}'"
+
+
+def _escaped(text: str) -> str:
+    """Text for the shell's `printf %b` and $''."""
+    shown: Sequence[str] = [
+        character
+        if character.isprintable() and character not in "\\'"
+        else "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+        for character in text
+    ]
+    return "".join(shown)

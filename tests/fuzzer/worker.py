@@ -1,0 +1,141 @@
+"""Runs cases in this process, one after another, as `fairlane.cli` would: `python -m fuzzer.worker`.
+
+Standard input has a case in each line, standard output gets a line of JSON for each. The command's own output goes to
+files, whoever writes it: Python, a thread of the simulator, or a panic.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TextIO
+
+from fairlane import cli
+from fuzzer.case import Arguments, Case
+
+MEMORY_BYTES = 6 * 2**30
+"""Address space of a worker: a command that wants more than this for a small scenario ends the case."""
+MOST_OUTPUT = 100_000
+"""Of what a command has written, so much from the start and as much from the end is looked at."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended.
+
+    Attributes:
+        code: Exit code, negative for a signal.
+        stdout: What it wrote,
+        stderr: and on the other stream.
+    """
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def main() -> None:
+    """Takes cases until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_memory()
+    cases, answers = _own_channels()
+    before, variables = Path.cwd(), dict(os.environ)
+    for line in cases:
+        case = Case.from_json(line)
+        folder = Path(tempfile.mkdtemp(prefix="fairlane-fuzz-"))
+        try:
+            case.write(folder)
+            os.chdir(folder)
+            os.environ.update(case.environment)
+            if case.own_process:
+                endings = [_in_process_of_its_own(step, case) for step in case.steps]
+            else:
+                endings = [_called(step) for step in case.steps]
+        finally:
+            os.chdir(before)
+            os.environ.clear()
+            os.environ.update(variables)
+            shutil.rmtree(folder, ignore_errors=True)
+        answers.write(json.dumps([asdict(ending) for ending in endings]) + "\n")
+        answers.flush()
+
+
+def limit_memory() -> None:
+    """Bounds the memory of this process and of those that it starts."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _own_channels() -> tuple[TextIO, TextIO]:
+    """Standard input and output, which cases cannot reach any more."""
+    cases: TextIO = os.fdopen(os.dup(0), encoding="utf-8")
+    answers: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    return cases, answers
+
+
+def _called(step: Arguments) -> Ending:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        os.dup2(out.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", line_buffering=True)
+        sys.stderr = io.TextIOWrapper(
+            io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True
+        )
+        sys.argv = ["fairlane", *step]
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            code = cli._run(list(step))
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except BaseException:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            traceback.print_exc()
+            code = 1
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, UnicodeError):
+                    stream.flush()
+        return Ending(code, _read(out), _read(errors))
+
+
+def _in_process_of_its_own(step: Sequence[str], case: Case) -> Ending:
+    program = Path(sys.executable).with_name("fairlane")
+    redirected = "".join(
+        f" {number}>{'&-' if case.streams[name] == 'closed' else '/dev/full'}"
+        for number, name in ((1, "stdout"), (2, "stderr"))
+        if name in case.streams
+    )
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'exec "$0" "$@"{redirected}', program, *step], stdout=out, stderr=errors, check=False
+        )
+        return Ending(done.returncode, _read(out), _read(errors))
+
+
+def _read(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size <= 2 * MOST_OUTPUT:
+        return file.read().decode("utf-8", "surrogateescape")
+    start = file.read(MOST_OUTPUT)
+    file.seek(size - MOST_OUTPUT)
+    return (start + b"\n...\n" + file.read()).decode("utf-8", "surrogateescape")
+
+
+if __name__ == "__main__":
+    main()

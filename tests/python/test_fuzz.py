@@ -1,0 +1,74 @@
+"""Commands end with 0 or 2, without traceback or panic: on cases that once failed."""
+
+from pathlib import Path
+
+import pytest
+
+import fuzzer
+from fuzzer.case import Case
+from fuzzer.commands import case
+from fuzzer.pool import Outcome, Pool
+from fuzzer.shrink import shrink
+from fuzzer.verdict import fault
+from fuzzer.worker import Ending
+
+CORPUS = sorted((Path(fuzzer.__file__).parent / "corpus").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with Pool(2) as workers:
+        yield workers
+
+
+def test_what_once_failed_ends_well(pool: Pool) -> None:
+    cases = [Case.from_json(path.read_text()) for path in CORPUS]
+    outcomes = pool.run(enumerate(cases))
+    assert len(cases) > 0
+    assert {CORPUS[number].stem: found for number, one, outcome in outcomes if (found := fault(one, outcome))} == {}
+
+
+def test_a_case_depends_on_its_seed_and_number_alone() -> None:
+    assert [case(1, number) for number in (2, 0, 1)] == [case(1, number) for number in (2, 0, 1)]
+    assert case(1, 0) != case(2, 0)
+    assert all(Case.from_json(one.to_json()) == one for one in (case(1, number) for number in range(50)))
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (Ending(0, "fine\n", ""), ""),
+        (Ending(2, "", "error: run.seed: -1\n"), ""),
+        (Ending(2, "", "error: one\nerror: another\n"), "exit code 2 with 2 error lines"),
+        (Ending(0, "", "error: but went on\n"), "exit code 0 with 1 error lines"),
+        (Ending(1, "", "check: differs\n"), "exit code 1"),
+        (Ending(130, "", "interrupted\n"), "exit code 130"),
+        (Ending(0, "a \x1b[31m name", ""), "control character on stdout"),
+        (Ending(2, "", f"error: {'9' * 5000}\n"), "error of many characters"),
+        (Ending(101, "", "thread 'main' panicked at src/x.rs:7:1:\n"), "panic: src/x.rs:7"),
+        (
+            Ending(
+                1, "", 'Traceback (most recent call last):\n  File "/a/fairlane/cli.py", line 3, in run\nOSError: x'
+            ),
+            "traceback: OSError in fairlane/cli.py run",
+        ),
+    ],
+)
+def test_faults_are_seen(ending: Ending, expected: str) -> None:
+    assert fault(Case((("run",),)), Outcome((ending,))) == expected
+
+
+def test_a_failing_case_becomes_its_cause() -> None:
+    text = 'name = "x"\nrun = { seed = 3, measure = "1 s" }\ngroups = [{ users = 2 }, { users = 9, name = "[/x]" }]\n'
+    found = Case((("run", "s.toml", "--seed", "1", "--json"),), {"s.toml": text, "other": "y"}, {"COLUMNS": "1"})
+    small = shrink(found, lambda one: "[/x]" in one.files.get("s.toml", "") and "--json" in one.steps[0])
+    assert small == Case((("run", "--json"),), {"s.toml": 'groups = [{name = "[/x]"}]\n'})
+
+
+def test_a_worker_that_dies_is_replaced(pool: Pool) -> None:
+    # SIGKILL from within: what the kernel does to a command that takes all memory.
+    module = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    kills = Case((("run", "s.toml", "--scheme-module", "m.py"),), {"m.py": module})
+    outcomes = {number: outcome for number, _, outcome in pool.run([(0, kills), (1, Case((("--version",),)))])}
+    assert outcomes[0].death == "SIGKILL"
+    assert [ending.code for ending in outcomes[1].endings] == [0]
