@@ -25,8 +25,8 @@ from scenarios import Table
 from fairlane import papers
 from fairlane.files import write_aside
 from fairlane.papers.grid import Point, matches
+from fairlane.papers.measuring import point_scenario
 from fairlane.papers.paper import Experiment, Paper
-from fairlane.papers.reproduce import point_scenario
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"
 

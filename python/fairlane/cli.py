@@ -25,11 +25,10 @@ from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
-from fairlane.folders import check_replaceable
+from fairlane.files import check_writable
 from fairlane.papers import papers, select
 from fairlane.report import DEFAULT_FOLDER
 from fairlane.scenario import Scenario
-from fairlane.store import Store
 
 if TYPE_CHECKING:
     from fairlane.papers.reproduce import Reproduction
@@ -188,7 +187,7 @@ def run(
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     if out:
-        check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
+        check_writable(out, "--out")
     with _named(file):
         result = fairlane.run(
             _scenario(file, settings),
@@ -231,7 +230,7 @@ def compare(
 ) -> None:
     """Simulate a scenario under several queues."""
     if out:
-        check_replaceable(out, "--out", {"--store": Store(store).folder})
+        check_writable(out, "--out")
     with _named(file):
         comparison = fairlane.compare(
             _scenario(file, settings),
@@ -289,7 +288,7 @@ def reproduce(
     selected = {paper.key: [experiment.id for experiment in experiments] for paper, experiments in select(names)}
     folders = {key: out / key if out and len(selected) > 1 else out or Path("results") / key for key in selected}
     for folder in folders.values():
-        check_replaceable(folder, "--out", {"--store": Store(store).folder})
+        check_writable(folder, "--out")
     regressions: list[str] = []
     documents = []
     for key, experiments in selected.items():
@@ -426,7 +425,7 @@ def sweep(
             print_plan(planned)
         return
     out = out or Path("results") / plan.name
-    check_replaceable(out, "--out", {"--store": Store(store).folder})
+    check_writable(out, "--out")
     with _named(file):
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
     result.write(out)

@@ -81,18 +81,32 @@ class ComparisonDocument(TypedDict):
     results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
 
 
+class ClaimFinding(TypedDict):
+    """What was measured of one metric of a claim."""
+
+    metric: Annotated[str, "Name of the metric."]
+    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
+    verdict: Annotated[Literal["reproduced", "inconclusive", "differs"], "Outcome of this metric alone."]
+    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
+    measured: Annotated[str, "What was measured."]
+    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
+    passed: Annotated[int, "Number of comparisons that are reproduced."]
+    checks: Annotated[int, "Number of comparisons."]
+    runs: Annotated[int, "Most replications of a point; 0 if nothing was sampled."]
+
+
 class ClaimVerdict(TypedDict):
     """How a claim of a paper fared."""
 
     claim: Annotated[str, "Its id."]
     statement: Annotated[str, "Its words."]
     where: Annotated[str, "Place in the paper."]
-    verdict: Annotated[Literal["reproduced", "as ns-3", "differs", "not applicable"], "Outcome."]
-    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
-    measured: Annotated[str, "What was measured."]
-    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
-    passed: Annotated[int, "Number of checks that passed."]
-    checks: Annotated[int, "Number of checks."]
+    verdict: Annotated[
+        Literal["reproduced", "as ns-3", "inconclusive", "differs", "not applicable", "consistent", "deviates"],
+        "Outcome; of quick runs consistent and deviates, never reproduced and differs.",
+    ]
+    findings: Annotated[list[ClaimFinding], "What was measured of each of its metrics; none if it cannot be tested."]
+    reason: Annotated[str, "Why it cannot be tested; empty if it can."]
     ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."]
     standing: Annotated[
         Literal["independent", "not independent", "added"],
@@ -118,10 +132,18 @@ class ReproducedExperiment(TypedDict):
     title: Annotated[str, "In words."]
     where: Annotated[str, "Place in the paper."]
     replications: Annotated[int, "Runs of every point."]
+    most_replications: Annotated[int, "Runs that a point gets at most, where a claim is inconclusive."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
     points: Annotated[list[MeasuredPoint], "What was measured."]
     claims: Annotated[list[ClaimVerdict], "What became of the paper's claims."]
+
+
+class ClaimCounts(TypedDict):
+    """How many claims of a standing had which verdict."""
+
+    standing: Annotated[Literal["independent", "not independent", "added"], "As of a claim."]
+    verdicts: Annotated[dict[str, int], "Number of claims by verdict."]
 
 
 class ReproductionDocument(TypedDict):
@@ -132,6 +154,7 @@ class ReproductionDocument(TypedDict):
     paper: Annotated[str, "Short name of the paper."]
     quick: Annotated[bool, "Whether runs were fewer and shorter than those whose verdicts count."]
     settings: Annotated[Json, "Keys of the scenario that differ from the paper's."]
+    counts: Annotated[list[ClaimCounts], "How many claims had which verdict."]
     experiments: Annotated[list[ReproducedExperiment], "The experiments that were asked for."]
 
 

@@ -14,16 +14,27 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over `n` replications and the half width of its confidence interval (None for fewer than two)."""
+    """A mean over `n` replications and the half width of its confidence interval (None for fewer than two).
+
+    What is computed, not sampled, is `exact`: it has no interval and needs none.
+    """
 
     mean: float
     half_width: float | None
     n: int
+    exact: bool = False
 
     @property
     def slack(self) -> float:
-        """Half width, zero where there is none: what is added to a tolerance."""
+        """Half width, zero where there is none: what is drawn."""
         return self.half_width or 0.0
+
+    @property
+    def uncertainty(self) -> float:
+        """Half width as claims are judged with: infinite where it is not known, zero for what is certain."""
+        if self.exact or (self.n > 1 and math.isinf(self.mean)):
+            return 0.0
+        return math.inf if self.half_width is None else self.half_width
 
     def __str__(self) -> str:
         return format_interval(self.mean, self.half_width)
@@ -37,6 +48,15 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
         return Interval(mean, None, n)
     half_width = student_t(confidence, n - 1) * statistics.stdev(samples) / math.sqrt(n)
     return Interval(mean, half_width, n)
+
+
+def jackknife(number: float, without: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """A number of all replications together, with the interval that follows from those without one of them each."""
+    n = len(without)
+    if n < 2 or not all(map(math.isfinite, (number, *without))):
+        return Interval(number, None, n)
+    spread = math.sqrt((n - 1) / n * math.fsum((one - math.fsum(without) / n) ** 2 for one in without))
+    return Interval(number, student_t(confidence, n - 1) * spread, n)
 
 
 def format_interval(mean: float, half_width: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ from rich.text import Text
 
 from fairlane.intervals import format_interval
 from fairlane.notes import joined, notes_in
+from fairlane.papers.claims import QUICK, Finding, VerdictName
+from fairlane.papers.report import MARKS
 from fairlane.progress import duration
 
 if TYPE_CHECKING:
@@ -23,13 +24,22 @@ if TYPE_CHECKING:
     from fairlane.lab.comparison import PlaneResult
     from fairlane.papers.grid import Cell
     from fairlane.papers.paper import Experiment, Paper
+    from fairlane.papers.readings import Standing
     from fairlane.papers.reproduce import Reproduction
     from fairlane.results import Comparison, Result
     from fairlane.store.upkeep import Entry
     from fairlane.sweeps import SweepResult
 
 MIN_WIDTH = 100
-VERDICT_STYLES = {"reproduced": "green", "as ns-3": "cyan", "differs": "yellow", "not applicable": "dim"}
+VERDICT_STYLES = {
+    "reproduced": "green",
+    "consistent": "green",
+    "as ns-3": "cyan",
+    "inconclusive": "magenta",
+    "differs": "yellow",
+    "deviates": "yellow",
+    "not applicable": "dim",
+}
 
 
 def console() -> Console:
@@ -178,20 +188,44 @@ def print_reproduction(reproduction: Reproduction) -> None:
     """Measured points and claims of every experiment, and how many claims hold."""
     out = console()
     for experiment in reproduction.experiments:
-        count = reproduction.replications[experiment.id]
-        out.print(f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; n = {count})")
+        out.print(
+            f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; "
+            f"n = {_replications(reproduction, experiment)})"
+        )
         for metric in experiment.metrics[:2]:
             cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
             if cells and experiment.id not in reproduction.paper.computed:
                 out.print(_points(experiment, metric, cells))
         out.print(_claims(reproduction, experiment))
         _print_notes(out, reproduction.notes(experiment))
-    counts = Counter(verdict.verdict for verdict in reproduction.verdicts)
-    out.print(
-        f"{counts.total()} claims: {counts['reproduced']} reproduced, "
-        f"{counts['as ns-3']} agree with ns-3, which differs from the paper, {counts['differs']} differ, "
-        f"{counts['not applicable']} not applicable"
-    )
+    for standing, counts in reproduction.counts().items():
+        parts = [f"{counts[name]} {words}" for name, words in VERDICT_WORDS.items() if counts[name]]
+        out.print(f"{counts.total()} {STANDING_WORDS[standing]}: {', '.join(parts)}")
+    if reproduction.quick:
+        out.print("quick runs: look before you trust; only full runs can reproduce a claim")
+
+
+VERDICT_WORDS: dict[VerdictName, str] = {
+    "reproduced": "reproduced",
+    "consistent": "consistent",
+    "as ns-3": "agree with ns-3, which differs from the paper",
+    "inconclusive": "inconclusive",
+    "differs": "differ",
+    "deviates": "deviate",
+    "not applicable": "not applicable",
+}
+"""Verdicts after a number."""
+
+STANDING_WORDS: dict[Standing, str] = {
+    "independent": "claims of the paper",
+    "not independent": "claims of the paper that are not independent, since their numbers chose a reading",
+    "added": "claims added by this project",
+}
+
+
+def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
+    count, most = reproduction.replications[experiment.id], reproduction.most[experiment.id]
+    return str(count) if most <= count else f"{count}, up to {most} where a claim is inconclusive"
 
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
@@ -397,17 +431,32 @@ def _value(name: str, value: Any) -> str:
 
 
 def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
+    """A row for each claim; for each metric, if there are several."""
     table = _table("claim", "paper", "measured", "verdict")
     for verdict in reproduction.verdicts_of(experiment):
-        measured = verdict.measured + (f"\nworst at {verdict.worst}" if verdict.worst else "")
-        measured += f"\n{verdict.ns3}" if verdict.ns3 else ""
-        table.add_row(
-            f"{verdict.claim.removeprefix(experiment.id + '.')}: {verdict.statement}",
-            f"{verdict.paper}\n{verdict.where}",
-            measured,
-            Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict]),
-        )
+        mark = f" ({MARKS[verdict.standing]})" if verdict.standing in MARKS else ""
+        name = f"{verdict.claim.removeprefix(experiment.id + '.')}{mark}: {verdict.statement}"
+        outcome = Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict])
+        if len(verdict.findings) != 1:
+            table.add_row(name, verdict.where, "\n".join(filter(None, [verdict.reason, verdict.ns3])), outcome)
+        for finding in verdict.findings:
+            runs = f"n = {finding.runs}" if finding.runs > reproduction.replications[experiment.id] else ""
+            lines = [finding.measured, f"worst at {finding.worst}" if finding.worst else "", runs]
+            if len(verdict.findings) == 1:
+                lines.append(verdict.ns3)
+                row = [name, f"{finding.paper}\n{verdict.where}"]
+            else:
+                unit = f" ({finding.unit})" if finding.unit else ""
+                row = [f"  {finding.metric}{unit}", finding.paper]
+                outcome = Text(
+                    _of_metric(finding, reproduction), style=VERDICT_STYLES[_of_metric(finding, reproduction)]
+                )
+            table.add_row(*row, "\n".join(filter(None, lines)), outcome)
     return table
+
+
+def _of_metric(finding: Finding, reproduction: Reproduction) -> VerdictName:
+    return QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
 
 
 def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:

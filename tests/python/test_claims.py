@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from fairlane.papers.claims import judge
+from fairlane.papers.claims import Statistic, judge
 from fairlane.papers.grid import Row, Table
 
 Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 
 
 def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Table:
-    """A table whose metrics are given by (scheme, value of each variable): one sample, or a list of them."""
+    """A table whose metrics are given by (scheme, value of each variable): computed numbers, or lists of samples."""
     points = dict.fromkeys(point for numbers in metrics.values() for point in numbers)
 
     def samples(numbers: Numbers, point: tuple[Any, ...]) -> tuple[float | None, ...]:
@@ -24,6 +24,7 @@ def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Ta
         Row(
             dict(zip(("scheme", *grid), point, strict=True)),
             {metric: samples(numbers, point) for metric, numbers in metrics.items()},
+            exact=not any(isinstance(numbers.get(point), Sequence) for numbers in metrics.values()),
         )
         for point in points
     ]
@@ -213,39 +214,152 @@ def test_a_list_of_schemes_must_hold_for_each() -> None:
     assert verdict(SCHEMES, kind="at_most", scheme=["abc", "droptail"], value=2.2) == "reproduced"
 
 
-# Samples 9 and 11: mean 10, half width t(0.975; 1) * sqrt(2) / sqrt(2) = 12.706.
-NOISY = table("e", {"x": [1, 2]}, T={("abc", 1): [9.0, 11.0], ("abc", 2): [9.0, 11.0]})
+# Samples 9.9 and 10.1: mean 10, half width t(0.975; 1) * sqrt(0.02) / sqrt(2) = 1.2706.
+QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 10.1]})
 
 
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ({"kind": "near", "value": 22.7}, "reproduced"),
-        ({"kind": "near", "value": 22.8}, "differs"),
-        ({"kind": "at_most", "value": -2.7}, "reproduced"),
-        ({"kind": "range", "min": 22.8, "max": 30}, "differs"),
-        # Half width of the difference of 10 and 2 * 10: 12.706 * sqrt(1 + 4) = 28.4.
-        ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 1.0}, "reproduced"),
-        # Half width of the difference of the ends: 12.706 * sqrt(2) = 17.97.
-        ({"kind": "trend", "over": "x", "direction": "up", "margin": 1.7}, "reproduced"),
-        ({"kind": "trend", "over": "x", "direction": "up", "margin": 1.8}, "differs"),
-        # Both points in one replication are 9, in the other 11: their mean varies as much as each.
-        ({"kind": "near", "reduce": "mean", "value": 22.7}, "reproduced"),
-        ({"kind": "near", "reduce": "mean", "value": 22.8}, "differs"),
+        # The mean inside the tolerance, and the half width, 1.2706, no larger than it.
+        ({"kind": "near", "value": 10, "tol_abs": 1.3}, "reproduced"),
+        ({"kind": "near", "value": 10, "tol_abs": 1.2}, "inconclusive"),
+        ({"kind": "near", "value": 11.25, "tol_abs": 1.3}, "reproduced"),
+        # The mean outside, the interval reaches inside: noise does not help.
+        ({"kind": "near", "value": 11.4, "tol_abs": 1.3}, "inconclusive"),
+        ({"kind": "near", "value": 12.5, "tol_abs": 1.3}, "inconclusive"),
+        # 10 + 1.2706 < 12.6 - 1.3: no part of the interval is inside.
+        ({"kind": "near", "value": 12.6, "tol_abs": 1.3}, "differs"),
+        # A bound without a tolerance: all of the interval must be within it.
+        ({"kind": "at_most", "value": 11.3}, "reproduced"),
+        ({"kind": "at_most", "value": 11.2}, "inconclusive"),
+        ({"kind": "at_most", "value": 8.8}, "inconclusive"),
+        ({"kind": "at_most", "value": 8.7}, "differs"),
+        ({"kind": "at_least", "value": 8.7}, "reproduced"),
+        ({"kind": "at_least", "value": 10.1}, "inconclusive"),
+        # A bound with one: a half width no larger than it will do.
+        ({"kind": "at_most", "value": 9, "tol_abs": 1.3}, "reproduced"),
+        ({"kind": "range", "min": 8, "max": 12}, "reproduced"),
+        ({"kind": "range", "min": 9, "max": 30}, "inconclusive"),
+        ({"kind": "range", "min": 12, "max": 30}, "differs"),
+        # The difference of 10 and 10 has a half width of 1.2706 * sqrt(2) = 1.797.
+        ({"kind": "ordering", "over": "x", "order": [1, 2]}, "inconclusive"),
+        ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.8}, "reproduced"),
+        ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.7}, "inconclusive"),
+        # Of 10 and 1.1 * 10: 1.2706 * sqrt(1 + 1.1**2) = 1.889, and 1 is missing; with 1.3 * 10 it is 2.08 and 3.
+        ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.1}, "inconclusive"),
+        ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.3}, "differs"),
+        ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18}, "reproduced"),
+        ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.17}, "inconclusive"),
+        ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18, "margin": 0.1}, "inconclusive"),
+        ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18, "margin": 0.3}, "differs"),
+        ({"kind": "trend", "over": "x", "direction": "flat", "tol_abs": 1.3}, "reproduced"),
+        ({"kind": "trend", "over": "x", "direction": "flat", "tol_abs": 1.2}, "inconclusive"),
+        # Both points vary together: their mean varies as much as each.
+        ({"kind": "near", "reduce": "mean", "value": 10, "tol_abs": 1.3}, "reproduced"),
+        ({"kind": "near", "reduce": "mean", "value": 10, "tol_abs": 1.2}, "inconclusive"),
+        # Neither place is the largest for certain: 1 and 2 are 1 apart.
+        ({"kind": "range", "min": 0, "max": 2, "reduce": "argmax", "argument": "x"}, "reproduced"),
+        ({"kind": "range", "min": 0, "max": 1, "reduce": "argmax", "argument": "x"}, "inconclusive"),
+        # Of 9.9, 9.9, 10.1 and 10.1 the median is 9.9; without the first run 10.1, so that it jumps by 0.2:
+        # 12.706 * sqrt(1/2 * 2 * 0.1**2) = 1.27.
+        ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.3}, "reproduced"),
+        ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.2}, "inconclusive"),
     ],
 )
-def test_half_widths_are_added_to_tolerances(claim: dict[str, Any], expected: str) -> None:
-    assert verdict(NOISY, **claim) == expected
+def test_the_mean_must_be_inside_and_the_interval_narrow(claim: dict[str, Any], expected: str) -> None:
+    assert verdict(QUIET, **claim) == expected
+
+
+CLAIMS = [
+    {"kind": "near", "value": 10, "tol_abs": 1.3},
+    {"kind": "near", "value": 12.6, "tol_abs": 1.3},
+    {"kind": "at_most", "value": 11.3},
+    {"kind": "at_most", "value": 8.7, "tol_abs": 1.3},
+    {"kind": "ordering", "over": "x", "order": [1, 2], "tol_rel": 0.2},
+    {"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18},
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.1, 1.0, 10.0])
+def test_more_noise_around_the_same_mean_never_helps(claim: dict[str, Any], spread: float) -> None:
+    def with_spread(spread: float) -> str:
+        samples = [10 - spread, 10 + spread]
+        return verdict(table("e", {"x": [1, 2]}, T={("abc", 1): samples, ("abc", 2): samples}), **claim)
+
+    more, less = with_spread(10 * spread + 0.01), with_spread(spread)
+    # What differs may become inconclusive; what is reproduced stays so with less noise, never with more alone.
+    assert less == "reproduced" or more != "reproduced"
+
+
+def test_one_run_is_not_narrow_and_what_is_computed_needs_no_interval() -> None:
+    one = table("e", {"x": [1]}, T={("abc", 1): [10.0]})
+    computed = table("e", {"x": [1]}, T={("abc", 1): 10.0})
+    for claim in ({"kind": "near", "value": 10, "tol_rel": 1.0}, {"kind": "at_most", "value": 100}):
+        assert verdict(one, **claim) == "inconclusive"
+        assert verdict(computed, **claim) == "reproduced"
+    assert verdict(one, kind="near", value=50) == "inconclusive"
+    assert verdict(computed, kind="near", value=50) == "differs"
+
+
+def test_a_ratio_of_zero_has_the_interval_of_its_numerator() -> None:
+    sides = {"numerator": {"x": 1}, "denominator": {"x": 2}}
+    # Samples -1 and 1 over 10: half width 12.706 / 10.
+    wide = table("e", {"x": [1, 2]}, T={("abc", 1): [-1.0, 1.0], ("abc", 2): [10.0, 10.0]})
+    assert verdict(wide, kind="ratio", value=0, tol_abs=1.3, **sides) == "reproduced"
+    assert verdict(wide, kind="ratio", value=0, tol_abs=1.2, **sides) == "inconclusive"
+
+
+def test_most_points_may_be_undecided_without_the_claim_being_so() -> None:
+    # Four of five hold, one cannot be told: 80 % are enough.
+    line = {("abc", x): [10.0, 10.0] for x in range(1, 5)}
+    odd = table("e", {"x": [1, 2, 3, 4, 5]}, T={**line, ("abc", 5): [9.0, 11.0]})
+    assert verdict(odd, kind="near", value=10, tol_abs=1, reduce="most") == "reproduced"
+    assert verdict(odd, kind="near", value=10, tol_abs=1) == "inconclusive"
+    far = table("e", {"x": [1, 2, 3, 4, 5]}, T={**line, ("abc", 4): [9.0, 11.0], ("abc", 5): [50.0, 50.0]})
+    assert verdict(far, kind="near", value=10, tol_abs=1, reduce="most") == "inconclusive"
+    assert verdict(far, kind="near", value=10, tol_abs=1) == "differs"
+
+
+def test_a_number_of_all_runs_together_has_the_jackknifes_interval() -> None:
+    # The spread of two flows' means over the runs: means 10 and 13; without one of the runs each 2, 3, 4.
+    flows = table("e", {"x": [1, 2]}, T={("abc", 1): [10.0, 10.0, 10.0], ("abc", 2): [11.0, 13.0, 15.0]})
+
+    def spread(tables: Mapping[str, Table]) -> Table:
+        means = [cell.interval.mean for cell in tables["e"].cells(["abc"], ["T"])]
+        return Table("e", {}, {}, [Row({"scheme": "abc"}, {"T": (max(means) - min(means),)})])
+
+    claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
+    claim |= {"kind": "near", "value": 3.0, "statistic": "spread"}
+    # t(0.975; 2) * sqrt(2/3 * (1 + 0 + 1)) = 4.303 * 1.155 = 4.968.
+    assert judge(claim | {"tol_abs": 5.0}, {"e": flows}, Statistic(spread)).verdict == "reproduced"
+    found = judge(claim | {"tol_abs": 4.9}, {"e": flows}, Statistic(spread))
+    assert found.verdict == "inconclusive"
+    assert found.findings[0].measured == "3.0 ± 5.0"
+    assert found.findings[0].runs == 3
+    extreme = Statistic(spread, extreme=True)
+    assert judge(claim | {"tol_abs": 0.1}, {"e": flows}, extreme).findings[0].measured == "3"
+
+
+def test_a_claim_over_several_metrics_has_a_finding_for_each_with_its_unit() -> None:
+    claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "statement": "", "where": "", "condition": {"x": 1}}
+    claim |= {"kind": "value", "metric": ["T", "U"], "expect": {"T": 1.2, "U": 2.0}, "unit": {"T": "kb/s", "U": "1"}}
+    judged = judge(claim | {"tolerance": {"T": {"rel": 0.2}, "U": {"abs": 0.1}}}, {"e": SCHEMES})
+    assert judged.verdict == "differs"
+    found = [(one.metric, one.unit, one.verdict, one.paper, one.measured) for one in judged.findings]
+    assert found == [("T", "kb/s", "reproduced", "1.2 kb/s (± 20%)", "1"), ("U", "", "differs", "2.0 (± 0.1)", "1")]
 
 
 def test_the_worst_point_is_told_with_its_number() -> None:
     claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
     judged = judge(claim | {"kind": "near", "value": 3.0, "tol_abs": 1.0, "unit": "ms"}, {"e": LINE})
     assert judged.verdict == "differs"
-    assert (judged.passed, judged.checks) == (3, 5)
-    assert judged.paper == "3.0 ms (± 1)"
-    assert judged.measured == "1 to 5, holds at 3 of 5 points"
-    assert judged.worst in {"x = 1: 1", "x = 5: 5"}
+    (found,) = judged.findings
+    assert (found.passed, found.checks) == (3, 5)
+    assert found.paper == "3.0 ms (± 1)"
+    assert found.measured == "1 to 5, holds at 3 of 5 points"
+    assert found.worst in {"x = 1: 1", "x = 5: 5"}
 
 
 def test_infinite_means_pass_lower_bounds_only() -> None:

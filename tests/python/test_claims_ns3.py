@@ -46,10 +46,15 @@ def test_what_is_reproduced_or_was_not_asked_stays():
     assert outcome(table(0.9, 2.0), None) == ("differs", "")
 
 
-def test_means_agree_within_five_percent_or_their_interval():
+def test_means_agree_within_five_percent_and_an_interval_no_wider_than_that():
     assert agree([1.0, 1.0], [1.05, 1.05])
     assert not agree([1.0, 1.0], [1.06, 1.06])
-    assert agree([0.5, 1.5, 1.0], [1.0, 2.0, 1.5])
+    # Half width of the difference: t(0.975; 4) * sqrt(2 * 0.01**2 / 3) = 0.0227, within 5 % of 1.
+    assert agree([0.99, 1.0, 1.01], [0.99, 1.0, 1.01])
+    # Ten times as wide, and means 0.1 apart: noise does not help.
+    assert not agree([0.9, 1.0, 1.1], [0.9, 1.0, 1.1])
+    assert not agree([0.5, 1.5, 1.0], [1.0, 2.0, 1.5])
+    assert not agree([1.0], [1.0])
     assert not agree([], [1.0])
 
 

@@ -61,8 +61,8 @@ def test_known_runs_are_drawn_and_judged_without_a_lab(
             assert cell.samples == pytest.approx(other.samples, rel=1e-6)
         assert [verdict.verdict for verdict in found.verdicts] == [verdict.verdict for verdict in sim.verdicts]
     # What was given is in the table again, byte for byte.
-    write_runs(made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=halves, **WHAT), tmp_path / "out")
-    assert (tmp_path / "out" / "runs.csv").read_bytes() == whole.read_bytes()
+    write_runs(made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=halves, **WHAT), tmp_path)
+    assert (tmp_path / "runs.csv").read_bytes() == whole.read_bytes()
 
 
 def test_the_page_says_how_late_the_worst_links_were(simulated: pl.DataFrame, store: Path) -> None:
@@ -107,11 +107,16 @@ def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = lab(*names, planes=["user", "ebpf", "p4"], replications=3, settings=settings, store=tmp_path, known=known)
     assert {count for one in found.values() for count in one.replications.values()} == {3}
     differing = {
-        plane: [verdict.claim for verdict in one.verdicts if verdict.verdict != "reproduced"]
+        plane: [(verdict.claim, verdict.verdict) for verdict in one.verdicts if verdict.verdict != "reproduced"]
         for plane, one in found.items()
     }
     # As docs/howto/lab.md says.
-    assert differing == {"user": [], "ebpf": [], "p4": ["p4abc.fig4.droptail_proportional"]}
+    disproportion = "p4abc.fig4.droptail_proportional"
+    assert differing == {
+        "user": [(disproportion, "inconclusive")],
+        "ebpf": [(disproportion, "inconclusive")],
+        "p4": [(disproportion, "differs")],
+    }
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> N
     done = cli("reproduce", "abc2018.fig4a", "abc2018.fig5a", *QUICK)
     assert done.returncode == 0, done.stderr
     assert "droptail_ratio" in done.stdout
-    assert "9 claims: " in done.stdout
+    assert "9 claims of the paper: " in done.stdout
     names = {path.name for path in (workdir / "results" / "abc2018").iterdir()}
     expected = {f"{name}.{suffix}" for name in ("fig4a", "fig5a") for suffix in ("png", "svg", "parquet")}
     assert names == expected | {"claims.json"}

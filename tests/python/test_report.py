@@ -13,7 +13,7 @@ import fairlane
 from conftest import SHORT, Cli, files
 from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
-from fairlane.report.views import DIFFERS, NOT_RUN, REPRODUCED, paper_view
+from fairlane.report.views import DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, paper_view
 from fairlane.scenario import Scenario
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
@@ -87,8 +87,9 @@ def test_numbers_of_the_page_are_those_of_the_reproduction(pages: Path, store: P
     (experiment,) = reproduction.experiments
     html = (pages / "abc2018.fig4a.html").read_text(encoding="utf-8")
     for verdict in reproduction.verdicts:
-        assert verdict.measured in html
-        assert verdict.worst in html
+        (finding,) = verdict.findings
+        assert finding.measured in html
+        assert finding.worst in html
     for cell in reproduction.tables[experiment.id].cells(experiment.schemes, ["T_R"]):
         assert f"<td>{cell.interval}</td>" in html
     assert "seed</th><td>1<" in html
@@ -116,6 +117,7 @@ def test_counts_are_those_of_the_claims(store: Path) -> None:
     counts = paper.counts.by_outcome
     assert counts[REPRODUCED] == verdicts.count("reproduced")
     assert counts[DIFFERS] == verdicts.count("differs")
+    assert counts[INCONCLUSIVE] == verdicts.count("inconclusive")
     claims = sum(len(experiment.claims) for experiment in collected.experiments)
     assert counts[NOT_RUN] == claims - len(verdicts)
     assert paper.counts.total == claims

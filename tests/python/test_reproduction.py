@@ -87,7 +87,7 @@ def test_a_rule_changes_only_its_experiments(tmp_path: Path) -> None:
 def test_a_statistic_stands_for_the_metric() -> None:
     paper = papers()["abc2018"]
     experiment = paper.experiments["abc2018.fig4a"]
-    rows = [Row({"scheme": "abc", "f0": f0, "Db_ms": 5}, {"T_R": (float(f0),)}) for f0 in (1, 2, 4)]
+    rows = [Row({"scheme": "abc", "f0": f0, "Db_ms": 5}, {"T_R": (float(f0), float(f0))}) for f0 in (1, 2, 4)]
     tables = {experiment.id: paper.table(experiment, rows)}
 
     def largest(measured: dict[str, Table]) -> Table:

@@ -8,9 +8,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fairlane.intervals import format_interval
+from fairlane.papers.wording import paper_text
 
 if TYPE_CHECKING:
     from fairlane.lab.runs import Row
+    from fairlane.papers.claims import Verdict
     from fairlane.papers.paper import Experiment
     from fairlane.papers.reproduce import Reproduction
 
@@ -104,21 +106,35 @@ def _points(found: Found, experiment: Experiment) -> str:
 
 
 def _claims(found: Found, experiment: Experiment) -> str:
-    """A row for each claim; what was measured on each plane, and whether it holds; then why not."""
+    """A row for each metric of each claim; what was measured on each plane, and whether it holds; then why not."""
     first = next(iter(found.values()))
     reasons = explanations(first)
     rows, notes = [], []
-    for verdict in first.verdicts_of(experiment):
-        row = [f"`{verdict.claim.rpartition('.')[2]}`: {verdict.statement}", verdict.paper]
-        for plane, reproduction in found.items():
-            own = next(other for other in reproduction.verdicts_of(experiment) if other.claim == verdict.claim)
-            row.append(f"**{own.verdict}**: {own.measured}" + (f"; {own.worst}" if own.worst else ""))
-            if own.verdict == "differs":
-                reason = reasons.get((own.claim, plane)) or reproduction.paper.explanations.get(own.claim)
-                notes.append(f"- `{own.claim}`, {TITLES[plane]}: {reason or 'not explained'}")
-        rows.append(row)
+    for claim in experiment.claims:
+        name = f"`{claim['id'].rpartition('.')[2]}`: {claim['statement']}"
+        verdicts = {
+            plane: next(verdict for verdict in reproduction.verdicts_of(experiment) if verdict.claim == claim["id"])
+            for plane, reproduction in found.items()
+        }
+        metrics = dict.fromkeys(finding.metric for verdict in verdicts.values() for finding in verdict.findings)
+        for metric in metrics or [""]:
+            of = f" ({metric})" if len(metrics) > 1 else ""
+            rows.append([name + of, paper_text(claim, metric), *(_outcome(one, metric) for one in verdicts.values())])
+        for plane, verdict in verdicts.items():
+            if verdict.verdict in {"differs", "deviates"}:
+                reason = reasons.get((verdict.claim, plane)) or first.paper.explanations.get(verdict.claim)
+                notes.append(f"- `{verdict.claim}`, {TITLES[plane]}: {reason or 'not explained'}")
     table = _table(["claim", "paper", *(TITLES[plane] for plane in found)], rows)
     return table + ("\n\nWhat differs:\n\n" + "\n".join(notes) if notes else "")
+
+
+def _outcome(verdict: Verdict, metric: str) -> str:
+    """What was measured of a metric of a claim, after its outcome."""
+    for finding in verdict.findings:
+        if finding.metric == metric:
+            outcome = verdict.verdict if len(verdict.findings) == 1 else finding.verdict
+            return f"**{outcome}**: {finding.measured}" + (f"; {finding.worst}" if finding.worst else "")
+    return f"**{verdict.verdict}**: {verdict.reason}"
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

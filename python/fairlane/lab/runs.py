@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.errors import UserError
 from fairlane.papers.grid import Measured
-from fairlane.papers.reproduce import metrics_of
+from fairlane.papers.measuring import metrics_of
 from fairlane.runner import replications
 from fairlane.store.point import Identity
 from fairlane.store.upkeep import SHORT_KEY
 
 if TYPE_CHECKING:
+    from fairlane.papers.measuring import Place
     from fairlane.papers.paper import Paper
-    from fairlane.papers.reproduce import Place
     from fairlane.store import Store
 
 NAME = "runs.csv"

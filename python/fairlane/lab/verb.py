@@ -11,12 +11,12 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.errors import UserError
-from fairlane.folders import staged
+from fairlane.files import staged
 from fairlane.lab import node, runs, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
-from fairlane.lab.runner import check, engines_beside, run_in_lab
+from fairlane.lab.runner import engines_beside, run_in_lab
 from fairlane.papers.reproduce import Reproduction, plan, reproduce
 from fairlane.store import Store
 
@@ -68,7 +68,6 @@ def lab(
     }
     prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
     for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
-        check(own, plane)
         engines_beside(read.get(plane), own, plane)
     found = {}
     for plane in planes:
@@ -150,11 +149,10 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: P
     from fairlane import plots
     from fairlane.lab.drawing import planes_in_one
 
+    for plane, reproduction in found.items():
+        reproduction.write(folder / plane)
     figures = []
     with staged(folder) as stage:
-        for plane, reproduction in found.items():
-            (stage / plane).mkdir()
-            reproduction.write_into(stage / plane)
         for experiment in next(iter(found.values())).experiments:
             if experiment.kind == "figure":
                 plots.save(planes_in_one(found, experiment.id), stage / experiment.name)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlane.papers.claims import Claim, expectation, select
+from fairlane.papers.checks import expectation
 from fairlane.papers.grid import Cell, Table
+from fairlane.papers.reductions import select
+from fairlane.papers.wording import Claim
 from fairlane.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairlane.intervals import CONFIDENCE, Interval, interval
@@ -38,11 +38,32 @@ class Row:
         at: The point.
         samples: One sample per replication for each metric, None where a run has no such number.
         traces: Curves over time, one per replication for each name.
+        exact: Whether its numbers are computed, not sampled.
+        half_widths: Of the intervals of metrics that are one number of all replications together.
     """
 
     at: Point
     samples: Mapping[str, tuple[float | None, ...]]
     traces: Mapping[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+    exact: bool = False
+    half_widths: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return max((len(values) for values in (*self.samples.values(), *self.traces.values())), default=0)
+
+    def chosen(self, replications: Sequence[int]) -> Row:
+        """The row of these replications alone."""
+        if self.exact:
+            return self
+        return replace(
+            self,
+            samples={name: tuple(values[i] for i in replications) for name, values in self.samples.items()},
+            traces={
+                name: tuple(curves[i] for i in replications if i < len(curves)) for name, curves in self.traces.items()
+            },
+        )
 
     def metric(self, expression: str) -> tuple[float, ...]:
         """The samples of a metric or of a sum of metrics; none if the point does not have it."""
@@ -58,16 +79,31 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One metric at one point, and the confidence level of its interval."""
+    """One metric at one point.
+
+    Attributes:
+        at: The point and `metric`.
+        samples: One per replication.
+        confidence: Level of its interval.
+        experiment: Id of its experiment.
+        row: Where it is from; None for a mean of several.
+    """
 
     at: Point
     samples: tuple[float, ...]
     confidence: float = CONFIDENCE
+    experiment: str = ""
+    row: Row | None = None
 
     @property
     def interval(self) -> Interval:
         """Mean over the replications."""
-        return interval(self.samples, self.confidence)
+        mean = interval(self.samples, self.confidence)
+        if self.row and self.row.exact:
+            return replace(mean, half_width=None, exact=True)
+        if self.row and self.at["metric"] in self.row.half_widths:
+            return replace(mean, half_width=self.row.half_widths[self.at["metric"]])
+        return mean
 
 
 @dataclass(frozen=True)
@@ -90,6 +126,16 @@ class Table:
     confidence: float = CONFIDENCE
     labels: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
 
+    @property
+    def replications(self) -> int:
+        """The fewest that a point has, computed ones left out; 0 if there is none."""
+        return min((row.replications for row in self.rows if not row.exact), default=0)
+
+    def without(self, replication: int) -> Table:
+        """The table as if one replication had not been made."""
+        rows = [row.chosen([i for i in range(row.replications) if i != replication]) for row in self.rows]
+        return replace(self, rows=rows)
+
     def value(self, at: Point, variable: str) -> Any:
         """The value of a variable, or of a label, at a point."""
         return at[variable] if variable in at else self.labels[variable](at)
@@ -111,7 +157,7 @@ class Table:
             and (predicate is None or evaluate(predicate, {**self.parameters, **row.at}))
         ]
         cells = (
-            Cell({**row.at, "metric": metric}, row.metric(metric), self.confidence)
+            Cell({**row.at, "metric": metric}, row.metric(metric), self.confidence, self.experiment, row)
             for metric in metrics
             for row in selected
         )

@@ -1,9 +1,9 @@
 """Claims that ns-3 does not meet either: what it gives at their points, and whether Fairlane gives the same.
 
-A claim that differs counts as agreeing with ns-3 if ns-3 misses it too, at one of the points at which it is missed
-here, and if all numbers that ns-3 gave for it agree with ours: the means differ by no more than the half width of the
-95 % interval of their difference (Welch), or by no more than 5 % of that of ns-3, as in docs/agreement-ns3.md. The
-numbers of ns-3 are in the paper's ns3.toml, from benches/ns3/claims.py.
+A claim that differs counts as agreeing with ns-3 if it differs there too, at one of the points at which it does here,
+and if all numbers that ns-3 gave for it agree with ours by the rule of claims (papers/rule.py): the means differ by no
+more than 5 % of that of ns-3, and the half width of the 95 % interval of their difference (Welch) is no larger than
+that. The numbers of ns-3 are in the paper's ns3.toml, from benches/ns3/claims.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from pathlib import Path
 
 from fairlane._fairlane import student_t
 from fairlane.intervals import interval
-from fairlane.papers.claims import Check, Claim, Verdict, checks_of
+from fairlane.papers.checks import Check, checks_of
+from fairlane.papers.claims import Verdict
 from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.rule import compared
+from fairlane.papers.wording import Claim
 
 CONFIDENCE = 0.95
 TOLERANCE = 0.05
@@ -58,15 +61,15 @@ def beside(verdict: Verdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3
     ours, others = checks_of(claim, tables), checks_of(claim, theirs)
     if not others:
         return verdict
-    shared = any(_misses(others, check.at) for check in ours if check.excess > 0)
+    shared = any(_misses(others, check.at) for check in ours if check.outcome == "differs")
     agrees = all(_same(tables[name], row) for name, rows in ns3.rows[claim["id"]].items() for row in rows)
-    worst = max(others, key=lambda check: check.excess)
+    worst = max(others, key=lambda check: check.comparison.badness)
     text = f"ns-3 {ns3.version}: {worst.text}"
     return replace(verdict, verdict="as ns-3" if shared and agrees else "differs", ns3=text)
 
 
 def _misses(checks: Sequence[Check], at: Point) -> bool:
-    return any(check.at == at and check.excess > 0 for check in checks)
+    return any(check.at == at and check.outcome == "differs" for check in checks)
 
 
 def _same(table: Table, theirs: Row) -> bool:
@@ -83,13 +86,14 @@ def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
     a, b = interval(ours).mean, interval(theirs).mean
     if not (math.isfinite(a) and math.isfinite(b)):
         return a == b
-    return abs(a - b) <= max(TOLERANCE * abs(b), joint_half_width(ours, theirs))
+    allowed = TOLERANCE * abs(b)
+    return compared(abs(a - b) - allowed, joint_half_width(ours, theirs), allowed, a, b).outcome == "reproduced"
 
 
 def joint_half_width(a: Sequence[float], b: Sequence[float]) -> float:
     """Half width of the interval of the difference of two means, variances unknown and unequal (Welch)."""
     if len(a) < 2 or len(b) < 2:
-        return 0.0
+        return math.inf
     u, v = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     if u + v == 0:
         return 0.0

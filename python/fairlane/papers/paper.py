@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.intervals import CONFIDENCE
-from fairlane.papers.claims import Claim, Statistic, Verdict, judge, references
-from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.claims import Statistic, Verdict, judge, undecided
+from fairlane.papers.grid import Cell, Point, Row, Table
 from fairlane.papers.ns3 import Ns3, beside, load
 from fairlane.papers.readings import Reading, Standing, load_readings
+from fairlane.papers.reductions import references
 from fairlane.papers.runs import Runs, apply
+from fairlane.papers.wording import Claim
 
 if TYPE_CHECKING:
     from fairlane.papers.drawing import Draw
     from fairlane.scenario import Scenario
+
+MOST_TIMES = 4
+"""Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""
 
 Record = Mapping[str, Any]
 """A run record."""
@@ -43,6 +48,7 @@ class Experiment:
         replications: Runs of each point.
         settings: Scenario keys that differ from the paper's, for lack of time.
         added: Whether it is not in the paper; its claims are counted apart.
+        limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
     """
 
     id: str
@@ -57,6 +63,12 @@ class Experiment:
     replications: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     added: bool = False
+    limit: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Replications that a point gets at most, where a claim is inconclusive."""
+        return MOST_TIMES * self.replications if self.limit is None else self.limit
 
     @property
     def name(self) -> str:
@@ -74,11 +86,11 @@ class Expected:
     """Outcomes as they were when they were last looked at by a person (verdicts.toml).
 
     Attributes:
-        claims: Verdict, measured number and worst point by claim id.
+        claims: Verdict and findings, as in `Verdict`, by claim id.
         cpu_seconds: CPU time of all runs by experiment id.
     """
 
-    claims: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -155,6 +167,10 @@ class Paper:
         reading = self.reading(claim)
         verdict = replace(verdict, standing=self.standing(claim), reading=reading.words if reading else "")
         return beside(verdict, claim, tables, self.ns3)
+
+    def undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[Cell]:
+        """The points that keep a claim inconclusive; none if it is decided."""
+        return undecided(claim, tables, self.statistics.get(claim["id"]))
 
     def standing(self, claim: Claim) -> Standing:
         """Whether a claim is an independent test of the paper, chose its own reading, or is not in the paper."""

@@ -16,11 +16,14 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Standing = Literal["independent", "not independent", "added"]
 """Whether a claim tests the paper: it does; its numbers chose the reading that it is tested under; it is not in the
 paper."""
+
+
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
 @dataclass(frozen=True, slots=True)

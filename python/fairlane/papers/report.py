@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from fairlane.papers.claims import Claim, paper_text
-from fairlane.papers.paper import Paper
+from fairlane.papers.paper import MOST_TIMES, Paper
 from fairlane.papers.readings import Standing
+from fairlane.papers.wording import Claim, paper_text, unit_of
 
 Rows = list[list[str]]
 
 OUTCOMES = {
     "reproduced": "reproduced",
     "as ns-3": "agrees with ns-3, which differs from the paper",
+    "inconclusive": "*inconclusive*",
     "differs": "**differs**",
     "not applicable": "could not be judged",
 }
@@ -35,6 +37,7 @@ COUNT_HEAD = [
     "claims",
     "reproduced",
     "agree with ns-3, which differs",
+    "inconclusive",
     "differ",
     "could not be judged",
 ]
@@ -45,7 +48,7 @@ READINGS_HEAD = [
     "numbers under each reading",
     "claims that are not independent",
 ]
-RUNS_HEAD = ["experiments", "replications here", "why not the paper's number"]
+RUNS_HEAD = ["experiments", "replications here", "at most, where a claim is inconclusive", "why"]
 
 
 def counts(papers: Sequence[Paper]) -> Rows:
@@ -77,17 +80,27 @@ def claims(paper: Paper) -> Rows:
     rows: Rows = []
     for claim, outcome in _outcomes(paper):
         seen = expected.get(claim["id"], {})
-        rows.append(
-            [
-                f"`{claim['id'].split('.', 1)[1]}`{_marks(paper, claim)}: {claim['statement']}",
-                f"{paper_text(claim)}; {claim['where']}",
-                seen.get("measured", ""),
-                seen.get("worst", ""),
-                OUTCOMES[outcome],
-                " ".join(filter(None, [_ns3_words(seen), explanations.get(claim["id"], "")])),
-            ]
-        )
+        findings = seen.get("findings", [])
+        name = f"`{claim['id'].split('.', 1)[1]}`{_marks(paper, claim)}: {claim['statement']}"
+        why = " ".join(filter(None, [_ns3_words(seen), explanations.get(claim["id"], "")]))
+        if len(findings) == 1:
+            words, (found,) = OUTCOMES[outcome], findings
+            rows.append([name, f"{paper_text(claim)}; {claim['where']}", *_measured(paper, claim, found), words, why])
+            continue
+        rows.append([name, claim["where"], seen.get("reason", ""), "", OUTCOMES[outcome], why])
+        for found in findings:
+            unit = unit_of(claim, found["metric"])
+            metric = f"– {found['metric']}{f' ({unit})' if unit else ''}"
+            measured = _measured(paper, claim, found)
+            rows.append([metric, paper_text(claim, found["metric"]), *measured, OUTCOMES[found["verdict"]], ""])
     return rows
+
+
+def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
+    """What was measured, with how many runs if they are more than the experiment's, and the farthest point."""
+    runs = found.get("runs", 0)
+    more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
+    return [found["measured"] + more, found["worst"]]
 
 
 def readings(paper: Paper) -> Rows:
@@ -104,11 +117,16 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """The experiments that are repeated less often than in the paper, and why."""
+    """The experiments whose replications, or whose limit for inconclusive claims, are not the usual; and why."""
     return [
-        [", ".join(f"`{name}`" for name in rule.experiments or ["all"]), str(rule.replications), rule.why]
+        [
+            ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),
+            "as in the paper" if rule.replications is None else str(rule.replications),
+            f"{MOST_TIMES} times as many" if rule.most is None else str(rule.most),
+            rule.why,
+        ]
         for rule in paper.runs.full
-        if rule.replications is not None
+        if rule.replications is not None or rule.most is not None
     ]
 
 
@@ -119,14 +137,19 @@ def _outcomes(paper: Paper) -> Iterator[tuple[Claim, str]]:
             yield claim, expected.get(claim["id"], {}).get("verdict", "not applicable")
 
 
-def _ns3_words(seen: Mapping[str, str]) -> str:
+def _ns3_words(seen: Mapping[str, Any]) -> str:
     return f"{seen['ns3']}." if seen.get("ns3") else ""
 
 
-def _marks(paper: Paper, claim: Claim) -> str:
+def marks(paper: Paper, claim: Claim) -> list[str]:
+    """What a reader must know of a claim: that it is hard, or why it is counted apart."""
     standing = paper.standing(claim)
-    marks = [*(["hard"] if _hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
-    return f" ({', '.join(marks)})" if marks else ""
+    return [*(["hard"] if _hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
+
+
+def _marks(paper: Paper, claim: Claim) -> str:
+    words = marks(paper, claim)
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _hard(claim: Claim) -> bool:

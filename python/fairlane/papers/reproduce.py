@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane, papers
 from fairlane.errors import UserError
-from fairlane.files import write_aside
-from fairlane.folders import staged
+from fairlane.files import staged, write_aside
 from fairlane.notes import joined, notes_of
-from fairlane.papers.claims import Verdict
-from fairlane.papers.grid import Measured, Point, Row, Table, matches
-from fairlane.papers.paper import Experiment, Paper, Record
+from fairlane.papers.claims import Verdict, VerdictName
+from fairlane.papers.grid import Table
+from fairlane.papers.measuring import Measurements, Place, Run, needed, places, point_scenario
+from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.readings import STANDINGS, Standing
+from fairlane.papers.rounds import Rounds
 from fairlane.runner import simulate
 from fairlane.store import Store, key
 
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
 """Verdicts that are no worse than one that was held."""
 
-Runner = Callable[[Sequence[str], Store], Sequence[Sequence[str | Measured]]]
+EXPECTED = ("metric", "verdict", "measured", "worst", "runs")
+"""What verdicts.toml keeps of a finding."""
+
+Runner = Callable[[Sequence[str], Store], Sequence[Sequence[Run]]]
 """Runs canonical scenarios, each as often as it says, but for what the store has; gives their run records (JSON), or
 the metrics of runs whose records are elsewhere."""
 
@@ -42,6 +48,7 @@ class Reproduction:
         tables: Measured grid by experiment id; those that claims refer to are there too, as far as they are needed.
         verdicts: Of all claims of the experiments.
         replications: Of each experiment.
+        most: Replications that a point of each experiment gets at most, where a claim is inconclusive.
         settings: Scenario keys that differ from the paper's.
         cpu_seconds: CPU time of the runs of each experiment, when they were simulated.
         quick: Whether runs were fewer and shorter than those whose verdicts count.
@@ -52,6 +59,7 @@ class Reproduction:
     tables: Mapping[str, Table]
     verdicts: Sequence[Verdict]
     replications: Mapping[str, int]
+    most: Mapping[str, int]
     settings: Mapping[str, Any]
     cpu_seconds: Mapping[str, float]
     quick: bool = False
@@ -60,6 +68,13 @@ class Reproduction:
         """The verdicts of one experiment's claims."""
         claims = {claim["id"] for claim in experiment.claims}
         return [verdict for verdict in self.verdicts if verdict.claim in claims]
+
+    def counts(self) -> dict[Standing, Counter[VerdictName]]:
+        """How many claims had which verdict; those that are no independent test of the paper apart."""
+        found: dict[Standing, Counter[VerdictName]] = {}
+        for verdict in self.verdicts:
+            found.setdefault(verdict.standing, Counter())[verdict.verdict] += 1
+        return {standing: found[standing] for standing in STANDINGS if standing in found}
 
     def frame(self, experiment: Experiment) -> pl.DataFrame:
         """Measured points in long form: scheme, variables, metric, mean, half_width, n."""
@@ -70,17 +85,21 @@ class Reproduction:
     def document(self) -> dict[str, Any]:
         """Everything as one table, ready for JSON."""
         return {
-            "schema": 1,
+            "schema": 2,
             "version": _fairlane.version(),
             "paper": self.paper.key,
             "quick": self.quick,
             "settings": dict(self.settings),
+            "counts": [
+                {"standing": standing, "verdicts": dict(counted)} for standing, counted in self.counts().items()
+            ],
             "experiments": [
                 {
                     "id": experiment.id,
                     "title": experiment.title,
                     "where": experiment.where,
                     "replications": self.replications[experiment.id],
+                    "most_replications": self.most[experiment.id],
                     "confidence": self.paper.confidence,
                     "notes": self.notes(experiment),
                     "points": list(self._points(experiment)),
@@ -122,22 +141,17 @@ class Reproduction:
         Returns:
             The figures, as PNG.
         """
-        with staged(Path(folder)) as stage:
-            figures = self.write_into(stage)
-        return [Path(folder) / figure.name for figure in figures]
-
-    def write_into(self, stage: Path) -> list[Path]:
-        """Writes the same files into a folder that is there, and gives the figures."""
         from fairlane import frames, plots
         from fairlane.papers.drawing import draw
 
         figures = []
-        for experiment in self.experiments:
-            frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
-            if experiment.kind == "figure":
-                plots.save(draw(self, experiment), stage / experiment.name)
-                figures.append(stage / f"{experiment.name}.png")
-        (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
+        with staged(Path(folder)) as stage:
+            for experiment in self.experiments:
+                frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
+                if experiment.kind == "figure":
+                    plots.save(draw(self, experiment), stage / experiment.name)
+                    figures.append(Path(folder) / f"{experiment.name}.png")
+            (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
         return figures
 
     def write_expected(self) -> None:
@@ -148,9 +162,8 @@ class Reproduction:
         claims = {**old.claims} | {
             verdict.claim: {
                 "verdict": verdict.verdict,
-                "measured": verdict.measured,
-                "worst": verdict.worst,
-                **({"ns3": verdict.ns3} if verdict.ns3 else {}),
+                **{name: text for name, text in (("reason", verdict.reason), ("ns3", verdict.ns3)) if text},
+                "findings": [{name: getattr(finding, name) for name in EXPECTED} for finding in verdict.findings],
             }
             for verdict in self.verdicts
         }
@@ -183,15 +196,6 @@ class Reproduction:
         return f"<Reproduction of {', '.join(experiment.id for experiment in self.experiments)}>"
 
 
-@dataclass(frozen=True)
-class Place:
-    """A point of an experiment and its canonical scenario."""
-
-    experiment: Experiment
-    at: Point
-    scenario: str
-
-
 def reproduce(
     *names: str,
     quick: bool = False,
@@ -201,8 +205,12 @@ def reproduce(
     store: str | Path | None = None,
     progress: bool = False,
     runner: Runner | None = None,
+    stored: bool = False,
 ) -> Reproduction:
     """Runs what the store lacks for some experiments of a paper and tests their claims.
+
+    Points that keep a claim inconclusive get more replications (papers/rounds.py), but not of quick runs, with
+    `replications`, or with a `runner`.
 
     Args:
         names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
@@ -213,6 +221,7 @@ def reproduce(
         store: Folder of finished replications.
         progress: Whether to report on stderr.
         runner: Who runs, if not the simulator.
+        stored: Whether points get more replications only as far as the store has them.
 
     Raises:
         UserError: An unknown name, names of several papers, or a store that cannot be written.
@@ -222,26 +231,38 @@ def reproduce(
     paper, experiments = _select(names, quick=quick)
     settings = settings or {}
     counts = _counts(paper, replications)
-    places = list(_places(paper, experiments, settings, counts))
-    unique: dict[str, str] = {}
-    for place in sorted(places, key=lambda place: counts[place.experiment.id]):
-        unique[key(place.scenario)] = place.scenario  # the one with most replications stays
     where = Store(store)
     where.check()
-    scenarios = list(unique.values())
-    if runner is None:
-        runs: Sequence[Sequence[str | Measured]] = simulate(
-            scenarios, where, keep=True, threads=threads, show_progress=progress, title=paper.key
-        )
-    else:
-        runs = runner(scenarios, where)
-    rows, seconds = _measure(paper, places, dict(zip(unique, runs, strict=True)), counts)
-    needed = _needed(paper, experiments)
-    for name in needed.keys() & paper.computed.keys():
-        rows[name], seconds[name] = list(paper.computed[name](paper.experiments[name])), 0.0
-    tables = {name: paper.table(paper.experiments[name], rows.get(name, [])) for name in needed}
-    verdicts = [paper.judge(claim, tables) for experiment in experiments for claim in experiment.claims]
-    return Reproduction(paper, experiments, tables, verdicts, counts, settings, seconds, quick)
+
+    def simulated(scenarios: Sequence[str]) -> Sequence[Sequence[Run]]:
+        if runner is not None:
+            return runner(scenarios, where)
+        return simulate(scenarios, where, keep=True, threads=threads, show_progress=progress, title=paper.key)
+
+    measured = Measurements(paper, list(places(paper, experiments, settings, counts)), simulated)
+    measured.extend({index: counts[place.experiment.id] for index, place in enumerate(measured.places)})
+    computed = {
+        name: list(paper.computed[name](paper.experiments[name]))
+        for name in needed(paper, experiments)
+        if name in paper.computed
+    }
+    grows = not quick and replications is None and runner is None
+    most = {
+        name: experiment.most if grows and name not in paper.computed else counts[name]
+        for name, experiment in paper.experiments.items()
+    }
+
+    def granted(more: Mapping[int, int]) -> bool:
+        return not stored or all(_has(where, measured.places[index], count) for index, count in more.items())
+
+    judged = Rounds(paper, measured, computed, counts, most).judge(experiments, granted)
+    verdicts = [verdict.quick() for verdict in judged.verdicts] if quick else judged.verdicts
+    seconds = {**dict.fromkeys(computed, 0.0), **measured.cpu_seconds}
+    return Reproduction(paper, experiments, judged.tables, verdicts, counts, most, settings, seconds, quick)
+
+
+def _has(store: Store, place: Place, replications: int) -> bool:
+    return store.load(place.scenario).keys() >= set(range(replications))
 
 
 def plan(
@@ -254,7 +275,7 @@ def plan(
         ScenarioError: A setting that no scenario takes.
     """
     paper, experiments = _select(names, quick=quick)
-    return paper, list(_places(paper, experiments, settings or {}, _counts(paper, replications)))
+    return paper, list(places(paper, experiments, settings or {}, _counts(paper, replications)))
 
 
 def missing(
@@ -284,7 +305,7 @@ def missing(
     lacking = {}
     for experiment in experiments:
         wanted: dict[str, int] = {}
-        for place in _places(paper, [experiment], settings or {}, counts):
+        for place in places(paper, [experiment], settings or {}, counts):
             name = key(place.scenario)
             if name not in stored:
                 stored[name] = set(where.load(place.scenario))
@@ -309,84 +330,3 @@ def _select(names: Sequence[str], *, quick: bool) -> tuple[Paper, list[Experimen
         return paper, experiments
     shorter = paper.quick()
     return shorter, [shorter.experiments[experiment.id] for experiment in experiments]
-
-
-def _places(
-    paper: Paper, experiments: Sequence[Experiment], settings: Mapping[str, Any], counts: Mapping[str, int]
-) -> Iterator[Place]:
-    """All points of the experiments, and those of others that their claims refer to."""
-    for name, conditions in _needed(paper, experiments).items():
-        experiment = paper.experiments[name]
-        for at in paper.points(experiment):
-            if any(matches(at, condition, experiment.grid) for condition in conditions):
-                yield Place(experiment, at, point_scenario(paper, experiment, at, counts[name], settings))
-
-
-def _needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
-    """The experiments and those that their claims refer to, each with the conditions of the points that are needed."""
-    needed: dict[str, list[Mapping[str, Any]]] = {}
-    for experiment in experiments:
-        for claim in experiment.claims:
-            for other, fixed in paper.needs(claim):
-                needed.setdefault(other, []).append(fixed)
-    return needed | {experiment.id: [{}] for experiment in experiments}
-
-
-def point_scenario(
-    paper: Paper, experiment: Experiment, at: Point, replications: int, settings: Mapping[str, Any] | None = None
-) -> str:
-    """The canonical scenario of a point, with scenario keys changed to `settings`."""
-    scenario = paper.scenario({**experiment.parameters, **at})
-    changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **(settings or {})}
-    for name, value in changes.items():
-        scenario = scenario.replace(name, value)
-    canonical = scenario.canonical()
-    wanted = paper.engine_schemes.get(at["scheme"], at["scheme"])
-    own = json.loads(canonical)["queue"]["scheme"]
-    return canonical if own == wanted else _fairlane.with_queue(canonical, wanted)
-
-
-def _measure(
-    paper: Paper,
-    places: Sequence[Place],
-    runs: Mapping[str, Sequence[str | Measured]],
-    counts: Mapping[str, int],
-) -> tuple[dict[str, list[Row]], dict[str, float]]:
-    """Rows and CPU seconds by experiment."""
-    rows: dict[str, dict[int, Row]] = {place.experiment.id: {} for place in places}
-    seconds = dict.fromkeys(rows, 0.0)
-    by_scenario: dict[str, list[int]] = {}
-    for index, place in enumerate(places):
-        by_scenario.setdefault(key(place.scenario), []).append(index)
-    for scenario, indices in by_scenario.items():
-        # Records are large: those of one scenario at a time.
-        records = [run if isinstance(run, Measured) else json.loads(run) for run in runs[scenario]]
-        counted: set[str] = set()
-        for index in indices:
-            place = places[index]
-            name = place.experiment.id
-            used = records[: counts[name]]
-            rows[name][index] = _row(paper, place, used)
-            if name not in counted:
-                counted.add(name)
-                own = (record for record in used if not isinstance(record, Measured))
-                seconds[name] += sum(record["performance"]["cpu_seconds"] for record in own)
-    return {name: [of_name[index] for index in sorted(of_name)] for name, of_name in rows.items()}, seconds
-
-
-def _row(paper: Paper, place: Place, records: Sequence[Record | Measured]) -> Row:
-    measured = [metrics_of(paper, place, record) for record in records]
-    samples = {name: tuple(metrics.get(name) for metrics in measured) for name in paper.metrics}
-    own = [record for record in records if not isinstance(record, Measured)]
-    traces = {
-        name: tuple(curve for record in own if (curve := tuple(trace(record)))) for name, trace in paper.traces.items()
-    }
-    return Row(place.at, samples, traces)
-
-
-def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping[str, float | None]:
-    """All metrics of a run at a point, None where it has no such number."""
-    if isinstance(record, Measured):
-        return record.metrics
-    values = {**place.experiment.parameters, **place.at}
-    return {name: metric(record, values) for name, metric in paper.metrics.items()}

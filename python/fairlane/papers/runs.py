@@ -3,6 +3,7 @@
     [[full]]                        # where the paper's own number does not do
     experiments = ["abc2018.fig9a"] # all if left out
     replications = 5
+    most = 10                       # where a claim is inconclusive; four times as many if left out
     why = "ten need twenty minutes"
 
     [[quick]]                       # on top of the full ones, with --quick
@@ -32,6 +33,7 @@ class Rule:
     Attributes:
         experiments: Ids; all of the paper if None.
         replications: Runs of each point; unchanged if None.
+        most: Runs that a point gets at most, where a claim is inconclusive; unchanged if None.
         settings: Scenario keys to change.
         grid: Values to keep of a variable.
         why: The reason.
@@ -39,6 +41,7 @@ class Rule:
 
     experiments: Sequence[str] | None = None
     replications: int | None = None
+    most: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     why: str = ""
@@ -50,6 +53,7 @@ class Rule:
         return replace(
             experiment,
             replications=experiment.replications if self.replications is None else self.replications,
+            limit=experiment.limit if self.most is None else self.most,
             settings={**experiment.settings, **self.settings},
             grid={
                 variable: [value for value in values if value in self.grid.get(variable, values)]

@@ -94,6 +94,7 @@ def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | N
                 threads=threads,
                 store=wanted.store,
                 progress=progress,
+                stored=not run,
             )
         shown = paper.quick() if wanted.quick else paper
         collected.append(Collected(shown, [shown.experiments[name] for name in ids], lacking, reproduction, wanted))

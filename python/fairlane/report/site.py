@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fairlane import _fairlane
-from fairlane.folders import staged
+from fairlane.files import staged
 from fairlane.papers.drawing import draw
 from fairlane.progress import progress
 from fairlane.report import comparison as side_by_side
@@ -20,7 +20,7 @@ from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
-from fairlane.report.views import OUTCOMES, Counts, ExperimentView, PaperView, paper_view
+from fairlane.report.views import LEGEND, Counts, ExperimentView, PaperView, paper_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"
@@ -108,7 +108,7 @@ def _pages(
         "papers": papers,
         "drawings": drawings,
         "comparison": comparison,
-        "outcomes": OUTCOMES,
+        "legend": LEGEND.items(),
         "version": _fairlane.version(),
         "quick": wanted.quick,
         "settings": wanted.settings,

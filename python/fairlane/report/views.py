@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.papers.claims import Claim, Verdict, paper_text
+from fairlane.papers.claims import QUICK, Verdict, VerdictName
 from fairlane.papers.grid import Cell
 from fairlane.papers.paper import Experiment
+from fairlane.papers.readings import Standing
+from fairlane.papers.report import marks
 from fairlane.papers.reproduce import Reproduction
+from fairlane.papers.wording import Claim, paper_text
 from fairlane.progress import duration
 from fairlane.report.collect import Collected
 from fairlane.scenario import Scenario
@@ -34,46 +37,100 @@ class Outcome:
 
     def of(self, count: int) -> str:
         """The words after a number: 1 differs, 2 differ."""
-        return self.words if count == 1 else _OF_MANY.get(self.key, self.words)
+        return self.words if count == 1 else _OF_MANY.get(self.words, self.words)
 
 
-_OF_MANY = {"as-ns3": "agree with ns-3", "differs": "differ"}
+_OF_MANY = {"agrees with ns-3": "agree with ns-3", "differs": "differ", "deviates": "deviate"}
 
 REPRODUCED = Outcome("reproduced", "reproduced", "✓")
+CONSISTENT = Outcome("reproduced", "consistent", "~")
+DEVIATES = Outcome("differs", "deviates", "≠")
 AS_NS3 = Outcome("as-ns3", "agrees with ns-3", "≈")
+INCONCLUSIVE = Outcome("inconclusive", "inconclusive", "±")
 DIFFERS = Outcome("differs", "differs", "≠")
 UNJUDGED = Outcome("unjudged", "could not be judged", "?")
 NOT_RUN = Outcome("not-run", "not run yet", "–")
-OUTCOMES = (REPRODUCED, AS_NS3, DIFFERS, UNJUDGED, NOT_RUN)
-_BY_VERDICT = {"reproduced": REPRODUCED, "as ns-3": AS_NS3, "differs": DIFFERS, "not applicable": UNJUDGED}
+OUTCOMES = (REPRODUCED, CONSISTENT, AS_NS3, INCONCLUSIVE, DIFFERS, DEVIATES, UNJUDGED, NOT_RUN)
+_BY_VERDICT: Mapping[VerdictName, Outcome] = {
+    "reproduced": REPRODUCED,
+    "consistent": CONSISTENT,
+    "as ns-3": AS_NS3,
+    "inconclusive": INCONCLUSIVE,
+    "differs": DIFFERS,
+    "deviates": DEVIATES,
+    "not applicable": UNJUDGED,
+}
+LEGEND: Mapping[Outcome, str] = {
+    REPRODUCED: "Our mean is within the tolerance that was set for the claim beforehand, and its confidence interval "
+    "narrow enough to say so: the half width is no larger than the tolerance, or all of the interval is within it. "
+    "Of many points every one, unless the claim says otherwise.",
+    INCONCLUSIVE: "Interval and tolerance overlap, but not so. The points in question had more runs, up to four times "
+    "as many or what the experiment says.",
+    DIFFERS: "No part of the interval is within the tolerance. The claim's row says why, as far as we know.",
+    AS_NS3: "It differs, but ns-3 differs from the paper too, and its numbers agree with ours: within 5 %, by an "
+    "interval no wider than that. It does not count as reproduced.",
+    UNJUDGED: "The claim cannot be put to the test; the row says what is lacking.",
+    NOT_RUN: "No results are stored. The page of the experiment has the command.",
+    CONSISTENT: "As reproduced, but of quick runs, whose verdicts do not count.",
+    DEVIATES: "As differs, but of quick runs.",
+}
+"""What the outcomes mean; the rule in full is in papers/rule.py."""
+HOLDS = {REPRODUCED, CONSISTENT}
+"""Outcomes of claims that hold, as far as was looked."""
 
 
 @dataclass(frozen=True)
-class ClaimView:
-    """A claim beside what was measured; `measured` and `farthest` are empty if it was not run."""
+class FindingView:
+    """What the paper says of a metric beside what was measured, which is empty if it was not run."""
 
-    name: str
-    statement: str
-    where: str
-    hard: bool
+    metric: str
     paper: str
     measured: str
     farthest: str
     outcome: Outcome
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim and its metrics, of which it has one row each.
+
+    Attributes:
+        name: Its id without paper and experiment.
+        statement: Its words.
+        where: Place in the paper.
+        marks: `hard`, or why it is counted apart.
+        findings: One for each metric; `metric` is empty if there is one only.
+        outcome: Of the whole claim.
+        explanation: Why it is not reproduced, what ns-3 gives, which reading it chose.
+        standing: Whether it is an independent test of the paper.
+    """
+
+    name: str
+    statement: str
+    where: str
+    marks: Sequence[str]
+    findings: Sequence[FindingView]
+    outcome: Outcome
     explanation: str
+    standing: Standing
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims had which outcome."""
+    """How many claims had which outcome; `apart` are those that are no independent test of the paper."""
 
     by_outcome: Mapping[Outcome, int]
+    apart: Mapping[str, str]
 
     @classmethod
     def of(cls, claims: Sequence[ClaimView]) -> Counts:
         """Counts claims."""
-        counted = Counter(claim.outcome for claim in claims)
-        return cls({outcome: counted[outcome] for outcome in OUTCOMES})
+        apart = {
+            words: _words(_counted(claims, standing))
+            for standing, words in STANDING_WORDS.items()
+            if any(claim.standing == standing for claim in claims)
+        }
+        return cls(_counted(claims, "independent"), apart)
 
     @property
     def total(self) -> int:
@@ -83,18 +140,32 @@ class Counts:
     @property
     def worst(self) -> Outcome:
         """What stands for all: the first of differs, unjudged, not run that there is, or else reproduced."""
-        present = [outcome for outcome, count in self.by_outcome.items() if count and outcome is not REPRODUCED]
+        present = [outcome for outcome, count in self.by_outcome.items() if count and outcome not in HOLDS]
         return present[0] if present else REPRODUCED
 
     @property
     def words(self) -> str:
         """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
-        parts = [
-            f"{count} {outcome.of(count)}"
-            for outcome, count in self.by_outcome.items()
-            if count and outcome is not REPRODUCED
-        ]
-        return ", ".join([f"{self.by_outcome[REPRODUCED]} of {self.total} reproduced", *parts])
+        return "; ".join([_words(self.by_outcome), *(f"{words}: {counted}" for words, counted in self.apart.items())])
+
+
+STANDING_WORDS: Mapping[Standing, str] = {
+    "not independent": "not independent",
+    "added": "not in the paper",
+}
+"""Of claims that are counted apart."""
+
+
+def _counted(claims: Sequence[ClaimView], standing: Standing) -> dict[Outcome, int]:
+    counted = Counter(claim.outcome for claim in claims if claim.standing == standing)
+    return {outcome: counted[outcome] for outcome in OUTCOMES}
+
+
+def _words(by_outcome: Mapping[Outcome, int]) -> str:
+    quick = any(by_outcome[outcome] for outcome in (CONSISTENT, DEVIATES))
+    first = CONSISTENT if quick else REPRODUCED
+    parts = [f"{count} {outcome.of(count)}" for outcome, count in by_outcome.items() if count and outcome is not first]
+    return ", ".join([f"{by_outcome[first]} of {sum(by_outcome.values())} {first.words}", *parts])
 
 
 @dataclass(frozen=True)
@@ -157,12 +228,12 @@ class PaperView:
 
     @property
     def open_claims(self) -> list[tuple[ExperimentView, ClaimView]]:
-        """Claims that differ or cannot be judged."""
+        """Claims that differ, are inconclusive, or cannot be judged."""
         return [
             (experiment, claim)
             for experiment in self.experiments
             for claim in experiment.claims
-            if claim.outcome in {AS_NS3, DIFFERS, UNJUDGED}
+            if claim.outcome not in {*HOLDS, NOT_RUN}
         ]
 
 
@@ -184,7 +255,8 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
     verdicts = {verdict.claim: verdict for verdict in reproduction.verdicts_of(experiment)} if reproduction else {}
     explanations = collected.paper.explanations
     claims = [
-        _claim_view(claim, verdicts.get(claim["id"]), explanations.get(claim["id"], "")) for claim in experiment.claims
+        _claim_view(collected, claim, verdicts.get(claim["id"]), explanations.get(claim["id"], ""))
+        for claim in experiment.claims
     ]
     scenarios = reproduction.scenarios(experiment) if reproduction else []
     return ExperimentView(
@@ -206,19 +278,45 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
     )
 
 
-def _claim_view(claim: Claim, verdict: Verdict | None, explanation: str) -> ClaimView:
+def _claim_view(collected: Collected, claim: Claim, verdict: Verdict | None, explanation: str) -> ClaimView:
+    paper = collected.paper
+    outcome = _BY_VERDICT[verdict.verdict] if verdict else NOT_RUN
+    reading = paper.reading(claim)
+    # An explanation is of a verdict; it means nothing beside another one.
+    why = [explanation if verdict and outcome not in HOLDS else "", verdict.ns3 if verdict else ""]
+    why.append(f"Chose the reading: {reading.words}" if reading else "")
     return ClaimView(
         name=claim["id"].rsplit(".", 1)[1],
         statement=claim["statement"],
         where=claim["where"],
-        hard=claim.get("difficulty") == "hard",
-        paper=paper_text(claim),
-        measured=verdict.measured if verdict else "",
-        farthest=verdict.worst if verdict else "",
-        outcome=_BY_VERDICT[verdict.verdict] if verdict else NOT_RUN,
-        # An explanation is of a verdict; it means nothing beside another one.
-        explanation=explanation if verdict and verdict.verdict != "reproduced" else "",
+        marks=marks(paper, claim),
+        findings=_finding_views(claim, verdict, outcome, quick=collected.wanted.quick),
+        outcome=outcome,
+        explanation=" ".join(filter(None, why)),
+        standing=paper.standing(claim),
     )
+
+
+def _finding_views(claim: Claim, verdict: Verdict | None, outcome: Outcome, *, quick: bool) -> list[FindingView]:
+    if verdict is None or not verdict.findings:
+        return [FindingView("", paper_text(claim), verdict.reason if verdict else "", "", outcome)]
+    several = len(verdict.findings) > 1
+    return [
+        FindingView(
+            metric=f"{finding.metric} ({finding.unit})"
+            if several and finding.unit
+            else finding.metric
+            if several
+            else "",
+            paper=finding.paper,
+            measured=finding.measured,
+            farthest=finding.worst,
+            outcome=_BY_VERDICT[QUICK.get(finding.verdict, finding.verdict) if quick else finding.verdict]
+            if several
+            else outcome,
+        )
+        for finding in verdict.findings
+    ]
 
 
 def _facts(reproduction: Reproduction, experiment: Experiment, scenarios: Sequence[str]) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ MOST_SKEW = 200
 class P4Plane(Plane):
     """The queue in simple_switch."""
 
-    version = 5
+    version = 4
     schemes = ("droptail", "abc", "csfq")
 
     @staticmethod

@@ -14,13 +14,15 @@ from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 class UserPlane(Plane):
     """Everything in the forwarder."""
 
-    version = 4
+    version = 3
 
     def _build(self) -> None:
         at, setup = self._namespaces.add("node"), self._setup
         for client, name in zip(setup.clients, self.clients, strict=True):
             hosts.cable(self._namespaces, (name, "eth0"), (at, f"client{client.number}"))
         hosts.cable(self._namespaces, (self.server, "eth0"), (at, "server"))
+        access = self._access()
+        back = {"rate": access["rate"], "delay": access["delay"], "queue": WIDE_QUEUE}
         bottleneck = self._bottleneck()
         queue, marker = setup.table["queue"], setup.table.get("marker")
         egress = {**bottleneck, "queue": queue, **({"marker": marker} if marker else {})}
@@ -32,19 +34,13 @@ class UserPlane(Plane):
                     {
                         "name": str(client.number),
                         "prefix": client.address,
-                        "reference_rate": client.reference_rate,
-                        "weight": client.weight,
-                        "class": client.rule,
+                        "reference_rate": f"{client.reference_bps} bit/s",
                     }
                     for client in setup.clients
                 ],
                 "ports": [
                     *(
-                        {
-                            "interface": f"client{client.number}",
-                            "ingress": self._access(client),
-                            "egress": {**client.access, "queue": WIDE_QUEUE},
-                        }
+                        {"interface": f"client{client.number}", "ingress": access, "egress": back}
                         for client in setup.clients
                     ),
                     {"interface": "server", "ingress": {**bottleneck, "limit": WIDE_QUEUE["limit"]}, "egress": egress},
@@ -64,7 +60,5 @@ class UserPlane(Plane):
         port = report["ports"][-1]
         link = {"name": "bottleneck", **port["egress"], "readings": port["readings"]}
         link["user_dropped_packets"] = [user["dropped_packets"] for user in link["users"][:-1]]
-        classes = {client.traffic_class for client in self._setup.clients}
-        delay = link.pop("delay")
-        link["delay"] = [{"traffic_class": name, **delay} for name in classes] if len(classes) == 1 else []
+        link["delay"] = [{"traffic_class": "BE", **link["delay"]}]
         return {"link": link, "emulation": emulation(report)}

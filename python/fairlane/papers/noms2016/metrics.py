@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
 from fairlane.papers.claims import Statistic
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
+from fairlane.papers.noms2016.scenarios import FOLDER
 from fairlane.papers.paper import Experiment, Record
+from fairlane.runner import simulate
+from fairlane.scenario import Scenario, poisson
+from fairlane.store import Store
 
-BASE_PROBABILITY = 0.1
+FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
+"""What a user of each group sends: activities one above the average, at it, and one below it, ..."""
+FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
+"""... since the average over packets, 4*1 + 2*0 + 4*1*(-1), is that of the middle group. Together 12 of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:
@@ -23,14 +31,25 @@ def upload_time(record: Record, values: Values) -> float | None:
 
 
 def adapted_probability(experiment: Experiment) -> list[Row]:
-    """p_A = p^(2^(-gamma*(A - A_avg))) at p = 0.1 as the slides have it; the scheme's own tests are in Rust."""
-    gamma = experiment.parameters["gamma"]
+    """Share of packets that the old AQM drops of users whose activity is above, at and below the average.
+
+    The slides' check value, p_A = p^(2^(-gamma*(A - A_avg))) for one p, is in the scheme's own tests, in Rust.
+    """
+    base = Scenario.from_toml(FOLDER / "base.toml").replace("queue.gamma", float(experiment.parameters["gamma"]))
+    template = base.to_dict()["groups"][0]
+    groups = [
+        {**template, "name": name, "users": FORMULA_USERS[name], "sources": [poisson(f"{rate_mbps} Mbit/s")]}
+        for name, rate_mbps in FORMULA_RATES_MBPS.items()
+    ]
+    scenario = base.replace("groups", groups).replace("marker.meter", "rate")
+    (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
+    records = [json.loads(run) for run in runs]
     return [
         Row(
             {"scheme": "abc_old", "A_minus_avg": difference},
-            {"p_A": (BASE_PROBABILITY ** (2.0 ** (-gamma * difference)),)},
+            {"p_A": tuple(1 - record["groups"][index]["udp"]["delivered_share"] for record in records)},
         )
-        for difference in (1, 0, -1)
+        for index, difference in enumerate((1, 0, -1))
     ]
 
 

@@ -26,7 +26,7 @@ def goodput_ratio(record: Record, _: Values) -> float | None:
 def rate_of_pipeline(experiment: Experiment) -> Sequence[Row]:
     """The bit rate of the switch's limit in packets/s (5.1)."""
     rate_mbps = experiment.parameters["egress_pps"] * experiment.parameters["packet_B"] * 8 / 1e6
-    return [Row({"scheme": "link"}, {"number": (rate_mbps,)})]
+    return [Row({"scheme": "link"}, {"number": (rate_mbps,)}, exact=True)]
 
 
 METRICS: dict[str, Metric] = {

@@ -1,0 +1,228 @@
+"""The comparisons that each kind of claim makes; whether one holds is said in papers/rule.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fairlane.intervals import Interval
+from fairlane.papers.expressions import evaluate
+from fairlane.papers.grid import Cell, Point, Table
+from fairlane.papers.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
+from fairlane.papers.rule import Comparison, Outcome, best, compared, worst
+from fairlane.papers.wording import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison of a claim.
+
+    Attributes:
+        at: Its point.
+        text: The measured numbers.
+        mean: The measured mean, if it is one.
+        comparison: Of these numbers with the claim.
+        cells: The points that were measured for it.
+    """
+
+    at: Point
+    text: str
+    mean: float | None
+    comparison: Comparison
+    cells: Sequence[Cell]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether it holds."""
+        return self.comparison.outcome
+
+
+def checks_of(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    """The comparisons of a claim that is about metrics of points."""
+    return _KINDS[claim["kind"]](claim, tables)
+
+
+def expectation(claim: Claim, cell: Cell | Number, table: Table) -> float | None:
+    """The number that the claim gives for a cell; None if it gives none for this one."""
+    if "expect" in claim:
+        number = claim["expect"].get(cell.at["metric"])
+    elif "points" in claim:
+        by_point = dict(zip(claim["points"], claim["values"], strict=True))
+        number = by_point.get(table.value(cell.at, claim["over"]))
+    elif "value" in claim:
+        number = claim["value"]
+    else:
+        number = evaluate(claim["formula"], {**table.parameters, **cell.at})
+    return None if number is None else float(number)
+
+
+def tolerance(claim: Claim, number: float, metric: str) -> float:
+    """The larger of the absolute tolerance and the one relative to `number`."""
+    given: Mapping[str, float] | None = claim.get("tolerance", {}).get(metric)
+    if given is None:
+        given = {"rel": claim.get("tol_rel", 0.0), "abs": claim.get("tol_abs", 0.0)}
+    return max(given.get("rel", 0.0) * abs(number), given.get("abs", 0.0))
+
+
+def _check_value(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    checks = []
+    for number in reduced(claim, select(claim, tables)):
+        expected = expectation(claim, number, tables[claim["experiment"]])
+        if expected is not None:
+            allowed = tolerance(claim, expected, number.at["metric"])
+            checks.append(_check(number, _near(number.interval, expected, allowed)))
+    return checks
+
+
+def _check_bounds(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    """range, at_most, at_least."""
+    checks = []
+    for number in reduced(claim, select(claim, tables)):
+        if claim["kind"] == "range":
+            low, high = claim.get("min"), claim.get("max")
+        else:
+            bound = expectation(claim, number, tables[claim["experiment"]])
+            low, high = (None, bound) if claim["kind"] == "at_most" else (bound, None)
+        checks.append(_within(claim, number, low, high))
+    return checks
+
+
+def _check_ratio(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    checks = []
+    for number in ratios(claim, tables):
+        if "min" in claim or "max" in claim:
+            checks.append(_within(claim, number, claim.get("min"), claim.get("max")))
+        else:
+            allowed = tolerance(claim, claim["value"], "")
+            checks.append(_check(number, _near(number.interval, claim["value"], allowed)))
+    return checks
+
+
+def _near(measured: Interval, expected: float, allowed: float) -> Comparison:
+    return compared(abs(measured.mean - expected) - allowed, measured.uncertainty, allowed, expected, measured.mean)
+
+
+def _within(claim: Claim, number: Number, low: float | None, high: float | None) -> Check:
+    metric, measured = number.at.get("metric", ""), number.interval
+    comparisons = []
+    for bound, sign in ((low, -1), (high, 1)):
+        if bound is not None:
+            allowed = tolerance(claim, bound, metric)
+            miss = sign * (measured.mean - bound) - allowed
+            comparisons.append(compared(miss, measured.uncertainty, allowed, bound, measured.mean))
+    return _check(number, worst(*comparisons))
+
+
+def _check(number: Number, comparison: Comparison) -> Check:
+    return Check(number.at, str(number.interval), number.interval.mean, comparison, number.cells)
+
+
+def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    over, order = claim["over"], claim["order"]
+    checks = []
+    for at, cells in groups(select(claim, tables), without=over, keep=None if is_each(claim) else {"scheme", "metric"}):
+        sides = [[cell for cell in cells if cell.at[over] == value] for value in order]
+        if all(sides):
+            means = [reduce(claim, side).interval for side in sides]
+            text = " against ".join(map(str, means))
+            comparison = worst(*(_falls(claim, high, low) for high, low in pairwise(means)))
+            checks.append(Check(at, text, None, comparison, [cell for side in sides for cell in side]))
+    return checks
+
+
+def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
+    """Whether the one that should be higher is, within the larger of the tolerances, and by the margin."""
+    short = claim.get("tol_rel", 0.0)
+    allowed = [_above(high, low, 1 - short, 0.0, short * abs(low.mean))]
+    if "tol_abs" in claim:
+        allowed.append(_above(high, low, 1.0, claim["tol_abs"], claim["tol_abs"]))
+    wanted = [_above(high, low, 1 + claim["margin"], 0.0, 0.0)] if "margin" in claim else []
+    return worst(best(*allowed), *wanted)
+
+
+def _above(high: Interval, low: Interval, factor: float, less: float, allowed: float) -> Comparison:
+    """Whether `high` is at least `factor * low - less`."""
+    missed = _difference(factor * low.mean - less, high.mean)
+    return compared(missed, math.hypot(high.uncertainty, factor * low.uncertainty), allowed, high.mean, low.mean)
+
+
+def _difference(a: float, b: float) -> float:
+    """The difference; none between two that are infinite."""
+    return 0.0 if a == b else a - b
+
+
+def _check_trend(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    over = claim["over"]
+    values = tables[claim["experiment"]].grid[over]
+    checks = []
+    for at, group in groups(select(claim, tables), without=over):
+        cells = sorted(group, key=lambda cell: values.index(cell.at[over]))
+        means = [cell.interval for cell in cells]
+        if len(means) > 1:
+            first, last = cells[0].at[over], cells[-1].at[over]
+            text = f"{means[0]} at {over} = {first} to {means[-1]} at {over} = {last}"
+            comparison = worst(_shape(claim, means), *_ends(claim, means))
+            checks.append(Check(at, text, None, comparison, cells))
+    return checks
+
+
+def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
+    match claim["direction"]:
+        case "up":
+            return _steps(claim, means, up=True)
+        case "down":
+            return _steps(claim, means, up=False)
+        case "up_then_down" | "down_then_up" as direction:
+            rises_first = direction == "up_then_down"
+            turns = [
+                worst(_steps(claim, means[: turn + 1], up=rises_first), _steps(claim, means[turn:], up=not rises_first))
+                for turn in range(1, len(means) - 1)
+            ]
+            return best(*turns) if turns else Comparison(math.inf, 0.0, 0.0, 1.0)
+        case "flat":
+            centre = math.fsum(mean.mean for mean in means) / len(means)
+            return worst(*(_near(mean, centre, tolerance(claim, centre, "")) for mean in means))
+        case direction:
+            raise NotApplicable(f"no test for the direction '{direction}'")
+
+
+def _steps(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
+    """The worst step back between neighbours."""
+
+    def step(before: Interval, after: Interval) -> Comparison:
+        back = _difference(before.mean, after.mean) if up else _difference(after.mean, before.mean)
+        allowed = max(claim.get("step_rel", 0.0) * abs(before.mean), claim.get("step_abs", 0.0))
+        width = math.hypot(before.uncertainty, after.uncertainty)
+        return compared(back - allowed, width, allowed, before.mean, after.mean)
+
+    return worst(*(step(before, after) for before, after in pairwise(means)))
+
+
+def _ends(claim: Claim, means: Sequence[Interval]) -> list[Comparison]:
+    """The values at the ends, and the least change between them."""
+    first, last = means[0], means[-1]
+    found = [
+        _near(end, claim[key], tolerance(claim, claim[key], ""))
+        for key, end in (("from", first), ("to", last))
+        if key in claim
+    ]
+    if "margin" in claim:
+        margin, rises = claim["margin"], claim["direction"] == "up"
+        missing = margin * abs(first.mean) - (last.mean - first.mean if rises else first.mean - last.mean)
+        width = math.hypot((1 + margin if rises else 1 - margin) * first.uncertainty, last.uncertainty)
+        found.append(compared(missing, width, 0.0, first.mean, last.mean))
+    return found
+
+
+_KINDS: dict[str, Callable[[Claim, Mapping[str, Table]], list[Check]]] = {
+    "value": _check_value,
+    "near": _check_value,
+    "range": _check_bounds,
+    "at_most": _check_bounds,
+    "at_least": _check_bounds,
+    "ordering": _check_ordering,
+    "trend": _check_trend,
+    "ratio": _check_ratio,
+}

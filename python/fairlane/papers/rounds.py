@@ -1,0 +1,147 @@
+"""Judges the claims of experiments; of those that are inconclusive the undecided points get more replications.
+
+A claim begins with the replications of its experiments. While it is inconclusive, the points that keep it so get twice
+as many, the seeds going on where they stopped, until it is decided or a point has as many as it may get: `most` of the
+experiment, four times its replications if runs.toml does not say. What a claim gets follows from its own runs alone:
+the verdict is the same whatever else is reproduced, with any number of threads, and after an interruption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairlane.papers.claims import Verdict
+from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.measuring import Measurements
+from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.wording import Claim
+
+GROWTH = 2
+"""Times as many replications in each round."""
+
+Granted = Callable[[Mapping[int, int]], bool]
+"""Whether places may get so many replications."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came out.
+
+    Attributes:
+        verdicts: Of all claims of the experiments, in their order.
+        tables: By experiment: every point with the most replications that a claim of its own experiment took.
+    """
+
+    verdicts: Sequence[Verdict]
+    tables: Mapping[str, Table]
+
+
+@dataclass
+class _Open:
+    """A claim and how many replications of places it takes, where those are more than of its experiment."""
+
+    claim: Claim
+    more: dict[int, int] = field(default_factory=dict)
+
+
+class Rounds:
+    """Judges claims on measurements, round by round."""
+
+    def __init__(
+        self,
+        paper: Paper,
+        measured: Measurements,
+        computed: Mapping[str, Sequence[Row]],
+        counts: Mapping[str, int],
+        most: Mapping[str, int],
+    ) -> None:
+        """Takes what was measured.
+
+        Args:
+            paper: The paper.
+            measured: Its points, with the replications of their experiments.
+            computed: Rows of experiments that need no simulation, by experiment.
+            counts: Replications of each experiment.
+            most: Replications that a point of each experiment may get.
+        """
+        self._paper = paper
+        self._measured = measured
+        self._computed = computed
+        self._counts = counts
+        self._most = most
+        self._index: dict[Hashable, int] = {
+            (place.experiment.id, *sorted(place.at.items())): index for index, place in enumerate(measured.places)
+        }
+        self._of: dict[str, list[int]] = {}
+        for index, place in enumerate(measured.places):
+            self._of.setdefault(place.experiment.id, []).append(index)
+
+    def judge(self, experiments: Sequence[Experiment], granted: Granted) -> Judged:
+        """Judges the claims of some experiments."""
+        claims = [_Open(claim) for experiment in experiments for claim in experiment.claims]
+        verdicts: dict[str, Verdict] = {}
+        pending = claims
+        while pending:
+            growing: list[tuple[_Open, dict[int, int]]] = []
+            for one in pending:
+                tables = self._tables(one)
+                verdicts[one.claim["id"]] = self._paper.judge(one.claim, tables)
+                more = self._more(one, tables)
+                if more and granted(more):
+                    growing.append((one, more))
+            wanted: dict[int, int] = {}
+            for one, more in growing:
+                one.more |= more
+                wanted |= {index: max(count, wanted.get(index, 0)) for index, count in more.items()}
+            behind = {
+                index: count for index, count in wanted.items() if count > self._measured.rows[index].replications
+            }
+            if behind:
+                self._measured.extend(behind)
+            pending = [one for one, _ in growing]
+        shown: dict[int, int] = {}
+        for one in claims:
+            own = {i: n for i, n in one.more.items() if self._place(i) == one.claim["experiment"]}
+            shown |= {index: max(count, shown.get(index, 0)) for index, count in own.items()}
+        names = {*self._of, *self._computed, *(experiment.id for experiment in experiments)}
+        return Judged([verdicts[one.claim["id"]] for one in claims], {name: self._table(name, shown) for name in names})
+
+    def _more(self, one: _Open, tables: Mapping[str, Table]) -> dict[int, int]:
+        """The places that an inconclusive claim needs more replications of, and how many then."""
+        more = {}
+        for index in self._undecided(one.claim, tables):
+            name = self._place(index)
+            count = one.more.get(index, self._counts[name])
+            if count < self._most[name]:
+                more[index] = min(GROWTH * count, self._most[name])
+        return more
+
+    def _undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[int]:
+        cells = self._paper.undecided(claim, tables)
+        if cells and claim["id"] in self._paper.statistics:  # made of all points together
+            return [index for name in self._names(claim) for index in self._of.get(name, ())]
+        keys = (self._key(cell.experiment, cell.at) for cell in cells)
+        return list(dict.fromkeys(self._index[key] for key in keys if key in self._index))
+
+    def _key(self, experiment: str, at: Point) -> Hashable:
+        return (experiment, *sorted((name, value) for name, value in at.items() if name != "metric"))
+
+    def _place(self, index: int) -> str:
+        return self._measured.places[index].experiment.id
+
+    def _names(self, claim: Claim) -> list[str]:
+        """The experiments that a claim is judged on."""
+        return list(dict.fromkeys([claim["experiment"], *(name for name, _ in self._paper.needs(claim))]))
+
+    def _tables(self, one: _Open) -> dict[str, Table]:
+        """What a claim is judged on."""
+        return {name: self._table(name, one.more) for name in self._names(one.claim)}
+
+    def _table(self, name: str, more: Mapping[int, int]) -> Table:
+        """The table of an experiment, with more replications of some places."""
+        rows: list[Row] = list(self._computed.get(name, ()))
+        for index in self._of.get(name, ()):
+            row, count = self._measured.rows[index], more.get(index, self._counts[name])
+            rows.append(row if count >= row.replications else row.chosen(range(count)))
+        return self._paper.table(self._paper.experiments[name], rows)
