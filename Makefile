@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors clean
+.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -22,6 +22,10 @@ demo: setup ## Reproduce figure 4 (a) and (b) of abc2018 in full: claims table a
 
 reproduce: setup ## Reproduce all papers: claims, figures, points in results/; QUICK=1 for a first look, CHECK=1 to compare
 	$(BIN)/fairlane reproduce all $(if $(QUICK),--quick) $(if $(CHECK),--check)
+
+verdicts: setup ## Reproduce all papers, make the verdicts the expected ones, write them into the documentation
+	$(BIN)/fairlane reproduce all --write-verdicts
+	$(BIN)/python -m fairlane.reference docs
 
 figures: setup ## Draw the figures of papers that the README shows, into docs/figures/
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures

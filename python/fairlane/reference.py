@@ -1,4 +1,4 @@
-"""Generated tables of the documentation: `python -m fairlane.reference [--check] docs`.
+"""Generated tables of the documentation, and of the README beside it: `python -m fairlane.reference [--check] docs`.
 
 A Markdown file marks the place of a table:
 
@@ -18,6 +18,7 @@ What stands between the two lines is written anew from the declarations that the
     document NAME         every table of another document, such as `sweep-result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
     reproduction          how many claims of every paper are reproduced
+    reproduction summary  the same in a paragraph
     reproduction PAPER    what became of every claim of a paper
 """
 
@@ -29,6 +30,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from fairlane.catalogue import Parameter, schema, schemes, topologies
@@ -40,6 +42,8 @@ from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARK = "<!-- generated:"
+WIDTH = 120
+"""Of paragraphs."""
 
 
 class MarkError(Exception):
@@ -69,12 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
-    """Every Markdown file below `docs` with the text that it should have.
+    """Every Markdown file below `docs`, and the README beside it, with the text that it should have.
 
     Raises:
         MarkError: A mark that stands for no table, or has no end.
     """
-    for file in sorted(docs.rglob("*.md")):
+    for file in [*docs.parent.glob("README.md"), *sorted(docs.rglob("*.md"))]:
         try:
             yield file, rewrite(file.read_text(encoding="utf-8"))
         except MarkError as error:
@@ -122,6 +126,8 @@ def generate(mark: str) -> str:
             return _sweep()
         case ["reproduction"]:
             return _table(report.COUNT_HEAD, report.counts(list(papers().values())))
+        case ["reproduction", "summary"]:
+            return "\n" + fill(report.summary(list(papers().values())), width=WIDTH, break_on_hyphens=False) + "\n"
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
     raise MarkError(f"generated:{mark}: there is no such table")

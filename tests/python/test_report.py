@@ -123,6 +123,19 @@ def test_counts_are_those_of_the_claims(store: Path) -> None:
     assert paper.counts.total == claims
 
 
+def test_claims_that_need_more_runs_are_shown_with_those_that_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"run.warmup": "15 s", "run.measure": "0.3 s"}  # too short for any interval to be narrow
+    fairlane.reproduce("abc2018.default", settings=settings, replications=10, store=tmp_path)
+    monkeypatch.setattr("fairlane._fairlane.Batch", None)
+    wanted = Wanted(quick=False, replications=None, settings=settings, store=tmp_path)
+    (collected,) = collect(["abc2018.default"], wanted, run=False, threads=None, progress=False)
+    assert collected.reproduction
+    assert {verdict.runs for verdict in collected.reproduction.verdicts} == {10}
+    assert "inconclusive" in {verdict.verdict for verdict in collected.reproduction.verdicts}
+
+
 def test_same_inputs_give_the_same_bytes(pages: Path, store: Path) -> None:
     again = store.parent / "again"
     fairlane.report(*NAMES, out=again, settings=SETTINGS, replications=2, store=store)

@@ -74,6 +74,34 @@ def _by_standing(paper: str, counted: Mapping[Standing, Counter[str]]) -> Rows:
     return [_count(paper, KINDS[standing], counted[standing]) for standing in KINDS if standing in counted]
 
 
+def summary(papers: Sequence[Paper]) -> str:
+    """How many claims of all papers hold, in a paragraph."""
+    of = {standing: Counter[str]() for standing in KINDS}
+    not_hard: Counter[str] = Counter()
+    for paper in papers:
+        for claim, outcome in _outcomes(paper):
+            standing = paper.standing(claim)
+            of[standing][outcome] += 1
+            if standing == "independent" and not _hard(claim):
+                not_hard[outcome] += 1
+    own, apart, added = of["independent"], of["not independent"], of["added"]
+    parts = [
+        f"{own['reproduced']} are reproduced",
+        f"{own['as ns-3']} differ in ns-3 as well, with numbers that agree with ours",
+        f"{own['inconclusive']} are inconclusive",
+        f"{own['differs']} differ",
+        *([f"{own['not applicable']} could not be judged"] if own["not applicable"] else []),
+    ]
+    counted_apart = [
+        *([f"{apart.total()} whose own numbers chose a reading ({apart['reproduced']} hold)"] if apart else []),
+        f"{added.total()} that this project added ({added['reproduced']} hold)",
+    ]
+    return (
+        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}; of those not marked hard, "
+        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {', and '.join(counted_apart)}."
+    )
+
+
 def claims(paper: Paper) -> Rows:
     """Every claim of a paper: what the paper says, what was measured, and why if they differ."""
     expected, explanations = paper.expected().claims, paper.explanations
