@@ -25,10 +25,11 @@ from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
-from fairlane.files import check_writable
+from fairlane.folders import check_replaceable
 from fairlane.papers import papers, select
 from fairlane.report import DEFAULT_FOLDER
 from fairlane.scenario import Scenario
+from fairlane.store import Store
 
 if TYPE_CHECKING:
     from fairlane.papers.reproduce import Reproduction
@@ -187,7 +188,7 @@ def run(
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     if out:
-        check_writable(out, "--out")
+        check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with _named(file):
         result = fairlane.run(
             _scenario(file, settings),
@@ -230,7 +231,7 @@ def compare(
 ) -> None:
     """Simulate a scenario under several queues."""
     if out:
-        check_writable(out, "--out")
+        check_replaceable(out, "--out", {"--store": Store(store).folder})
     with _named(file):
         comparison = fairlane.compare(
             _scenario(file, settings),
@@ -288,7 +289,7 @@ def reproduce(
     selected = {paper.key: [experiment.id for experiment in experiments] for paper, experiments in select(names)}
     folders = {key: out / key if out and len(selected) > 1 else out or Path("results") / key for key in selected}
     for folder in folders.values():
-        check_writable(folder, "--out")
+        check_replaceable(folder, "--out", {"--store": Store(store).folder})
     regressions: list[str] = []
     documents = []
     for key, experiments in selected.items():
@@ -425,7 +426,7 @@ def sweep(
             print_plan(planned)
         return
     out = out or Path("results") / plan.name
-    check_writable(out, "--out")
+    check_replaceable(out, "--out", {"--store": Store(store).folder})
     with _named(file):
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
     result.write(out)

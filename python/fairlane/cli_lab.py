@@ -100,12 +100,13 @@ def run(
     """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
     from fairlane.cli import parse_settings
     from fairlane.errors import Interrupted
-    from fairlane.files import check_writable
+    from fairlane.folders import check_replaceable
     from fairlane.lab import LabError
     from fairlane.lab.verb import lab, made, terminated_as_interrupted, write, write_runs
+    from fairlane.store import Store
     from fairlane.tables import print_reproduction
 
-    check_writable(out, "--out")
+    check_replaceable(out, "--out", {"--store": Store(store).folder})
     what: dict[str, Any] = {
         "planes": list(dict.fromkeys(planes)),
         "quick": quick,
@@ -153,13 +154,14 @@ def compare_command(
 ) -> None:
     """Run a scenario of your own under several queues on every plane, for as long as it says."""
     from fairlane.cli import parse_settings
-    from fairlane.files import check_writable
+    from fairlane.folders import check_replaceable
     from fairlane.lab.comparison import compare, document, write
     from fairlane.lab.verb import terminated_as_interrupted
+    from fairlane.store import Store
     from fairlane.tables import print_planes
 
     if out is not None:
-        check_writable(out, "--out")
+        check_replaceable(out, "--out", {"--store": Store(store).folder})
     with terminated_as_interrupted():
         found = compare(
             file,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairlane.errors import UserError
@@ -15,47 +13,45 @@ from fairlane.errors import UserError
 def write_aside(path: Path, content: bytes) -> None:
     """Writes beside `path` and renames; creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with new_beside(path) as aside:
         aside.write_bytes(content)
         aside.replace(path)
+
+
+@contextmanager
+def new_beside(path: Path) -> Iterator[Path]:
+    """A new empty file beside `path`; what is left of it when the block ends is removed.
+
+    Nobody can foretell its name, and it is never a file that is there already, nor what a link points to: whoever may
+    write into the folder too cannot lead us elsewhere.
+    """
+    aside = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    aside.open("xb").close()
+    try:
+        yield aside
     finally:
         aside.unlink(missing_ok=True)
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """An empty folder to write into, whose files move to `folder` when the block ends without an error.
-
-    `folder` is created with its parents if missing; other files in it stay. On an error nothing is left.
-
-    Raises:
-        UserError: The folder cannot be written.
-    """
-    stage = _stage(folder)
+def parents_of(path: Path) -> Iterator[None]:
+    """The folders above `path`; those that were made and are empty when the block ends are removed."""
+    made = [folder for folder in path.parents if not folder.exists()]
     try:
-        yield stage
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in sorted(stage.iterdir()):
-            file.replace(folder / file.name)
+        with suppress(FileExistsError):  # it is a file: what follows will say so
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        with suppress(OSError):  # there is something in it now, or it could not be made
+            for folder in made:
+                folder.rmdir()
 
 
 def check_writable(folder: Path, option: str) -> None:
     """Raises a UserError that names `option` unless files can be written into `folder`; leaves nothing behind."""
     try:
-        shutil.rmtree(_stage(folder))
-    except UserError as error:
-        raise UserError(f"{option}: {error}") from error
-
-
-def _stage(folder: Path) -> Path:
-    """A new hidden folder in `folder`, or in its nearest ancestor that exists."""
-    try:
-        anchor = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        if not anchor.is_dir():
-            raise UserError(f"cannot write to {folder}: {anchor} is not a folder")
-        return Path(tempfile.mkdtemp(dir=anchor, prefix=".fairlane-"))
+        probe = folder.absolute() / "probe"
+        with parents_of(probe), new_beside(probe):
+            pass
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}") from error
+        raise UserError(f"{option}: cannot write to {folder}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.intervals import CONFIDENCE
 from fairlane.notes import notes_of
 

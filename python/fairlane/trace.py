@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import polars as pl
 
 from fairlane import _fairlane, frames
 from fairlane.errors import Interrupted, ScenarioError, UserError
-from fairlane.files import check_writable, staged
+from fairlane.files import check_writable, new_beside, parents_of
+from fairlane.folders import check_replaceable, staged
 from fairlane.progress import progress
 from fairlane.runner import replications
 
@@ -53,7 +53,7 @@ class Watch:
         if self.pcap:
             check_file(self.pcap, "--pcap")
         if self.trace:
-            check_writable(self.trace, "--trace")
+            check_replaceable(self.trace, "--trace")
 
     def run(self, scenario: str, *, show_progress: bool = False) -> str:
         """Simulates the replication of a canonical scenario; gives its record (JSON), which watching does not change.
@@ -198,17 +198,9 @@ def check_file(path: Path, option: str) -> None:
 def aside(path: Path, option: str) -> Iterator[Path]:
     """A path beside `path`, whose file takes the place of `path` when the block ends without an error."""
     whole = path.resolve()
-    part = whole.with_name(f".{whole.name}.{os.getpid()}")
-    made = [folder for folder in whole.parents if not folder.exists()]
     try:
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        yield part
-        part.replace(whole)
+        with parents_of(whole), new_beside(whole) as part:
+            yield part
+            part.replace(whole)
     except OSError as error:
         raise UserError(f"{option}: cannot write to {path}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
-        if not whole.exists():
-            with suppress(OSError):  # somebody else has written into it
-                for folder in made:
-                    folder.rmdir()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.folders import LIST
+
 FAIRLANE = Path(sys.executable).with_name("fairlane")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -62,5 +64,5 @@ def cli(workdir: Path) -> Cli:
 
 
 def files(folder: Path) -> Sequence[str]:
-    """Every file below a folder."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """Every file below a folder, but for the list that a folder of results has of its files."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)

@@ -61,8 +61,8 @@ def test_known_runs_are_drawn_and_judged_without_a_lab(
             assert cell.samples == pytest.approx(other.samples, rel=1e-6)
         assert [verdict.verdict for verdict in found.verdicts] == [verdict.verdict for verdict in sim.verdicts]
     # What was given is in the table again, byte for byte.
-    write_runs(made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=halves, **WHAT), tmp_path)
-    assert (tmp_path / "runs.csv").read_bytes() == whole.read_bytes()
+    write_runs(made("p4abc.fig5", planes=["user"], store=tmp_path / "none", known=halves, **WHAT), tmp_path / "out")
+    assert (tmp_path / "out" / "runs.csv").read_bytes() == whole.read_bytes()
 
 
 def test_the_page_says_how_late_the_worst_links_were(simulated: pl.DataFrame, store: Path) -> None:

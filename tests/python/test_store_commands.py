@@ -141,7 +141,7 @@ def test_export_of_one_point(cli: Cli, filled: Path, workdir: Path) -> None:
 @pytest.fixture
 def flent_file(cli: Cli, filled: Path, workdir: Path) -> Path:
     assert cli("store", "export", "--out", "flent", "--format", "flent").returncode == 0
-    found = sorted((workdir / "flent").iterdir())
+    found = sorted((workdir / "flent").glob("*.flent.gz"))
     assert len(found) == 4
     return found[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.intervals import Interval, interval
 from fairlane.lab.runner import engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare

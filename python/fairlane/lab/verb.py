@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.errors import UserError
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.lab import node, runs, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
@@ -149,10 +149,11 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: P
     from fairlane import plots
     from fairlane.lab.drawing import planes_in_one
 
-    for plane, reproduction in found.items():
-        reproduction.write(folder / plane)
     figures = []
     with staged(folder) as stage:
+        for plane, reproduction in found.items():
+            (stage / plane).mkdir()
+            reproduction.write_into(stage / plane)
         for experiment in next(iter(found.values())).experiments:
             if experiment.kind == "figure":
                 plots.save(planes_in_one(found, experiment.id), stage / experiment.name)

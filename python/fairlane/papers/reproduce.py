@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane, papers
 from fairlane.errors import UserError
-from fairlane.files import staged, write_aside
+from fairlane.files import write_aside
+from fairlane.folders import staged
 from fairlane.notes import joined, notes_of
 from fairlane.papers.claims import Verdict, VerdictName
 from fairlane.papers.grid import Table
@@ -141,17 +142,22 @@ class Reproduction:
         Returns:
             The figures, as PNG.
         """
+        with staged(Path(folder)) as stage:
+            figures = self.write_into(stage)
+        return [Path(folder) / figure.name for figure in figures]
+
+    def write_into(self, stage: Path) -> list[Path]:
+        """Writes the same files into a folder that is there, and gives the figures."""
         from fairlane import frames, plots
         from fairlane.papers.drawing import draw
 
         figures = []
-        with staged(Path(folder)) as stage:
-            for experiment in self.experiments:
-                frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
-                if experiment.kind == "figure":
-                    plots.save(draw(self, experiment), stage / experiment.name)
-                    figures.append(Path(folder) / f"{experiment.name}.png")
-            (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
+        for experiment in self.experiments:
+            frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
+            if experiment.kind == "figure":
+                plots.save(draw(self, experiment), stage / experiment.name)
+                figures.append(stage / f"{experiment.name}.png")
+        (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
         return figures
 
     def write_expected(self) -> None:

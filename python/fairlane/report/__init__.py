@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.files import check_writable
+from fairlane.folders import check_replaceable
+from fairlane.store import Store
 
 DEFAULT_FOLDER = Path("results/report")
 START_PAGE = "index.html"
@@ -28,7 +29,7 @@ def report(
 
     Args:
         names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all papers without a name.
-        out: Folder to write into; other files in it stay.
+        out: Folder to write into; earlier reports in it go, other files stay.
         compare: A document of `fairlane compare`, to be shown side by side.
         quick: Whether to show the quick runs, `fairlane reproduce --quick`.
         run: Whether to simulate what is missing; otherwise its page says how.
@@ -51,7 +52,7 @@ def report(
     from fairlane.report.site import write
 
     folder = Path(out)
-    check_writable(folder, "--out")
+    check_replaceable(folder, "--out", {"--store": Store(store).folder})
     comparison = None if compare is None else read(Path(compare))
     wanted = Wanted(quick, replications, dict(settings or {}), store)
     papers = collect(names, wanted, run=run, threads=threads, progress=progress)

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fairlane import _fairlane
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.papers.drawing import draw
 from fairlane.progress import progress
 from fairlane.report import comparison as side_by_side

@@ -9,7 +9,7 @@ from typing import Literal
 
 from fairlane import frames
 from fairlane.errors import UserError
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.results import Result
 from fairlane.store import flent
 from fairlane.store.record import join

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.files import staged
+from fairlane.folders import staged
 from fairlane.intervals import CONFIDENCE, interval
 from fairlane.measures import metrics, unit_of
 from fairlane.notes import joined, notes_of
