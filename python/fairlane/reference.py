@@ -17,6 +17,7 @@ What stands between the two lines is written anew from the declarations that the
     result                every record of the result document
     document NAME         every table of another document, such as `sweep-result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
+    lab                   the keys of a scenario in the lab
     reproduction          how many claims of every paper are reproduced
     reproduction summary  the same in a paragraph
     reproduction PAPER    what became of every claim of a paper
@@ -35,6 +36,7 @@ from typing import Any
 
 from fairlane.catalogue import Parameter, schema, schemes, topologies
 from fairlane.documents import SCHEMAS
+from fairlane.lab import keys as lab_keys
 from fairlane.measures import unit_of
 from fairlane.papers import papers, report
 from fairlane.papers.paper import Paper
@@ -124,6 +126,8 @@ def generate(mark: str) -> str:
             return _records(schema(name))
         case ["sweep"]:
             return _sweep()
+        case ["lab"]:
+            return _lab()
         case ["reproduction"]:
             return _table(report.COUNT_HEAD, report.counts(list(papers().values())))
         case ["reproduction", "summary"]:
@@ -131,6 +135,30 @@ def generate(mark: str) -> str:
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
     raise MarkError(f"generated:{mark}: there is no such table")
+
+
+def _lab() -> str:
+    """Keys with the same rule in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key, rule in lab_keys.KEYS.items():
+        if lab_keys.KEYS.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
+            continue  # sources of TCP have the keys of [tcp] by the same rules
+        if isinstance(rule, lab_keys.Honoured):
+            effect = f"{rule.where}; plane `{rule.only}`" if rule.only else rule.where
+            rows.setdefault(("honoured", effect), []).append(key)
+        else:
+            rows.setdefault(("refused", rule.why), []).append(key)
+    for scheme in ("droptail", *lab_keys.AQMS):
+        for section, names in lab_keys.in_node(scheme).items():
+            for name in names:
+                both = rows.setdefault(("honoured", "forwarder; on the planes `ebpf` and `p4` of their schemes"), [])
+                if (key := f"{section}.{name}") not in both:
+                    both.append(key)
+    rows["honoured", "forwarder; refused on `ebpf` and `p4`"] = ["all other keys of queue and marker"]
+    shown = [
+        [what, ", ".join(f"`{key}`" if "." in key else key for key in keys), why] for (what, why), keys in rows.items()
+    ]
+    return _table(["", "keys", "as, or why"], shown)
 
 
 def _schemes() -> str:

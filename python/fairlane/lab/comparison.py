@@ -10,7 +10,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.folders import staged
 from fairlane.intervals import Interval, interval
-from fairlane.lab.runner import engines_beside, run_in_lab
+from fairlane.lab.runner import check, engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
 from fairlane.measures import jain
 from fairlane.papers.grid import Measured
@@ -124,6 +124,7 @@ def compare(
     real = [plane for plane in planes if plane != SIMULATOR]
     prepare(real)
     for plane in real:  # what a plane lacks is told before another one runs for long
+        check(scenarios[plane], plane)
         engines_beside(None, scenarios[plane], plane)
     where = Store(store)
     where.check()

@@ -29,8 +29,10 @@ def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> No
 
 
 def introduce(namespaces: Namespaces, setup: Setup, clients: list[str], server: str) -> None:
-    """Tells the hosts each other's Ethernet addresses, so that no ARP waits in the queues."""
+    """Tells the hosts each other's Ethernet addresses, so that no ARP waits in the queues, and who asks for ECN."""
     for client, name in zip(setup.clients, clients, strict=True):
+        # The server grants ECN to those who ask: 2, the default.
+        namespaces.set(name, "net.ipv4.tcp_ecn", int(client.source.ecn))
         _neighbour(namespaces, name, SERVER_ADDRESS, SERVER_MAC)
         _neighbour(namespaces, server, client.address, client.mac)
 

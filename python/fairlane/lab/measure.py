@@ -6,11 +6,13 @@ import json
 import math
 import os
 import platform
+import random
 import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +23,7 @@ from fairlane.lab.namespaces import Namespaces, RejectedError
 from fairlane.lab.node import Reporter
 from fairlane.lab.planes import PLANES
 from fairlane.lab.planes.plane import Plane
-from fairlane.lab.setup import SERVER_ADDRESS, Client, Setup
+from fairlane.lab.setup import AT_ONCE_S, SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6
 MOST_LATE_P99_S = 2e-3
@@ -55,7 +57,7 @@ def measure(setup: Setup, plane: str, replication: int) -> str:
         network = PLANES[plane](namespaces, setup)
         stack.callback(network.close)
         traffic = _Traffic(namespaces, network, setup, Path(folder), replication)
-        time.sleep(setup.warmup_s)
+        traffic.warm_up()
         network.begin()
         traffic.begin()
         time.sleep(setup.measure_s)
@@ -91,20 +93,36 @@ class _Traffic:
         for client in setup.clients:
             self._listen(client, network.server)
         time.sleep(SETTLE_S)
-        seed = setup.table["run"]["seed"] * 1000 + replication
+        self._seed = setup.table["run"]["seed"] * 1000 + replication
         hosts = list(zip(setup.clients, network.clients, strict=True))
-        self._start_s = time.monotonic()
-        for client, at in hosts:
+        # A user's flows start together, users on their own.
+        self._later = [
+            (random.Random(f"{self._seed}/{client.number}").uniform(*client.start_s), client, at)
+            for client, at in hosts
+            if client.start_s[1] > AT_ONCE_S
+        ]
+        at_once = [(client, at) for client, at in hosts if client.start_s[1] <= AT_ONCE_S]
+        self._started_s = dict.fromkeys((client.number for client, _ in at_once), time.monotonic())
+        for client, at in at_once:
             if client.source.kind == "tcp":
-                self._start(client, at, seed)
+                self._start(client, at)
         if self._sinks and self._servers:
             time.sleep(AHEAD_S)
-        for client, at in hosts:
+        for client, at in at_once:
             if client.source.kind != "tcp":
-                self._start(client, at, seed)
+                self._start(client, at)
+
+    def warm_up(self) -> None:
+        """Waits until the window begins, and starts those that start meanwhile, each at a time of its own."""
+        began = time.monotonic()
+        for start_s, client, at in sorted(self._later, key=itemgetter(0)):
+            time.sleep(max(0.0, began + start_s - time.monotonic()))
+            self._started_s[client.number] = time.monotonic()
+            self._start(client, at, late_s=start_s)
+        time.sleep(max(0.0, began + self._setup.warmup_s - time.monotonic()))
 
     def begin(self) -> None:
-        self._begin_s = time.monotonic() - self._start_s
+        self._begin_s = time.monotonic()
         for sink in self._sinks.values():
             sink.ask()
         for sink in self._sinks.values():
@@ -126,9 +144,9 @@ class _Traffic:
         with self._file(client, "server").open("wb") as out:
             self._servers[client.number] = self._namespaces.start(at, self._limited(command), out)
 
-    def _start(self, client: Client, at: str, seed: int) -> None:
+    def _start(self, client: Client, at: str, late_s: float = 0.0) -> None:
         source, setup = client.source, self._setup
-        total_s = setup.warmup_s + setup.measure_s + LONGER_S
+        total_s = setup.warmup_s + setup.measure_s + LONGER_S - late_s
         if source.kind == "tcp":
             # iperf3 takes whole seconds. Its own option to leave a warm-up out spoils the interval that follows.
             times = ["-t", str(math.ceil(total_s + AHEAD_S)), "-i", "1"]
@@ -137,7 +155,7 @@ class _Traffic:
         else:
             rate = ["--rate", f"{source.rate_bps} bit/s", "--payload", str(source.payload_bytes)]
             shape = ["--gaps", source.kind, "--jitter", str(source.jitter)]
-            when = ["--time", f"{total_s} s", "--seed", str(seed), "--stream", str(client.number)]
+            when = ["--time", f"{total_s} s", "--seed", str(self._seed), "--stream", str(client.number)]
             command = [node.program(), "send", f"{SERVER_ADDRESS}:{client.port}", *rate, *shape, *when]
         with self._file(client, "client").open("wb") as out:
             self._senders[client.number] = self._namespaces.start(at, command, out)
@@ -159,7 +177,8 @@ class _Traffic:
         except subprocess.TimeoutExpired as error:
             raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
         report = self._file(client, "server").read_text(encoding="utf-8")
-        return tcp_goodput_bps(report, self._begin_s, self._setup.measure_s, client.number)
+        begin_s = self._begin_s - self._started_s[client.number]
+        return tcp_goodput_bps(report, begin_s, self._setup.measure_s, client.number)
 
     def _check_sender(self, client: Client) -> None:
         """A sender that could not keep its rate is no sender of that rate."""

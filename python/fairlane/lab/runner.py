@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
+from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
 from fairlane.lab.runs import PlaneRuns
@@ -54,6 +55,7 @@ def run_in_lab(
         LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
+    check(scenarios, plane)
     engines = engines_beside(known, scenarios, plane)
     points = {scenario: _Point(setup_of(scenario), identity(scenario, engines[scenario])) for scenario in scenarios}
     for scenario, point in points.items():
@@ -78,6 +80,13 @@ def run_in_lab(
             kept = f"finished and kept in {store.folder}; the same command continues from there"
             raise Interrupted(finished, total, kept) from None
     return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
+
+
+def check(scenarios: Sequence[str], plane: str) -> None:
+    """Raises a UserError that names what a plane cannot build of some canonical scenarios."""
+    for scenario in scenarios:
+        setup_of(scenario)
+        keys.check(scenario, plane)
 
 
 def engine_of(plane: str, scheme: str) -> str:

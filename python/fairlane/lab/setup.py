@@ -14,6 +14,10 @@ UDP_HEADER_BYTES = 28
 """IPv4 and UDP: what a packet has beyond its payload here."""
 SIMULATED_HEADER_BYTES = 30
 """The same in the simulator, with 2 bytes of PPP."""
+PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
+"""Of UDP in the simulator: the sender writes 24 bytes, and what does not fit into 1500 bytes of IP would be cut."""
+AT_ONCE_S = 0.1
+"""Sources whose window of starts ends by then start one after another, as fast as processes start."""
 MOST_USERS = 100
 
 Table = Mapping[str, Any]
@@ -30,6 +34,7 @@ class Source:
         payload_bytes: Payload of a UDP packet.
         jitter: Width by which constant gaps differ, in gaps.
         congestion_control: Of TCP.
+        ecn: Whether TCP asks for ECN.
     """
 
     kind: str
@@ -38,6 +43,7 @@ class Source:
     payload_bytes: int = 0
     jitter: float = 0.0
     congestion_control: str = "cubic"
+    ecn: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,14 +53,32 @@ class Client:
     Attributes:
         number: From 0.
         group: Number of its group.
-        reference_bps: Reference rate, its weight included.
+        reference_rate: Of weight 1.
+        weight: Its weight.
+        traffic_class: BE or EF.
+        access: Rate and delay of its access link.
+        start_s: Earliest and latest time at which it starts to send.
         source: What it sends.
     """
 
     number: int
     group: int
-    reference_bps: int
+    reference_rate: str
+    weight: float
+    traffic_class: str
+    access: Mapping[str, str]
+    start_s: tuple[float, float]
     source: Source
+
+    @property
+    def reference_bps(self) -> int:
+        """Reference rate, the weight included."""
+        return round(bits_per_second(self.reference_rate) * self.weight)
+
+    @property
+    def rule(self) -> str:
+        """Its traffic class as forwarder and node say it."""
+        return "expedited" if self.traffic_class == "EF" else "best_effort"
 
     @property
     def address(self) -> str:
@@ -120,16 +144,33 @@ def setup_of(scenario: str) -> Setup:
         raise UserError("topology.bottleneck_schedule: the lab has links of constant rate")
     clients: list[Client] = []
     for index, group in enumerate(table["groups"]):
-        source = _source(index, group["sources"], table["tcp"])
-        reference = round(bits_per_second(group["reference_rate"]) * group.get("weight", 1.0))
+        kind = {
+            "group": index,
+            "reference_rate": group["reference_rate"],
+            "weight": group["weight"],
+            "traffic_class": group["traffic_class"],
+            "access": {name: group.get(f"access_{name}", topology[f"access_{name}"]) for name in ("rate", "delay")},
+            "start_s": _start_s(index, group, table["run"]),
+            "source": _source(index, group["sources"]),
+        }
         first = len(clients)
-        clients += [Client(first + number, index, reference, source) for number in range(group["users"])]
+        clients += [Client(first + number, **kind) for number in range(group["users"])]
     if len(clients) > MOST_USERS:
         raise UserError(f"groups: {len(clients)} users, the lab can have {MOST_USERS}")
     return Setup(scenario, table, clients)
 
 
-def _source(index: int, sources: Sequence[Table], tcp: Table) -> Source:
+def _start_s(index: int, group: Table, run: Table) -> tuple[float, float]:
+    earliest, latest = (seconds(group[name]) for name in ("start_from", "start_until"))
+    if latest > max(seconds(run["warmup"]), AT_ONCE_S):
+        raise UserError(
+            f'groups[{index}].start_until: "{group["start_until"]}", in the lab all start before the window, '
+            f'after run.warmup = "{run["warmup"]}"'
+        )
+    return earliest, latest
+
+
+def _source(index: int, sources: Sequence[Table]) -> Source:
     if len(sources) != 1:
         raise UserError(f"groups[{index}].sources: {len(sources)} sources, the lab can have one for each user")
     source = sources[0]
@@ -137,10 +178,15 @@ def _source(index: int, sources: Sequence[Table], tcp: Table) -> Source:
         case "tcp":
             if source.get("transfer") is not None:
                 raise UserError(f"groups[{index}].sources[0].transfer: the lab has endless flows only")
-            control = source.get("congestion_control", tcp["congestion_control"])
-            return Source("tcp", flows=source["flows"], congestion_control=control)
+            control = source["congestion_control"]
+            return Source("tcp", flows=source["flows"], congestion_control=control, ecn=source["ecn"])
         case "cbr" | "poisson" as kind:
             simulated = round(_number(source["packet_size"], SIZES))
+            if not PACKET_BYTES[0] <= simulated <= PACKET_BYTES[1]:
+                size, (least, most) = source["packet_size"], PACKET_BYTES
+                raise UserError(
+                    f'groups[{index}].sources[0].packet_size: "{size}", the lab has packets of {least} to {most} B'
+                )
             payload = simulated - SIMULATED_HEADER_BYTES
             # The same packets per second as in the simulator, whose packets are two bytes longer.
             rate = bits_per_second(source["rate"]) * (payload + UDP_HEADER_BYTES) / simulated

@@ -16,7 +16,7 @@ from fairlane.lab import node, runs, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
 from fairlane.lab.planes import PLANES
-from fairlane.lab.runner import engines_beside, run_in_lab
+from fairlane.lab.runner import check, engines_beside, run_in_lab
 from fairlane.papers.reproduce import Reproduction, plan, reproduce
 from fairlane.store import Store
 
@@ -68,6 +68,7 @@ def lab(
     }
     prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
     for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
+        check(own, plane)
         engines_beside(read.get(plane), own, plane)
     found = {}
     for plane in planes:

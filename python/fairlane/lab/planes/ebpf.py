@@ -27,7 +27,7 @@ QUEUE_HANDLE = 0x10
 class EbpfPlane(Plane):
     """The queue in the kernel."""
 
-    version = 4
+    version = 5
     schemes = ("droptail", "abc", "csfq")
 
     def _build(self) -> None:
@@ -49,10 +49,7 @@ class EbpfPlane(Plane):
 
     def _shape(self) -> None:
         """A token bucket that counts packets without their Ethernet header, over a FIFO of the scenario's limit."""
-        limit = self._setup.table["queue"]["limit"]
-        number, unit = limit.split()
-        if unit != "packets":
-            raise UserError(f'queue.limit: "{limit}", the plane ebpf counts in packets')
+        number, _packets = self._setup.table["queue"]["limit"].split()
         root = ["qdisc", "add", "dev", SERVER_PORT, "root", "handle", "1:", "stab", "overhead", f"-{ETHERNET_BYTES}"]
         rate = f"{self._setup.bottleneck_bps}bit"
         bucket = ["linklayer", "ethernet", "tbf", "rate", rate, "burst", str(BURST_BYTES), "limit", "1000000"]

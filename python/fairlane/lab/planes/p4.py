@@ -33,7 +33,7 @@ MOST_SKEW = 200
 class P4Plane(Plane):
     """The queue in simple_switch."""
 
-    version = 4
+    version = 5
     schemes = ("droptail", "abc", "csfq")
 
     @staticmethod

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import tomli_w
 
 from fairlane.lab import hosts
+from fairlane.lab.keys import AQMS, METERS
 from fairlane.lab.namespaces import Namespaces
 from fairlane.lab.node import Reporter
-from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
+from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Client, Setup
 
 ETHERNET_BYTES = 14
 """Of a frame's header, which the links of a scenario do not have."""
@@ -21,16 +22,6 @@ FULL_PACKET_BYTES = 1500
 SERVER_PORT = "server"
 """The node's interface towards the server."""
 WIDE_QUEUE = {"scheme": "droptail", "limit": "100000 packets"}
-METERS = {
-    "abc": ("meter", ("memory", "accounting_be", "accounting_ef")),
-    "csfq": ("csfq_meter", ("rate_constant", "share_per")),
-}
-"""Of each scheme of the node: section of its meter, and the keys that the scenario's marker has of it."""
-AQMS = {
-    "abc": ("q_min", "q_base", "gamma", "averager_memory"),
-    "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
-}
-"""Keys of a port that the scenario's queue has, too."""
 
 
 class Plane(ABC):
@@ -84,10 +75,8 @@ class Plane(ABC):
         path.write_text(tomli_w.dumps(config), encoding="utf-8")
         return Reporter(self._namespaces, at, ["forward", str(path)])
 
-    def _access(self) -> dict[str, Any]:
-        topology = self._setup.table["topology"]
-        link = {"rate": topology["access_rate"], "delay": topology["access_delay"]}
-        return {**link, "limit": topology["access_limit"]}
+    def _access(self, client: Client) -> dict[str, Any]:
+        return {**client.access, "limit": self._setup.table["topology"]["access_limit"]}
 
     def _bottleneck(self) -> dict[str, Any]:
         topology = self._setup.table["topology"]
@@ -102,10 +91,10 @@ class Plane(ABC):
             The namespace, and the ports of its forwarder.
         """
         namespaces, links = self._namespaces, self._namespaces.add("links")
-        access, bottleneck = self._access(), self._bottleneck()
+        bottleneck = self._bottleneck()
         ports: list[dict[str, Any]] = []
         for client, name in zip(self._setup.clients, self.clients, strict=True):
-            outer, inner = f"outer{client.number}", f"inner{client.number}"
+            outer, inner, access = f"outer{client.number}", f"inner{client.number}", self._access(client)
             hosts.cable(namespaces, (name, "eth0"), (links, outer))
             hosts.cable(namespaces, (links, inner), (at, f"client{client.number}"))
             ports.append({"interface": outer, "peer": inner, "ingress": access})
@@ -122,7 +111,7 @@ class Plane(ABC):
         scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
         meter, names = METERS.get(scheme, METERS["abc"])
         users = [
-            {"prefix": client.address, "reference_rate": f"{client.reference_bps} bit/s"}
+            {"prefix": client.address, "reference_rate": f"{client.reference_bps} bit/s", "class": client.rule}
             for client in self._setup.clients
         ]
         clients = [{"interface": f"client{client.number}", "ingress": "meter"} for client in self._setup.clients]

@@ -14,15 +14,13 @@ from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 class UserPlane(Plane):
     """Everything in the forwarder."""
 
-    version = 3
+    version = 4
 
     def _build(self) -> None:
         at, setup = self._namespaces.add("node"), self._setup
         for client, name in zip(setup.clients, self.clients, strict=True):
             hosts.cable(self._namespaces, (name, "eth0"), (at, f"client{client.number}"))
         hosts.cable(self._namespaces, (self.server, "eth0"), (at, "server"))
-        access = self._access()
-        back = {"rate": access["rate"], "delay": access["delay"], "queue": WIDE_QUEUE}
         bottleneck = self._bottleneck()
         queue, marker = setup.table["queue"], setup.table.get("marker")
         egress = {**bottleneck, "queue": queue, **({"marker": marker} if marker else {})}
@@ -34,13 +32,19 @@ class UserPlane(Plane):
                     {
                         "name": str(client.number),
                         "prefix": client.address,
-                        "reference_rate": f"{client.reference_bps} bit/s",
+                        "reference_rate": client.reference_rate,
+                        "weight": client.weight,
+                        "class": client.rule,
                     }
                     for client in setup.clients
                 ],
                 "ports": [
                     *(
-                        {"interface": f"client{client.number}", "ingress": access, "egress": back}
+                        {
+                            "interface": f"client{client.number}",
+                            "ingress": self._access(client),
+                            "egress": {**client.access, "queue": WIDE_QUEUE},
+                        }
                         for client in setup.clients
                     ),
                     {"interface": "server", "ingress": {**bottleneck, "limit": WIDE_QUEUE["limit"]}, "egress": egress},
@@ -60,5 +64,7 @@ class UserPlane(Plane):
         port = report["ports"][-1]
         link = {"name": "bottleneck", **port["egress"], "readings": port["readings"]}
         link["user_dropped_packets"] = [user["dropped_packets"] for user in link["users"][:-1]]
-        link["delay"] = [{"traffic_class": "BE", **link["delay"]}]
+        classes = {client.traffic_class for client in self._setup.clients}
+        delay = link.pop("delay")
+        link["delay"] = [{"traffic_class": name, **delay} for name in classes] if len(classes) == 1 else []
         return {"link": link, "emulation": emulation(report)}

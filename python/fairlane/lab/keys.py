@@ -1,0 +1,207 @@
+"""Every key of a scenario: where the lab honours it on real packets, or why it cannot.
+
+A key that the lab cannot honour may have its default, which a scenario has without being asked, and nothing else. So
+may a key that is not listed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.errors import UserError
+
+Table = Mapping[str, Any]
+
+USER = "user"
+AQMS = {
+    "abc": ("q_min", "q_base", "gamma", "averager_memory"),
+    "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
+}
+"""Of each scheme of the node: keys of a port that the scenario's queue has, too."""
+METERS = {
+    "abc": ("meter", ("memory", "accounting_be", "accounting_ef")),
+    "csfq": ("csfq_meter", ("rate_constant", "share_per")),
+}
+"""Of each scheme of the node: section of its meter, and the keys that the scenario's marker has of it."""
+
+
+@dataclass(frozen=True)
+class Honoured:
+    """A key that has the effect that it has in the simulator.
+
+    Attributes:
+        where: What it becomes.
+        only: The plane that has it, if not all have.
+    """
+
+    where: str
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A key that cannot be honoured.
+
+    Attributes:
+        why: Completes the error message.
+        same: Values beside the default that mean what the lab does anyway.
+    """
+
+    why: str
+    same: tuple[Any, ...] = ()
+
+
+KERNEL = Refused("the lab's TCP is that of this machine's kernel")
+NO_SERIES = Refused("the lab has no time series")
+ENDLESS = Refused("the lab has endless flows only")
+NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
+
+_TCP: dict[str, Honoured | Refused] = {
+    "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
+    "congestion_control": Honoured("option -C of iperf3"),
+    "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=USER),
+    **dict.fromkeys(
+        (
+            *("segment_payload", "header_bytes", "syn_bytes", "initial_window", "initial_ssthresh", "socket_buffer"),
+            *("delayed_ack", "delayed_ack_timeout", "min_rto", "max_rto", "initial_rto", "rto_granularity"),
+            *("keep_backoff", "each_timeout_reduces", "rtt_tick", "syn_timeout", "dupack_threshold"),
+            *("limited_transmit", "sack", "recovery", "flight_size", "full_ack_window", "byte_counting"),
+            *("cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness"),
+        ),
+        KERNEL,
+    ),
+}
+_UDP: dict[str, Honoured | Refused] = {
+    "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
+    "packet_size": Honoured("option --payload of the sender"),
+}
+KEYS: dict[str, Honoured | Refused] = {
+    "name": Honoured("name in the record"),
+    "run.warmup": Honoured("time before the window"),
+    "run.measure": Honoured("length of the window"),
+    "run.replications": Honoured("number of runs"),
+    "run.seed": Honoured("seed of forwarder, senders and start times"),
+    "topology.kind": Honoured("must be one_sided_dumbbell"),
+    "topology.access_rate": Honoured("rate of the ports towards the clients"),
+    "topology.access_delay": Honoured("delay of the ports towards the clients"),
+    "topology.access_limit": Honoured("limit of the ports towards the clients"),
+    "topology.bottleneck_rate": Honoured("rate of the port towards the server, or of the node's queue"),
+    "topology.bottleneck_delay": Honoured("delay of the port towards the server"),
+    "topology.bottleneck_schedule": Refused("the lab has links of constant rate"),
+    "topology.receiver_rate": NOT_A_DUMBBELL,
+    "topology.receiver_delay": NOT_A_DUMBBELL,
+    "topology.congested_links": NOT_A_DUMBBELL,
+    "topology.links": NOT_A_DUMBBELL,
+    **{f"tcp.{name}": rule for name, rule in _TCP.items()},
+    "probes.series_interval": NO_SERIES,
+    "probes.series_link": NO_SERIES,
+    "probes.series_memory": NO_SERIES,
+    "probes.transfer_times": ENDLESS,
+    "probes.transfer_sizes": ENDLESS,
+    "groups[].name": Honoured("name in the record"),
+    "groups[].users": Honoured("a host for each"),
+    "groups[].traffic_class": Honoured("class of the users of forwarder and node"),
+    "groups[].reference_rate": Honoured("reference rate of the users of forwarder and node"),
+    "groups[].weight": Honoured("weight of the users of the forwarder; of the node: factor of the reference rate"),
+    "groups[].start_from": Honoured("start of the senders"),
+    "groups[].start_until": Honoured("start of the senders; must not be after the warm-up"),
+    "groups[].access_rate": Honoured("rate of the ports towards these clients"),
+    "groups[].access_delay": Honoured("delay of the ports towards these clients"),
+    "groups[].receiver_rate": NOT_A_DUMBBELL,
+    "groups[].receiver_delay": NOT_A_DUMBBELL,
+    "groups[].route": Refused("the lab has one link that all cross", same=(["bottleneck"],)),
+    "groups[].ingresses": Refused("the lab has one ingress"),
+    "groups[].sources[].kind": Honoured("must be tcp, cbr or poisson"),
+    "groups[].sources[tcp].flows": Honoured("option -P of iperf3"),
+    "groups[].sources[tcp].transfer": ENDLESS,
+    "groups[].sources[tcp].repeat": ENDLESS,
+    "groups[].sources[tcp].pause": ENDLESS,
+    **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
+    **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
+    "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
+    **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
+}
+"""By key, without the numbers of groups and sources; those of sources by kind. `queue` and `marker`: `in_node`."""
+
+
+def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
+    """Keys of the tables `queue` and `marker` that kernel and switch have; the forwarder has all."""
+    marker = METERS[scheme][1] if scheme in METERS else ()
+    return {"queue": ("scheme", "limit", *AQMS.get(scheme, ())), "marker": ("scheme", *marker)}
+
+
+def check(scenario: str, plane: str) -> None:
+    """Raises a UserError that names the first key of a canonical scenario that a plane cannot honour."""
+    table = json.loads(scenario)
+    for key, pattern, value, default in _leaves(table):
+        rule = KEYS.get(pattern, Refused("the lab does not know this key"))
+        if isinstance(rule, Honoured) and rule.only in ("", plane):
+            continue
+        same = rule.same if isinstance(rule, Refused) else ()
+        if value not in (default, *same):
+            why = rule.why if isinstance(rule, Refused) else f"only the plane {rule.only} has it"
+            raise UserError(f"{key}: {_shown(value)}, {why}")
+    if plane != USER:
+        _check_node(table, plane)
+
+
+def _check_node(table: Table, plane: str) -> None:
+    scheme, limit = table["queue"]["scheme"], table["queue"]["limit"]
+    defaults = _defaults(table["tcp"]["profile"], scheme, limit)
+    for section, names in in_node(scheme).items():
+        for name, value in (table.get(section) or {}).items():
+            if name not in names and value != defaults.get(section, {}).get(name):
+                raise UserError(f"{section}.{name}: {_shown(value)}, the plane {plane} does not have this key")
+    if not limit.endswith(" packets"):
+        raise UserError(f"queue.limit: {_shown(limit)}, the plane {plane} counts in packets")
+
+
+def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
+    """Key, pattern, value and default of everything but `queue` and `marker`."""
+    defaults = _defaults(table["tcp"]["profile"])
+    standard = _defaults()
+    yield "name", "name", table["name"], table["name"]
+    for section in ("run", "topology", "tcp", "probes"):
+        for name, value in table[section].items():
+            # A profile is given, its keys are not.
+            of = standard if name == "profile" else defaults
+            yield f"{section}.{name}", f"{section}.{name}", value, of[section].get(name)
+    for index, group in enumerate(table["groups"]):
+        for name, value in group.items():
+            if name != "sources":
+                yield f"groups[{index}].{name}", f"groups[].{name}", value, defaults["groups"][0].get(name)
+        for number, source in enumerate(group["sources"]):
+            at = f"groups[{index}].sources[{number}]"
+            own = _defaults_of_source(source, table["tcp"])
+            for name, value in source.items():
+                kind = "" if name == "kind" else source["kind"]
+                yield f"{at}.{name}", f"groups[].sources[{kind}].{name}", value, own.get(name)
+
+
+def _defaults_of_source(source: Table, tcp: Table) -> Table:
+    """What a source has without being asked: of [tcp] the same, which is judged there, or what its profile says."""
+    if source["kind"] != "tcp":
+        return {}
+    own = tcp if source["profile"] == tcp["profile"] else _defaults(source["profile"])["tcp"]
+    return {**_defaults()["groups"][0]["sources"][0], **own, "profile": tcp["profile"]}
+
+
+@cache
+def _defaults(profile: str | None = None, scheme: str = "droptail", limit: str | None = None) -> dict[str, Any]:
+    """A canonical scenario that says nothing else."""
+    table: dict[str, Any] = {
+        "queue": {"scheme": scheme, **({"limit": limit} if limit else {})},
+        "groups": [{"name": "users", "sources": [{"kind": "tcp"}]}],
+        **({"tcp": {"profile": profile}} if profile else {}),
+    }
+    found: dict[str, Any] = json.loads(_fairlane.canonical(json.dumps(table)))
+    return found
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,297 @@
+"""Every key of a scenario has an effect in the lab, or is refused by name there."""
+
+import ast
+import json
+import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairlane
+from fairlane import Scenario
+from fairlane.errors import ScenarioError, UserError
+from fairlane.lab import keys, measure, node, runner
+from fairlane.lab.keys import KEYS, Honoured, Refused
+from fairlane.lab.planes import PLANES, plane
+from fairlane.lab.setup import setup_of
+
+SOURCES = {
+    "tcp": {"kind": "tcp"},
+    "cbr": {"kind": "cbr", "rate": "1 Mbit/s"},
+    "poisson": {"kind": "poisson", "rate": "1 Mbit/s"},
+}
+OTHER_VALUES: dict[str, Any] = {
+    "name": "other",
+    "run.seed": 2,
+    "run.warmup": "3 s",
+    "run.measure": "4 s",
+    "topology.bottleneck_schedule": [{"at": "1 s", "rate": "1 Mbit/s"}],
+    "groups[].name": "other",
+    "groups[].start_from": "0.15 s",
+    "groups[].start_until": "1 s",
+    "groups[].route": ["bottleneck", "bottleneck"],
+    "probes.series_interval": "0.1 s",
+    "probes.series_link": "bottleneck",
+    "probes.transfer_times": ["1 s"],
+    "probes.transfer_sizes": ["1 kB"],
+    "groups[].sources[tcp].transfer": "1 MB",
+    "groups[].sources[cbr].packet_size": "1000 B",
+    "groups[].sources[poisson].packet_size": "1000 B",
+    "topology.links": [{"name": "a", "rate": "1 Mbit/s", "delay": "1 ms"}],
+}
+"""What no rule gives: of a key that is text, a list, or bound to others."""
+IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
+"""Already the simulator takes no other value on a one-sided dumbbell, or with endless flows."""
+IN_THE_RECORD = ("name", "run.replications", "groups[].name")
+
+
+def scenario(kind: str = "tcp", scheme: str = "abc") -> Scenario:
+    group = {"name": "users", "start_until": "0.2 s", "sources": [SOURCES[kind]]}
+    run = {"warmup": "2 s", "measure": "2 s", "replications": 1}
+    return Scenario.from_dict({"queue": {"scheme": scheme}, "run": run, "groups": [group]})
+
+
+def declared() -> dict[str, dict[str, Any]]:
+    """The schema of every key but those of `queue` and `marker`, of the sources that the lab has."""
+    schema = fairlane.schema("scenario")["properties"]
+    found = {"name": schema["name"]}
+    for section in ("run", "topology", "tcp", "probes"):
+        found |= {f"{section}.{name}": one for name, one in schema[section]["properties"].items()}
+    group = schema["groups"]["items"]["properties"]
+    found |= {f"groups[].{name}": one for name, one in group.items() if name != "sources"}
+    for source in group["sources"]["items"]["oneOf"]:
+        kind = source["properties"]["kind"]["const"]
+        if kind in SOURCES:
+            own = {name: one for name, one in source["properties"].items() if name != "kind"}
+            found |= {f"groups[].sources[{kind}].{name}": one for name, one in own.items()}
+            found["groups[].sources[].kind"] = source["properties"]["kind"]
+    return found
+
+
+def other(key: str, schema: dict[str, Any]) -> Any:
+    """A value that is not the default."""
+    if key in OTHER_VALUES:
+        return OTHER_VALUES[key]
+    default = schema.get("default")
+    if "enum" in schema:
+        return next(choice for choice in schema["enum"] if choice not in (default, "linux"))
+    if schema["type"] == "boolean":
+        return not default
+    if schema["type"] == "integer":
+        return default + 1 if default < schema["maximum"] else default - 1
+    if schema["type"] == "number":
+        return 0.6 if default is None else (default + schema["maximum"]) / 2 if schema["maximum"] < 2 else default + 0.5
+    number, unit = (default or schema["examples"][0]).split()
+    return f"{2 * float(number) or 1:g} {unit}"
+
+
+def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
+    """The canonical scenario with another value of a key, and the key with numbers."""
+    kind = key.partition("sources[")[2].partition("]")[0] or "tcp"
+    named = key.replace(f"sources[{kind}]", "sources[0]").replace("groups[]", "groups[0]")
+    plain = scenario(kind, scheme)
+    if key.endswith(".recovery"):
+        plain, value = plain.replace("tcp.profile", "linux"), "newreno"  # the other one needs SACK
+    return plain.replace(named, value).canonical(), named
+
+
+class RecordedNamespaces:
+    """In place of namespaces: writes down what is run in them, with the files that commands read."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self.log: list[str] = []
+        self._clock = clock
+
+    def add(self, role: str) -> str:
+        return role
+
+    def set(self, name: str, key: str, value: int) -> None:
+        self.log.append(f"{name}: {key}={value}")
+
+    def run(self, name: str, command: Sequence[str]) -> str:
+        self.log.append(f"{name}: {self._read(command)}")
+        return "{}"
+
+    def start(self, name: str, command: Sequence[str], *_: object) -> None:
+        self.log.append(f"{name} at {self._clock.now_s}: {self._read(command)}")
+
+    def mount_bpf(self) -> Path:
+        return Path("/run/bpf")
+
+    @staticmethod
+    def _read(command: Sequence[str]) -> list[str]:
+        return [Path(word).read_text() if word.endswith(".toml") else word for word in command]
+
+
+class RecordedReporter:
+    """In place of a forwarder or sink."""
+
+    def __init__(self, namespaces: RecordedNamespaces, at: str, arguments: list[str]) -> None:
+        namespaces.run(at, arguments)
+
+    def ask(self) -> None:
+        pass
+
+    answer = ask
+
+
+class Clock:
+    """Time that passes only where it is waited for."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Gives everything that a plane would run for a scenario."""
+    clock = Clock()
+    monkeypatch.setattr(measure, "time", clock)
+    monkeypatch.setattr("fairlane.lab.hosts.run", lambda _command: "")
+    for module in (plane, measure):
+        monkeypatch.setattr(module, "Reporter", RecordedReporter)
+    monkeypatch.setattr(node, "program", lambda: "fairlane-node")
+    monkeypatch.setattr(node, "has_kernel_plane", lambda: True)
+
+    def build(canonical: str, name: str) -> list[str]:
+        recorded: Any = RecordedNamespaces(clock)
+        setup = setup_of(canonical)
+        network = PLANES[name](recorded, setup)
+        traffic = measure._Traffic(recorded, network, setup, tmp_path, 0)
+        traffic.warm_up()
+        network.close()
+        recorded.log.append(f"the window begins at {clock.now_s}")
+        clock.now_s = 0.0
+        return [str(entry) for entry in recorded.log]
+
+    return build
+
+
+def refusal(canonical: str, name: str) -> str:
+    """What the lab says of a scenario; empty if it can build it."""
+    try:
+        runner.check([canonical], name)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def test_every_key_is_listed() -> None:
+    assert KEYS.keys() == declared().keys()
+
+
+@pytest.mark.parametrize("key", [key for key, rule in KEYS.items() if isinstance(rule, Refused)])
+def test_what_has_no_effect_is_refused(key: str) -> None:
+    value = other(key, declared()[key])
+    if KEYS[key] is keys.NOT_A_DUMBBELL or key in IN_NO_DUMBBELL:
+        with pytest.raises(ScenarioError, match=key.rpartition(".")[2]):
+            replaced(key, value)
+        return
+    canonical, named = replaced(key, value)
+    for name in PLANES:
+        assert refusal(canonical, name).startswith(f"{named}: ")
+
+
+@pytest.mark.parametrize("key", [key for key, rule in KEYS.items() if isinstance(rule, Honoured)])
+def test_what_is_honoured_changes_what_is_built(key: str, built: Any) -> None:
+    rule = KEYS[key]
+    assert isinstance(rule, Honoured)
+    kind = key.partition("sources[")[2].partition("]")[0] or "tcp"
+    if key == "groups[].sources[].kind":
+        assert len({tuple(built(scenario(one).canonical(), "user")) for one in SOURCES}) == len(SOURCES)
+        assert refusal(scenario().replace("groups[0].sources[0]", {"kind": "web", "sessions": 1}).canonical(), "user")
+        return
+    plain, (changed, named) = scenario(kind).canonical(), replaced(key, other(key, declared()[key]))
+    assert plain != changed
+    for name in ("user", "ebpf"):
+        if key == "topology.kind" or rule.only not in ("", name):
+            assert refusal(changed, name).startswith(f"{named}: ")
+            continue
+        assert refusal(changed, name) == ""
+        assert (built(plain, name) == built(changed, name)) == (key in IN_THE_RECORD)
+
+
+def test_the_forwarder_has_all_of_queue_and_marker(built: Any) -> None:
+    for scheme in fairlane.schemes():
+        canonical = scenario(scheme=scheme["name"]).canonical()
+        assert refusal(canonical, "user") == ""
+        config = next(entry for entry in built(canonical, "user") if "[[ports]]" in entry or "ports = [" in entry)
+        table = json.loads(canonical)
+        (forward,) = (tomllib.loads(word) for word in ast.literal_eval(config.partition(": ")[2]) if "ports" in word)
+        egress = forward["ports"][-1]["egress"]
+        assert (egress["queue"], egress.get("marker")) == (table["queue"], table.get("marker"))
+
+
+@pytest.mark.parametrize("scheme", ["droptail", "abc", "csfq"])
+def test_the_node_has_a_key_of_queue_or_marker_or_it_is_refused(scheme: str, built: Any) -> None:
+    plain = scenario(scheme=scheme)
+    schema = fairlane.schema("scenario")["properties"]
+    for section, variants in (("queue", schema["queue"]["oneOf"]), ("marker", schema["marker"]["anyOf"])):
+        own = [one["properties"] for one in variants if one["properties"]["scheme"].get("const") == scheme]
+        for name, one in own[0].items() if own else ():
+            if name == "scheme":
+                continue
+            changed = first_accepted(plain, f"{section}.{name}", one)
+            if name in keys.in_node(scheme)[section]:
+                assert refusal(changed, "ebpf") == ""
+                assert built(changed, "ebpf") != built(plain.canonical(), "ebpf"), name
+            else:
+                assert refusal(changed, "ebpf").startswith(f"{section}.{name}: ")
+
+
+def first_accepted(plain: Scenario, key: str, schema: dict[str, Any]) -> str:
+    """The scenario with the first value of a key that goes with the others."""
+    values = [choice for choice in schema.get("enum", ()) if choice != schema["default"]]
+    if isinstance(schema.get("default"), str) and not values:
+        number, unit = schema["default"].split()
+        values = [f"{changed:g} {unit}" for changed in (2 * float(number), float(number) / 2, 1) if changed]
+    for value in values or [other(key, schema)]:
+        with suppress(ScenarioError):
+            return plain.replace(key, value).canonical()
+    raise AssertionError(f"no value for {key}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tcp.min_rto", "0.3 s", "tcp.min_rto: \"300 ms\", the lab's TCP is that of this machine's kernel"),
+        ("groups[0].ingresses", 4, "groups[0].ingresses: 4, the lab has one ingress"),
+        ("groups[0].start_until", "3 s", 'groups[0].start_until: "3 s", in the lab all start before the window'),
+        ("queue.limit", "30 kB", 'queue.limit: "30000 B", the plane ebpf counts in packets'),
+    ],
+)
+def test_a_refusal_says_why(key: str, value: Any, message: str) -> None:
+    changed = scenario().replace("queue", {"scheme": "droptail"}).replace(key, value)
+    assert refusal(changed.canonical(), "ebpf").startswith(message)
+
+
+def test_a_profile_that_is_given_is_not_twenty_keys() -> None:
+    linux = scenario().replace("tcp", {"profile": "linux"})
+    assert refusal(linux.canonical(), "user") == ""
+    assert refusal(linux.replace("tcp.profile", "ns2").canonical(), "user").startswith('tcp.profile: "ns2"')
+    own = linux.replace("groups[0].sources[0].profile", "ns3.26").canonical()
+    assert refusal(own, "user").startswith('groups[0].sources[0].profile: "ns3.26"')
+
+
+def test_a_key_that_nobody_has_decided_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(keys.KEYS, "groups[].users")
+    assert refusal(scenario().canonical(), "user") == ""
+    changed = scenario().replace("groups[0].users", 2).canonical()
+    assert refusal(changed, "user") == "groups[0].users: 2, the lab does not know this key"
+
+
+def test_sources_start_within_their_window(built: Any) -> None:
+    late = scenario().replace("groups[0].start_from", "1 s").replace("groups[0].start_until", "2 s").canonical()
+    (sender,) = (entry for entry in built(late, "user") if "iperf3', '-c'" in entry)
+    # Warm-up and window of 2 s each, 2 s more and the head start of TCP, from a start between 1 and 2 s, whole seconds.
+    assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
+    assert built(late, "user")[-1] == "the window begins at 2.3"
