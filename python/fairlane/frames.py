@@ -13,7 +13,7 @@ from fairlane import _fairlane
 from fairlane.measures import link_metrics, metrics, unit_of
 from fairlane.results import Result
 
-SCHEMA = 1
+SCHEMA = 2
 
 Row = dict[str, Any]
 

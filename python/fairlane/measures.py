@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -36,21 +36,32 @@ def metrics(run: Row) -> Row:
 
     Runs of the lab lack what only a simulator sees, and have `lab_*`: how well it went.
     """
-    indices = ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised")
-    row = {name: run.get(name) for name in indices}
+    row: Row = {}
+    for name, value in _metrics(run):
+        if name in row:
+            raise ValueError(f"{name}: two metrics have this name")
+        row[name] = value
+    return row
+
+
+def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
+    for name in ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised"):
+        yield name, run.get(name)
     for group in run["groups"]:
         for metric in ("throughput_bps", "goodput_bps", "max_min_share_bps", "normalised_throughput"):
-            row[f"{metric}.{group['name']}"] = group.get(metric)
+            yield f"{metric}.{group['name']}", group.get(metric)
         if udp := group.get("udp"):
-            row[f"delivered_share.{group['name']}"] = udp["delivered_share"]
+            yield f"delivered_share.{group['name']}", udp["delivered_share"]
         if times := group.get("transfer_times"):
             for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
-                row[f"transfers_{metric}.{group['name']}"] = times[metric]
-    row |= _state("edge_state", run)
-    row |= _lab(run)
+                yield f"transfers_{metric}.{group['name']}", times[metric]
+    yield from _state("edge_state", run).items()
+    yield from _lab(run).items()
     for link in run["links"]:
-        row |= {f"{metric}.{link['name']}": value for metric, value in link_metrics(link).items()}
-    return row
+        for metric, value in link_metrics(link).items():
+            # A group may have the name of a link: no metric of one is called as one of the other.
+            of_link = "link_throughput_bps" if metric == "throughput_bps" else metric
+            yield f"{of_link}.{link['name']}", value
 
 
 def link_metrics(link: Row) -> Row:

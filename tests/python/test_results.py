@@ -43,6 +43,16 @@ def test_runs_frame_has_a_row_per_run_with_parameters_and_metrics(result: Result
     assert frame["cpu_seconds"].min() >= 0
 
 
+def test_a_group_and_a_link_of_one_name_have_columns_of_their_own(scenario: Scenario) -> None:
+    table = scenario.replace("groups[0].name", "bottleneck").replace("run.replications", 1)
+    result = fairlane.run(table)
+    (run,) = result.runs
+    row = result.runs_frame().row(0, named=True)
+    assert row["throughput_bps.bottleneck"] == run["groups"][0]["throughput_bps"]
+    assert row["link_throughput_bps.bottleneck"] == run["links"][0]["throughput_bps"]
+    assert row["throughput_bps.bottleneck"] != row["link_throughput_bps.bottleneck"]
+
+
 def test_users_frame_has_a_row_per_user(result: Result) -> None:
     frame = result.users_frame()
     assert frame.height == 3 * 3
@@ -70,7 +80,7 @@ def test_written_files_have_schema_version_and_units(result: Result, tmp_path: P
     result.write(tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["summary"]["replications"] == 3
     metadata = pl.read_parquet_metadata(tmp_path / "users.parquet")
-    assert metadata["fairlane.schema"] == "1"
+    assert metadata["fairlane.schema"] == "2"
     assert metadata["fairlane.version"] == fairlane.__version__
     assert json.loads(metadata["fairlane.units"]) == {
         "throughput_bps": "bit/s",

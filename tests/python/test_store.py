@@ -13,6 +13,7 @@ import pytest
 import fairlane
 from conftest import FAIRLANE, files
 from fairlane import Scenario, _fairlane
+from fairlane.files import write_aside
 from fairlane.runner import simulate
 from fairlane.store import Store, key
 from fairlane.store.point import Identity
@@ -74,7 +75,7 @@ def test_metadata_tell_what_a_file_holds(store: Store, scenario: str) -> None:
     table = json.loads(scenario)
     del table["name"], table["run"]["replications"]
     assert json.loads(metadata["fairlane.scenario"]) == table
-    assert metadata["fairlane.schema"] == "2"
+    assert metadata["fairlane.schema"] == "3"
     assert metadata["fairlane.engine"] == _fairlane.engine_version()
     assert json.loads(metadata["fairlane.units"])["delivered_packets"] == "packets"
 
@@ -165,6 +166,25 @@ def test_a_journal_that_is_being_written_is_left_alone(store: Store, scenario: s
         assert len(files(store.folder / "journal")) == 1
     assert store.load(scenario) == {0: run}
     assert files(store.folder / "journal") == []
+
+
+def test_nobody_can_lead_a_write_elsewhere_by_a_link(store: Store, scenario: str, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    runs = dict(enumerate(fairlane.run(Scenario.from_dict(json.loads(scenario))).runs_json))
+    (tmp_path / f".file.{os.getpid()}").symlink_to(victim)
+    write_aside(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    (store.folder / "journal").mkdir(parents=True)
+    (store.folder / "journal" / "x.jsonl").symlink_to(victim)
+    (store.folder / "lock").symlink_to(victim)
+    with pytest.raises(OSError, match="symbolic links"):
+        store.add(scenario, runs)
+    assert victim.read_text() == "untouched"
+    (store.folder / "lock").unlink()
+    store.add(scenario, runs)
+    assert store.load(scenario) == runs
+    assert victim.read_text() == "untouched"
 
 
 def test_what_a_kill_left_aside_goes(store: Store, scenario: str) -> None:

@@ -3,6 +3,9 @@
 import gzip
 import importlib.util
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +15,9 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import Cli, files
+from conftest import FAIRLANE, Cli, files
 from fairlane.store import Store, point, upkeep
+from fairlane.store.record import join
 
 SWEEP = """
 scenario = "short.toml"
@@ -66,6 +70,81 @@ def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
     done = cli("store", "verify", "--json")
     assert done.returncode == 1
     jsonschema.validate(json.loads(done.stdout), fairlane.schema("store"))
+
+
+def damage_costs(file: Path, change: pl.Expr) -> None:
+    """Writes costs with another value, as whoever edits a file does: the metadata stay."""
+    metadata = {key: value for key, value in pl.read_parquet_metadata(file).items() if key.startswith("fairlane.")}
+    pl.read_parquet(file).with_columns(change).write_parquet(file, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param(pl.lit(None, pl.Float64).alias("cpu_seconds"), "has None s", id="no cost"),
+        pytest.param(pl.lit(float("nan")).alias("cpu_seconds"), "has nan s", id="not a number"),
+        pytest.param(-pl.col("cpu_seconds"), "has -0.", id="negative"),
+        pytest.param(pl.lit(None, pl.String).alias("host"), "host None", id="no host"),
+        pytest.param(pl.col("cpu_seconds") * 2, "does not match their digest", id="doubled"),
+        pytest.param(pl.lit(0, pl.UInt32).alias("replication"), "does not match their digest", id="twice the same"),
+    ],
+)
+def test_verify_finds_damaged_costs_and_the_runs_stay(cli: Cli, filled: Path, change: pl.Expr, says: str) -> None:
+    file = sorted((filled / "costs").iterdir())[0]
+    damage_costs(file, change)
+    done = cli("store", "verify")
+    assert done.returncode == 1
+    assert re.search(rf"^{file.stem}: costs: .*({says})", done.stdout)
+    assert "2 points with 4 runs: 1 damaged" in done.stdout
+    assert [kept.cost for kept in point.read(filled, file.stem)[1].values()] == [None, None]
+    removed = json.loads(cli("store", "gc", "--json").stdout)["files"]
+    assert [one["path"] for one in removed] == [f"results/store/costs/{file.name}"]
+    assert cli("store", "verify").returncode == 0
+
+
+def test_costs_from_before_they_had_a_digest_are_read(filled: Path) -> None:
+    file = sorted((filled / "costs").iterdir())[0]
+    _, before = point.read(filled, file.stem)
+    pl.read_parquet(file).write_parquet(file, metadata={"fairlane.schema": "2"})
+    assert point.read(filled, file.stem)[1] == before
+    damage_costs(file, pl.lit(float("nan")).alias("cpu_seconds"))
+    (entry,) = upkeep.entries(Store(filled), [file.stem])
+    assert entry.damage.startswith("costs: ")
+
+
+def may_only_read() -> list[str]:
+    """Before a command: root may write anywhere otherwise."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed, and root may write anywhere")
+    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
+
+
+def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Path, workdir: Path) -> None:
+    more = filled.parent / "more"  # a third run of each point, which a kill left in the journal
+    assert cli("sweep", "sweep.toml", "--replications", "3", "--store", more, "--out", "whole").returncode == 0
+    writer = Store(filled).writer()
+    for file in sorted((more / "runs").iterdir()):
+        identity, kept = point.read(more, file.stem)
+        run = join(kept[2].run, 1.0, "short")
+        writer.keep(identity, 2, run)
+    writer._journal.close()
+    before = {name: (filled / name).read_bytes() for name in files(filled)}
+    for path in (filled, *filled.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    sweep = [FAIRLANE, "sweep", "sweep.toml", "--out", "served"]
+    done = subprocess.run(
+        [*may_only_read(), *sweep, "--replications", "3"], cwd=workdir, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {name: (filled / name).read_bytes() for name in files(filled)} == before
+    runs = [pl.read_parquet(workdir / out / "runs.parquet")["utilisation.bottleneck"] for out in ("served", "whole")]
+    assert runs[0].equals(runs[1])
+    done = subprocess.run(
+        [*may_only_read(), *sweep, "--replications", "4"], cwd=workdir, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, "error: --store: cannot write to results/store: Permission denied\n")
 
 
 def test_a_flipped_bit_is_found_or_changes_no_value(cli: Cli, filled: Path) -> None:

@@ -344,6 +344,16 @@ BASE = 'scenario = "short.toml"\n'
         pytest.param(BASE + "[set]\nrun.seed = 1\n[grid]\nrun.seed = [1, 2]", ["run.seed"], id="set and varied"),
         pytest.param(BASE + "[grid]\nrun.seed = [1]\n[[zip]]\nrun.seed = [2]", ["run.seed", "two"], id="varied twice"),
         pytest.param(
+            BASE + '[grid]\n"groups[0].users" = [1]\n"groups.00.users" = [2]',
+            ["groups.00.users", "two"],
+            id="varied twice, written otherwise",
+        ),
+        pytest.param(
+            BASE + '[set]\n"groups[0].users" = 1\n[grid]\n"groups.0.users" = [2]',
+            ["groups.0.users", "is set"],
+            id="set and varied, written otherwise",
+        ),
+        pytest.param(
             BASE + "[[zip]]\nrun.seed = [1, 2]\ntcp.delayed_ack = [1]",
             ["zip[0].tcp.delayed_ack", "1", "2", "run.seed"],
             id="zip of two lengths",

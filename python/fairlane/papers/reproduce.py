@@ -238,7 +238,6 @@ def reproduce(
     settings = settings or {}
     counts = _counts(paper, replications)
     where = Store(store)
-    where.check()
 
     def simulated(scenarios: Sequence[str]) -> Sequence[Sequence[Run]]:
         if runner is not None:

@@ -22,7 +22,7 @@ from types import TracebackType
 
 from fairlane.files import check_writable
 from fairlane.store import point
-from fairlane.store.journal import Journal, Points, abandoned
+from fairlane.store.journal import Journal, Points, abandoned, read
 from fairlane.store.point import DamagedError, Identity, Kept
 from fairlane.store.record import join, split
 
@@ -38,10 +38,7 @@ class Store:
         """Opens `folder`; without it $FAIRLANE_STORE, else results/store. Nothing is created before it is needed."""
         self.folder = Path(folder or os.environ.get("FAIRLANE_STORE") or DEFAULT_FOLDER)
         self._recovered = False
-
-    def check(self) -> None:
-        """Raises a UserError if the folder cannot be written."""
-        check_writable(self.folder, "--store")
+        self._in_journals: Points = {}
 
     def load(self, scenario: str) -> dict[int, str]:
         """The stored runs (JSON) of a canonical scenario by replication; a damaged file counts as none."""
@@ -54,21 +51,25 @@ class Store:
     def kept(self, identity: Identity) -> dict[int, Kept]:
         """The stored runs of a point by replication; a damaged file counts as none."""
         self.try_recover()
-        if not point.runs_file(self.folder, identity.key).exists():
-            return {}
-        try:
-            return point.read(self.folder, identity.key)[1]
-        except DamagedError:
-            return {}
+        found = dict(self._in_journals.get(identity, {}))
+        if point.runs_file(self.folder, identity.key).exists():
+            with suppress(DamagedError):
+                found |= point.read(self.folder, identity.key)[1]
+        return found
 
     def add(self, scenario: str, runs: Mapping[int, str]) -> None:
         """Adds runs (JSON) of a canonical scenario to those that are stored."""
-        with self.writer() as writer:
+        with Writer(self) as writer:
             for number, run in runs.items():
                 writer.keep(Identity.of(scenario), number, run)
 
     def writer(self) -> Writer:
-        """A writer, to be used in a `with` block."""
+        """A writer, to be used in a `with` block.
+
+        Raises:
+            UserError: The folder cannot be written.
+        """
+        check_writable(self.folder, "--store")
         return Writer(self)
 
     def recover(self) -> None:
@@ -90,13 +91,16 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def try_recover(self) -> None:
-        """As `recover`, once; whoever may only read does without what a kill left in the journal."""
+        """As `recover`, once; whoever may only read takes runs from the journals as they are."""
         if not self._recovered:
             try:
                 self.recover()
             except OSError as error:
                 if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
                     raise
+                for path in (self.folder / "journal").glob("*.jsonl"):
+                    with suppress(OSError):
+                        read(path, self._in_journals)
 
     def merge(self, points: Points) -> None:
         """Adds runs to the files of their points.
@@ -119,9 +123,12 @@ class Store:
     def locked(self) -> Iterator[None]:
         """No other process changes files of points meanwhile."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
 
 class Writer:

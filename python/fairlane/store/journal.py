@@ -7,6 +7,7 @@ is being written from one whose writer was killed.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -109,9 +110,9 @@ def abandoned(folder: Path) -> Iterator[Points]:
 
 def _create(folder: Path) -> tuple[int, Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}.jsonl"
     while True:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        path = folder / f"{socket.gethostname()}-{os.getpid()}-{os.urandom(8).hex()}.jsonl"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file).st_nlink:
             return file, path
@@ -121,9 +122,11 @@ def _create(folder: Path) -> tuple[int, Path]:
 
 def _lock_if_abandoned(path: Path) -> int | None:
     try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return None
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP}:  # gone meanwhile, or a link: nothing of ours
+            return None
+        raise
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

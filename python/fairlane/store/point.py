@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +23,10 @@ from fairlane.files import write_aside
 if TYPE_CHECKING:
     import polars as pl
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the layout of the store."""
+WITHOUT_DIGEST_OF_COSTS = 2
+"""The version before, which is still read."""
 
 UNITS = {
     "throughput_ratio": "1",
@@ -133,8 +137,31 @@ def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
         DamagedError: The file is not what was written.
     """
     identity, runs = _read_runs(runs_file(folder, key), key)
-    costs = _read_costs(costs_file(folder, key))
+    costs: dict[int, Cost] = {}
+    with suppress(DamagedError):  # runs are of use without them
+        costs = read_costs(folder, key)
     return identity, {replication: Kept(run, costs.get(replication)) for replication, run in runs.items()}
+
+
+def read_costs(folder: Path, key: str) -> dict[int, Cost]:
+    """What the runs of a point cost, every value checked; empty if there is no such file.
+
+    Raises:
+        DamagedError: The file is not what was written.
+    """
+    path = costs_file(folder, key)
+    if not path.exists():
+        return {}
+    metadata, frame = _read_parquet(path, ["replication", "cpu_seconds", "host", "finished_at"])
+    costs: dict[int, Cost] = {}
+    for number, cpu_seconds, host, finished_at in frame.iter_rows():
+        if None in {number, cpu_seconds, host, finished_at} or not 0 <= cpu_seconds < math.inf:
+            raise DamagedError(f"replication {number} has {cpu_seconds} s of CPU time, host {host}, date {finished_at}")
+        costs[number] = Cost(cpu_seconds, host, finished_at)
+    has_digest = metadata["fairlane.schema"] != str(WITHOUT_DIGEST_OF_COSTS)
+    if len(costs) < frame.height or (has_digest and metadata.get("fairlane.digest") != _digest(_as_text(costs))):
+        raise DamagedError("their content does not match their digest")
+    return costs
 
 
 def check_columns(folder: Path, key: str, runs: Mapping[int, Kept]) -> None:
@@ -219,7 +246,16 @@ def _costs_content(costs: Mapping[int, Cost]) -> bytes:
             "finished_at": pl.String,
         },
     )
-    return _parquet(frame, {"fairlane.schema": str(SCHEMA), "fairlane.units": json.dumps(COST_UNITS)})
+    metadata = {
+        "fairlane.schema": str(SCHEMA),
+        "fairlane.units": json.dumps(COST_UNITS),
+        "fairlane.digest": _digest(_as_text(costs)),
+    }
+    return _parquet(frame, metadata)
+
+
+def _as_text(costs: Mapping[int, Cost]) -> dict[int, str]:
+    return {replication: json.dumps(astuple(cost)) for replication, cost in costs.items()}
 
 
 def _parquet(frame: pl.DataFrame, metadata: dict[str, str]) -> bytes:
@@ -229,16 +265,7 @@ def _parquet(frame: pl.DataFrame, metadata: dict[str, str]) -> bytes:
 
 
 def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
-    import polars as pl
-
-    try:
-        content = path.read_bytes()
-        metadata = pl.read_parquet_metadata(io.BytesIO(content))
-        stored = pl.read_parquet(io.BytesIO(content), columns=["replication", "run"])
-    except _errors() as error:
-        raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
-    if metadata.get("fairlane.schema") != str(SCHEMA):
-        raise DamagedError(f"has layout {metadata.get('fairlane.schema')}, not {SCHEMA}")
+    metadata, stored = _read_parquet(path, ["replication", "run"])
     try:
         identity = Identity(metadata["fairlane.engine"], metadata["fairlane.scenario"])
         digest = metadata["fairlane.digest"]
@@ -252,14 +279,18 @@ def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
     return identity, runs
 
 
-def _read_costs(path: Path) -> dict[int, Cost]:
+def _read_parquet(path: Path, columns: Sequence[str]) -> tuple[dict[str, str], pl.DataFrame]:
     import polars as pl
 
     try:
-        rows = pl.read_parquet(path, columns=["replication", "cpu_seconds", "host", "finished_at"]).iter_rows()
-    except _errors():
-        return {}
-    return {replication: Cost(*cost) for replication, *cost in rows}
+        content = path.read_bytes()
+        metadata = pl.read_parquet_metadata(io.BytesIO(content))
+        frame = pl.read_parquet(io.BytesIO(content), columns=list(columns))
+    except _errors() as error:
+        raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
+    if metadata.get("fairlane.schema") not in {str(SCHEMA), str(WITHOUT_DIGEST_OF_COSTS)}:
+        raise DamagedError(f"has layout {metadata.get('fairlane.schema')}, not {SCHEMA}")
+    return metadata, frame
 
 
 def _errors() -> tuple[type[BaseException], ...]:

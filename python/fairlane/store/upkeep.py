@@ -32,7 +32,7 @@ class Entry:
         key: Its name.
         bytes: Size of its files.
         damage: What is wrong with it; empty if nothing is.
-        identity: Scenario and engine; None if it is damaged.
+        identity: Scenario and engine; None if its runs are damaged. They are of use without their costs.
         runs: By replication.
     """
 
@@ -133,13 +133,16 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
 
 
 def garbage(store: Store) -> list[Garbage]:
-    """What this engine has no use for: points of other engines, damaged points, costs without runs."""
+    """What this engine has no use for: points of other engines, what is damaged, costs without runs."""
     found = []
     for entry in entries(store):
-        if entry.is_current:
+        if entry.is_current and not entry.damage:
             continue
         reason = f"damaged: {entry.damage}" if entry.damage else f"of engine {_engine(entry)}"
-        for path in (point.runs_file(store.folder, entry.key), point.costs_file(store.folder, entry.key)):
+        files = [point.costs_file(store.folder, entry.key)]
+        if not entry.is_current:
+            files.insert(0, point.runs_file(store.folder, entry.key))
+        for path in files:
             if path.exists():
                 found.append(Garbage(path, path.stat().st_size, reason))
     for path in sorted((store.folder / "costs").glob("*.parquet")):
@@ -168,6 +171,10 @@ def _entry(store: Store, path: Path) -> Entry:
         point.check_columns(store.folder, path.stem, runs)
     except DamagedError as damage:
         return Entry(path.stem, size, str(damage), None, {})
+    try:
+        point.read_costs(store.folder, path.stem)
+    except DamagedError as damage:
+        return Entry(path.stem, size, f"costs: {damage}", identity, runs)
     return Entry(path.stem, size, "", identity, runs)
 
 

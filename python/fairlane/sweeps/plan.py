@@ -133,16 +133,24 @@ def _values(place: str, values: Any) -> Sequence[Any]:
 
 
 def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
+    places = [_parts(key) for key in varying]
+    set_places = {_parts(key) for key in fixed}
     for index, key in enumerate(varying):
-        if key in varying[:index]:
+        if places[index] in places[:index]:
             raise UserError(f"{key}: varies in two places, must vary in one of grid and zip")
-        if key in fixed:
+        if places[index] in set_places:
             raise UserError(f"{key}: is set and varies too, must do one of them")
     for key in (*varying, *fixed):
         if key == "run.replications":
             raise UserError(
                 f"{key}: the number of runs is that of `replications` or `[stop]`, it cannot vary or be set"
             )
+
+
+def _parts(key: str) -> tuple[str, ...]:
+    """What a key leads through: `groups[0].users` and `groups.00.users` are the same."""
+    parts = re.split(r"[.\[\]]+", key.rstrip("]"))
+    return tuple((part.lstrip("0") or "0") if part.isdecimal() else part for part in parts)
 
 
 def _stop(table: dict[str, Any], base: Scenario, replications: int | None) -> Stop:

@@ -45,7 +45,6 @@ def sweep(
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be given with ray, which uses the CPUs of the cluster")
     where = Store(store)
-    where.check()
     work = Work(plan, where)
 
     def connect() -> Executor:
@@ -56,8 +55,9 @@ def sweep(
         return Cluster(ray)
 
     try:
-        with where.writer() as writer, reporting(plan.name, work.total, show=progress) as report:
-            work.execute(connect, writer, report)
+        if work.finished < work.total:
+            with where.writer() as writer, reporting(plan.name, work.total, show=progress) as report:
+                work.execute(connect, writer, report)
     except KeyboardInterrupt:
         at_least = "at least " if plan.stop.targets else ""
         kept = f"finished and kept in {where.folder}; the same command continues from there"
