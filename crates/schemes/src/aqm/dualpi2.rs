@@ -10,7 +10,7 @@
 //! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | [`DualPi2::release_low`] |
 //! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | [`DualPi2::ramp`] |
 //! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | [`DualPi2::release_low`] |
-//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1` | [`Lottery::hits`] |
+//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1`; each queue has a sum of its own | [`Lottery::hits`] |
 //!
 //! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
 //! bytes, the L queue the rest.
@@ -253,7 +253,8 @@ impl<P: Packet> DualPi2<P> {
             let probability = f64::max(self.ramp(now.saturating_sub(packet.enqueued_at())), coupled);
             return if self.low_lottery.hits(probability, decision, rng) { Fate::Mark } else { Fate::Pass };
         }
-        if self.classic_lottery.hits(self.classic_probability(), decision, rng) { Fate::Drop } else { Fate::Mark }
+        // RFC 9332 A.1, figure 5: the L queue has a count of its own for drops, too.
+        if self.low_lottery.hits(self.classic_probability(), decision, rng) { Fate::Drop } else { Fate::Mark }
     }
 
     /// Eq. (2).
@@ -403,6 +404,22 @@ mod tests {
         let (dropped, marked) = serve(&params, 0.6, Ecn::Ce, 1000);
         // The last call may take two packets.
         assert!((359..=361).contains(&dropped) && (1000..=1001).contains(&(dropped + marked)), "{dropped} {marked}");
+    }
+
+    #[test]
+    fn overload_drops_of_low_packets_leave_the_lottery_of_the_classic_queue_alone() {
+        // p' = 0.6, p_C = 0.36: of ten classic packets among as many low ones the 3rd, 6th and 9th exceed 1, at sums of
+        // 1.08, 1.16 and 1.24. Low packets that drew from the same sum would lose three of theirs to the classic ones.
+        let mut dual = port(&DualPi2Params::default());
+        dual.base_probability = 0.6;
+        let mut fates = [vec![], vec![]];
+        let (classic, low) = (TestPacket::default(), TestPacket { ecn: Ecn::Ect1, ..Default::default() });
+        for _ in 0..10 {
+            fates[0].push(dual.release_classic(&classic, &mut rng()));
+            fates[1].push(dual.release_low(&low, Time::ZERO, &mut rng()));
+        }
+        let hits = |fates: &[Fate]| (1..=10).filter(|i| fates[i - 1] == Fate::Drop).collect::<Vec<_>>();
+        assert_eq!(fates.map(|fates| hits(&fates)), [vec![3, 6, 9], vec![3, 6, 9]]);
     }
 
     #[test]
