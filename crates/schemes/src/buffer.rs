@@ -43,6 +43,17 @@ params! {
     }
 }
 
+impl BufferParams {
+    /// Bytes of a full buffer, with full packets if the limit is in packets.
+    #[must_use]
+    pub fn full_bytes(&self) -> u64 {
+        match self.limit {
+            QueueLimit::Packets(packets) => u64::from(packets) * self.mtu.0,
+            QueueLimit::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// Queues per class and the choice of the next packet. Holds packets, takes no drop decision.
 #[derive(Clone, Debug)]
 pub struct ClassQueues<P> {
@@ -56,11 +67,7 @@ impl<P: Packet> ClassQueues<P> {
     /// Empty queues at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &BufferParams, rate: BitRate) -> Self {
-        let limit_bits = 8.0
-            * match params.limit {
-                QueueLimit::Packets(packets) => f64::from(packets) * params.mtu.0 as f64,
-                QueueLimit::Bytes(bytes) => bytes as f64,
-            };
+        let limit_bits = 8.0 * params.full_bytes() as f64;
         Self {
             queues: Default::default(),
             backlog: Backlog::default(),

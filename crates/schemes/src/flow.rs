@@ -156,6 +156,12 @@ impl Weights {
     pub fn of(&self, user: u32) -> f64 {
         self.0.as_ref().and_then(|weights| weights.get(user as usize)).copied().unwrap_or(1.0)
     }
+
+    /// The smallest weight of all, at most the 1 of later users.
+    #[must_use]
+    pub fn smallest(&self) -> f64 {
+        self.0.iter().flat_map(|weights| weights.iter()).copied().fold(1.0, f64::min)
+    }
 }
 
 #[cfg(test)]

@@ -16,10 +16,7 @@ impl QueueThreshold {
     /// `given`, or else `fraction` of the limit, in the unit of the limit.
     #[must_use]
     pub fn new(given: Option<Threshold>, fraction: f64, limit: QueueLimit) -> Self {
-        let threshold = given.unwrap_or(match limit {
-            QueueLimit::Packets(packets) => Threshold::Packets(f64::from(packets) * fraction),
-            QueueLimit::Bytes(bytes) => Threshold::Bytes(bytes as f64 * fraction),
-        });
+        let threshold = given.unwrap_or(limit.part(fraction));
         Self { value: threshold.magnitude(), measure: threshold.measure() }
     }
 

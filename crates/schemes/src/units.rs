@@ -116,13 +116,21 @@ impl BitRate {
         self.0 as f64
     }
 
-    /// The time that `bytes` take at this rate, rounded to the nearest picosecond. The rate must not be zero.
+    /// The time that `bytes` take at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate must
+    /// not be zero.
     #[must_use]
     #[inline]
     pub fn time_of(self, bytes: u64) -> Time {
         // 2^64 ps / 8e12 ps per byte and bit/s: whole arithmetic in 64 bits holds up to 2.3 MB.
-        let bits_ps = bytes * 8 * Time::PER_SECOND;
-        Time((bits_ps + self.0 / 2) / self.0)
+        let numerator = bytes.checked_mul(8 * Time::PER_SECOND).and_then(|bits_ps| bits_ps.checked_add(self.0 / 2));
+        numerator.map_or_else(|| self.long_time_of(bytes), |numerator| Time(numerator / self.0))
+    }
+
+    /// The same in 128 bits.
+    #[cold]
+    fn long_time_of(self, bytes: u64) -> Time {
+        let numerator = u128::from(bytes) * 8 * u128::from(Time::PER_SECOND) + u128::from(self.0 / 2);
+        u64::try_from(numerator / u128::from(self.0)).map_or(Time::NEVER, Time)
     }
 }
 
@@ -137,6 +145,17 @@ pub enum QueueLimit {
     Packets(u32),
     /// At most this many bytes.
     Bytes(u64),
+}
+
+impl QueueLimit {
+    /// `fraction` of the limit as a threshold in its unit.
+    #[must_use]
+    pub fn part(self, fraction: f64) -> Threshold {
+        match self {
+            Self::Packets(packets) => Threshold::Packets(f64::from(packets) * fraction),
+            Self::Bytes(bytes) => Threshold::Bytes(bytes as f64 * fraction),
+        }
+    }
 }
 
 /// A queue threshold, in the measure in which the queue is to be seen.
@@ -446,5 +465,18 @@ mod tests {
         assert_eq!(BitRate(100_000_000_000).time_of(54), Time(4_320));
         // 1500 B at 10 Mbit/s: 1.2 ms, abc2018 section IV-G4.
         assert_eq!(BitRate(10_000_000).time_of(1500), Time::from_micros(1200));
+    }
+
+    #[test]
+    fn serialisation_time_of_megabytes_does_not_wrap() {
+        // 2^64 / 8e12 = 2_305_843.009: the next byte exceeds 64 bits.
+        for bytes in [2_305_843, 2_305_844, 100_000_000] {
+            assert_eq!(BitRate(8_000_000).time_of(bytes), Time::from_micros(bytes));
+        }
+        // Half a picosecond rounds up: 3 000 001 B * 8 / 16 Gbit/s = 1 500 000.5 ns; at 16e18 bit/s 1.5000005 ps.
+        assert_eq!(BitRate(16_000_000_000).time_of(3_000_001), Time(1_500_000_500));
+        assert_eq!(BitRate(16_000_000_000_000_000_000).time_of(3_000_001), Time(2));
+        // 8e18 s are beyond the range.
+        assert_eq!(BitRate(1).time_of(1_000_000_000_000_000_000), Time::NEVER);
     }
 }

@@ -30,17 +30,19 @@ use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
 use crate::flow::{FlowKey, FlowTable};
 use crate::packet::Packet;
 use crate::params;
+use crate::queue_threshold::QueueThreshold;
 use crate::rng::Rng;
 use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
+use crate::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
 
 params! {
     /// FRED. Thresholds in packets or in bytes measure the queue and the flows alike.
     pub struct FredParams {
         /// No packet is dropped by chance while the average queue is shorter; also the most that a flow may hold.
-        min_th: Threshold = "6 packets", symbol "min_th", source "25 % of the limit (afpft IV)";
-        /// Where the probability reaches `max_p`.
-        max_th: Threshold = "18 packets", symbol "max_th", source "75 % of the limit (afpft IV)";
+        /// Absent: a quarter of the limit.
+        min_th: Option<Threshold> = null, symbol "min_th", source "afpft IV";
+        /// Where the probability reaches `max_p`. Absent: three quarters of the limit.
+        max_th: Option<Threshold> = null, symbol "max_th", source "afpft IV";
         /// Drop probability when the average is `max_th`.
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "afpft IV; 0.02 in fred1997";
         /// Weight of a new sample in the average queue.
@@ -53,6 +55,19 @@ params! {
         share_per: FlowKey = "flow", source "fred1997";
         /// Mean length of a packet, for idle times and thresholds in bytes.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
+    }
+}
+
+/// The thresholds, given or from the limit.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    min_th: Threshold,
+    max_th: Threshold,
+}
+
+impl FredParams {
+    fn thresholds(&self, limit: QueueLimit) -> Thresholds {
+        Thresholds { min_th: self.min_th.unwrap_or(limit.part(0.25)), max_th: self.max_th.unwrap_or(limit.part(0.75)) }
     }
 }
 
@@ -72,17 +87,19 @@ impl SchemeSpec for FredScheme {
     type Params = FredParams;
     type Discipline<P: Packet> = ManagedQueue<P, Fred>;
 
-    fn check(params: &FredParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        check_thresholds(params.min_th, params.max_th, table)?;
-        if params.max_th.magnitude() == 0.0 {
-            let problem = format!("\"{}\" is out of range, it must be above 0", params.max_th);
+    fn check(params: &FredParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        let Thresholds { min_th, max_th } = params.thresholds(buffer.limit);
+        check_thresholds(min_th, max_th, table)?;
+        if max_th.magnitude() == 0.0 {
+            let problem = format!("\"{max_th}\" is out of range, it must be above 0");
             return Err(ConfigError::new(table.key("max_th"), problem));
         }
-        Ok(())
+        QueueThreshold::check("min_th", params.min_th, buffer.limit, table)?;
+        QueueThreshold::check("max_th", params.max_th, buffer.limit, table)
     }
 
     fn build<P: Packet>(params: &FredParams, port: &Port<'_>) -> Self::Discipline<P> {
-        ManagedQueue::new(port.buffer, port.rate, Fred::new(params, port.rate))
+        ManagedQueue::new(port.buffer, port.rate, Fred::new(params, port.buffer.limit, port.rate))
     }
 }
 
@@ -105,13 +122,14 @@ pub struct Fred {
     packets_per_s: f64,
     probability: f64,
     flows: Box<FlowTable<FlowRecord>>,
+    thresholds: Thresholds,
     params: Box<FredParams>,
 }
 
 impl Fred {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// A port that has seen nothing, with the limit of its buffer, at a link of rate `rate`.
     #[must_use]
-    pub fn new(params: &FredParams, rate: BitRate) -> Self {
+    pub fn new(params: &FredParams, limit: QueueLimit, rate: BitRate) -> Self {
         let mut fred = Self {
             average: 0.0,
             count: -1,
@@ -120,6 +138,7 @@ impl Fred {
             packets_per_s: 0.0,
             probability: 0.0,
             flows: Box::default(),
+            thresholds: params.thresholds(limit),
             params: Box::new(params.clone()),
         };
         fred.set_link_rate(rate);
@@ -127,7 +146,7 @@ impl Fred {
     }
 
     fn in_bytes(&self) -> bool {
-        self.params.min_th.measure() == QueueMeasure::Bytes
+        self.thresholds.min_th.measure() == QueueMeasure::Bytes
     }
 
     fn length(&self, packets: u32, bytes: u64) -> f64 {
@@ -161,7 +180,7 @@ impl Fred {
 
     /// Rules (2) to (6): whether to drop a packet of flow `key`.
     fn judge(&mut self, key: u32, rng: &mut Rng) -> bool {
-        let (min_th, max_th) = (self.params.min_th.magnitude(), self.params.max_th.magnitude());
+        let (min_th, max_th) = (self.thresholds.min_th.magnitude(), self.thresholds.max_th.magnitude());
         let (many_flow, above) = (self.params.many_flow, self.average >= max_th);
         let (fair, one) = (self.average_per_flow(), self.one());
         let record = self.flows.get(key).copied().unwrap_or_default();
@@ -260,14 +279,14 @@ mod tests {
     use crate::discipline::{DropReason, QueueDiscipline};
     use crate::scheme::QueueConfig;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
     use serde_json::json;
 
+    const LIMIT: QueueLimit = QueueLimit::Packets(24);
     const RATE: BitRate = BitRate(10_000_000);
 
     /// A port where flow i has `held[i]` packets waiting, with the given average.
     fn fred(params: &FredParams, held: &[u32], average: f64) -> Fred {
-        let mut fred = Fred::new(params, RATE);
+        let mut fred = Fred::new(params, LIMIT, RATE);
         for (flow, &packets) in (0..).zip(held) {
             (0..packets).for_each(|_| fred.accepted(&mut TestPacket { flow, ..Default::default() }, Time::ZERO));
         }
@@ -315,8 +334,8 @@ mod tests {
         assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
         // Rule B in bytes: 20 flows share 9 kB, one mean packet (500 B) each; 999 B is below maxq = 1000 B, not 1 kB.
         let bytes = FredParams {
-            min_th: Threshold::Bytes(3_000.0),
-            max_th: Threshold::Bytes(9_000.0),
+            min_th: Some(Threshold::Bytes(3_000.0)),
+            max_th: Some(Threshold::Bytes(9_000.0)),
             ..FredParams::default()
         };
         let mut port = fred(&bytes, &[1; 20], 9_000.0);
@@ -377,8 +396,8 @@ mod tests {
 
     #[test]
     fn flows_come_and_go_with_their_packets() {
-        let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
-        let mut queue = ManagedQueue::new(&buffer, RATE, Fred::new(&FredParams::default(), RATE));
+        let buffer = BufferParams { limit: LIMIT, ..Default::default() };
+        let mut queue = ManagedQueue::new(&buffer, RATE, Fred::new(&FredParams::default(), LIMIT, RATE));
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         for flow in 0..30 {
             queue.enqueue(TestPacket { flow, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
@@ -393,12 +412,39 @@ mod tests {
         assert_eq!(queue.drop_probability(), Some(0.0));
     }
 
+    fn read(value: &serde_json::Value) -> Result<QueueConfig, String> {
+        QueueConfig::read(&mut Table::new("queue", value).unwrap()).map_err(|error| error.to_string())
+    }
+
     #[test]
-    fn automatic_thresholds_are_refused() {
-        let value = json!({"scheme": "fred", "min_th": "0 packets", "max_th": "0 packets"});
+    fn thresholds_follow_the_limit_unless_they_are_given() {
+        // A flow may hold min_th packets, a quarter of the limit, however many others wait.
+        for (limit, most) in [(QueueLimit::Packets(24), 6), (QueueLimit::Packets(400), 100)] {
+            let mut port = Fred::new(&FredParams::default(), limit, RATE);
+            (0..most - 1).for_each(|_| port.accepted(&mut TestPacket::default(), Time::ZERO));
+            assert!(!drops(&mut port, 0), "{limit}");
+            port.accepted(&mut TestPacket::default(), Time::ZERO);
+            assert!(drops(&mut port, 0), "{limit}");
+        }
+        let Thresholds { min_th, max_th } = FredParams::default().thresholds(QueueLimit::Bytes(40_000));
+        assert_eq!((min_th, max_th), (Threshold::Bytes(10_000.0), Threshold::Bytes(30_000.0)));
+        let given = FredParams { max_th: Some(Threshold::Packets(7.0)), ..Default::default() };
+        assert_eq!(given.thresholds(LIMIT).max_th, Threshold::Packets(7.0));
+    }
+
+    #[test]
+    fn thresholds_that_do_not_fit_the_limit_or_each_other_are_refused() {
+        let error = |min_th: &str, max_th: &str| {
+            read(&json!({"scheme": "fred", "min_th": min_th, "max_th": max_th})).unwrap_err()
+        };
+        assert_eq!(error("0 packets", "0 packets"), "queue.max_th: \"0 packets\" is out of range, it must be above 0");
         assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
-            "queue.max_th: \"0 packets\" is out of range, it must be above 0"
+            error("6 packets", "25 packets"),
+            "queue.max_th: \"25 packets\" is out of range, it must be from 0 to the limit of the queue, 24 packets"
         );
+        // One given, the other from the limit.
+        assert!(read(&json!({"scheme": "fred", "min_th": "19 packets"})).unwrap_err().contains("18 packets"));
+        assert!(read(&json!({"scheme": "fred", "min_th": "3 kB"})).unwrap_err().contains("in packets"));
+        assert!(read(&json!({"scheme": "fred", "min_th": "3 kB", "limit": "20 kB"})).is_ok());
     }
 }

@@ -17,14 +17,21 @@
 //! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
 //! State: the sketch, 64 kB by default, or 25 bytes a flow that waits, and 29 once it does not, until the round ends.
 //!
+//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer: else the buffer is full
+//! before rule (2) drops anything, and the port is a drop-tail queue. In the paper the buffer of a switch is that large.
+//!
 //! Deviations: 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue. 2. Bids are
 //! real numbers and divided by the weight of the flow; the paper has no weights. 3. At an idle port the round is over:
-//! every flow starts anew. 4. A packet longer than `nQ * BpR / w` is always dropped, by rule (2). 5. Classes are not
-//! looked at. 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
+//! every flow starts anew. 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2). 5. Classes are not
+//! looked at. 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead. 7. The
+//! default BpR follows from the buffer: a third of it in the calendar of a flow of weight 1, but room for two full
+//! packets of the flow with the smallest weight. A parameter by which a calendar would not fit into the buffer is refused.
 //!
 //! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
 
+use crate::buffer::BufferParams;
 use crate::choices;
+use crate::config::{ConfigError, Table};
 use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
 use crate::flow::{FlowKey, FlowTable, Weights, bucket, hash};
@@ -51,8 +58,8 @@ params! {
         share_per: FlowKey = "flow", source "Sharma et al. 2018 section 3";
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
-        /// Bytes that a flow may send per round.
-        bytes_per_round: Bytes = "3000 B", in "64 B"..="16 MB", symbol "BpR", source "1 to 2 full packets, our choice";
+        /// Bytes that a flow of weight 1 may send per round; absent: such that `nQ * BpR` is a third of the limit.
+        bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. 2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
         /// How bids are kept.
         bids: BidStore = "sketch", source "Sharma et al. 2018 section 3.2";
         /// Rows of the sketch.
@@ -80,9 +87,37 @@ impl SchemeSpec for AfqScheme {
     type Params = AfqParams;
     type Discipline<P: Packet> = Afq<P>;
 
-    fn build<P: Packet>(params: &AfqParams, port: &Port<'_>) -> Afq<P> {
-        Afq::new(params, port.buffer.limit, port.weights.clone())
+    fn check(params: &AfqParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        let limit_bytes = buffer.full_bytes();
+        let calendar_bytes = params.bytes_per_round.map_or(0, |bytes| bytes.0.saturating_mul(params.queues.into()));
+        if calendar_bytes < limit_bytes {
+            return Ok(());
+        }
+        let problem = format!(
+            "\"{}\" is out of range, {} queues of it must be less than the limit of the queue, {}: no flow would ever be \
+             held back",
+            Bytes(calendar_bytes / u64::from(params.queues)),
+            params.queues,
+            buffer.limit,
+        );
+        Err(ConfigError::new(table.key("bytes_per_round"), problem))
     }
+
+    fn build<P: Packet>(params: &AfqParams, port: &Port<'_>) -> Afq<P> {
+        Afq::new(params, port.buffer, port.weights.clone())
+    }
+}
+
+/// Part of the buffer that a flow of weight 1 may take, unless BpR is given: deviation 7.
+const CALENDAR_PART: f64 = 1.0 / 3.0;
+/// Full packets that every flow may have in the calendar at least.
+const LEAST_PACKETS: f64 = 2.0;
+
+/// BpR where it is not given.
+fn default_bytes_per_round(queues: u32, buffer: &BufferParams, weights: &Weights) -> f64 {
+    let least = LEAST_PACKETS * buffer.mtu.0 as f64 / weights.smallest();
+    // Whole bytes: then `floor(round * BpR / BpR)` is the round.
+    (f64::max(CALENDAR_PART * buffer.full_bytes() as f64, least) / f64::from(queues)).ceil()
 }
 
 /// Bids of flows, in bytes.
@@ -186,7 +221,11 @@ pub struct Afq<P> {
 impl<P: Packet> Afq<P> {
     /// A port without packets.
     #[must_use]
-    pub fn new(params: &AfqParams, limit: QueueLimit, weights: Weights) -> Self {
+    pub fn new(params: &AfqParams, buffer: &BufferParams, weights: Weights) -> Self {
+        let bytes_per_round = match params.bytes_per_round {
+            Some(bytes) => bytes.0 as f64,
+            None => default_bytes_per_round(params.queues, buffer, &weights),
+        };
         let mut queues = QueueStore::new(LengthMeasure::Packets);
         for _ in 0..params.queues {
             queues.open(());
@@ -198,8 +237,8 @@ impl<P: Packet> Afq<P> {
             idle: true,
             share_per: params.share_per,
             queue_count: params.queues,
-            bytes_per_round: params.bytes_per_round.0 as f64,
-            limit,
+            bytes_per_round,
+            limit: buffer.limit,
             weights,
         }
     }
@@ -273,14 +312,15 @@ mod tests {
     use super::*;
     use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
     use crate::rng::Rng;
-    use crate::scheme::SchemeParams;
+    use crate::scheme::{QueueConfig, SchemeParams};
     use crate::testing::TestPacket;
     use proptest::prelude::*;
+    use serde_json::json;
 
     const STORES: [BidStore; 2] = [BidStore::Sketch, BidStore::Exact];
 
     fn with(bids: BidStore, queues: u32) -> AfqParams {
-        AfqParams { bids, queues, bytes_per_round: Bytes(1000), ..Default::default() }
+        AfqParams { bids, queues, bytes_per_round: Some(Bytes(1000)), ..Default::default() }
     }
 
     fn port(params: &AfqParams, limit: u32, weights: &Weights) -> (Afq<TestPacket>, Rng) {
@@ -366,7 +406,7 @@ mod tests {
     fn rates_are_the_weighted_max_min_shares() {
         for bids in STORES {
             let rates = shares::<AfqScheme>(
-                &AfqParams { bids, ..Default::default() },
+                &AfqParams { bids, bytes_per_round: Some(Bytes(3000)), ..Default::default() },
                 QueueLimit::Packets(1000),
                 &Weights::new([1.0, 1.0, 2.0]),
                 &[1e6, 20e6, 20e6],
@@ -376,6 +416,39 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_limit_makes_the_defaults_a_drop_tail_queue() {
+        // 20 against 10 Mbit/s on a link of 10: 2 to 1 under drop-tail. Within 3 %: at the end as much as the buffer
+        // holds, 60 ms of 2 s at most, may be of one flow.
+        for limit in [6, 24, 50].map(QueueLimit::Packets).into_iter().chain([QueueLimit::Bytes(30_000)]) {
+            let params = AfqParams::default();
+            let rates = shares::<AfqScheme>(&params, limit, &Weights::equal(), &[20e6, 10e6], &[1500, 1500]);
+            assert_rates(&rates, &[5e6, 5e6], 0.03);
+        }
+    }
+
+    #[test]
+    fn the_smallest_weight_has_room_for_two_full_packets() {
+        let (mut queue, mut rng) = port(&AfqParams::default(), 24, &Weights::new([1.0, 0.01]));
+        assert_eq!(offer(&mut queue, &mut rng, 1, &[1499, 1500, 1500]).0.len(), 1);
+    }
+
+    #[test]
+    fn a_calendar_that_the_buffer_cannot_hold_is_refused() {
+        let read = |value: serde_json::Value| {
+            QueueConfig::read(&mut Table::new("queue", &value).expect("a table")).map_err(|error| error.to_string())
+        };
+        // 24 packets of 1500 B are 36 000 B: 32 queues of 1124 B are 35 968, of 1125 B as many as the buffer.
+        assert!(read(json!({"scheme": "afq", "bytes_per_round": "1124 B"})).is_ok());
+        assert_eq!(
+            read(json!({"scheme": "afq", "bytes_per_round": "1125 B"})).unwrap_err(),
+            "queue.bytes_per_round: \"1125 B\" is out of range, 32 queues of it must be less than the limit of the \
+             queue, 24 packets: no flow would ever be held back"
+        );
+        assert!(read(json!({"scheme": "afq", "limit": "30 kB", "queues": 8, "bytes_per_round": "4 kB"})).is_err());
+        assert!(read(json!({"scheme": "afq", "limit": "1 packets"})).is_ok());
+    }
+
     proptest! {
         #[test]
         fn survives_anything(
@@ -383,10 +456,10 @@ mod tests {
             noise in noise(),
             bids in prop::sample::select(STORES.to_vec()),
             queues in 2u32..40,
-            bytes in prop::sample::select(vec![64, 1500, 3000]),
+            bytes in prop::sample::select(vec![None, Some(64), Some(1500), Some(3000)]),
         ) {
             let params =
-                AfqParams { bids, queues, bytes_per_round: Bytes(bytes), columns: 8, rows: 2, ..Default::default() };
+                AfqParams { bids, queues, bytes_per_round: bytes.map(Bytes), columns: 8, rows: 2, ..Default::default() };
             let records = survives(SchemeParams::Afq(params), limit, &noise);
             prop_assert_eq!(records, if bids == BidStore::Exact { 0 } else { 16 });
         }

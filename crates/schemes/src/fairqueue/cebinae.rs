@@ -100,11 +100,7 @@ const LEAST_PACKETS: u64 = 50;
 
 /// The length of a round that is not given: deviation 3.
 fn default_round(buffer: &BufferParams, rate: BitRate) -> Time {
-    let limit_bytes = match buffer.limit {
-        QueueLimit::Packets(packets) => u64::from(packets) * buffer.mtu.0,
-        QueueLimit::Bytes(bytes) => bytes,
-    };
-    let bytes = limit_bytes.max(LEAST_PACKETS * buffer.mtu.0);
+    let bytes = buffer.full_bytes().max(LEAST_PACKETS * buffer.mtu.0);
     Time::from_secs_f64(bytes as f64 * 8.0 / rate.as_f64()).max(Time::from_micros(1))
 }
 
