@@ -57,7 +57,7 @@ params! {
         /// Entries of the shadow buffer.
         shadow_entries: u32 = 500, in 1..=1000000, symbol "b", source "AFD: 500 to 2000";
         /// Probability that an arrival is sampled.
-        sampling_probability: f64 = 0.1, in 0.0..=1.0, symbol "1/s", source "our choice; implementations 1/500 and 1/10";
+        sampling_probability: f64 = 0.1, in 0.000001..=1.0, symbol "1/s", source "our choice; implementations 1/500 and 1/10";
         /// Which entry a sample replaces.
         replacement: Replacement = "oldest", source "our choice; AFD either";
         /// Whether an entry weighs its packet's length over the MTU; otherwise 1.
@@ -97,14 +97,31 @@ impl SchemeSpec for AfdScheme {
     type Discipline<P: Packet> = ManagedQueue<P, Afd>;
 
     fn check(params: &AfdParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        if params.min_fair > f64::from(params.shadow_entries) {
+        let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
+        if params.min_fair >= f64::from(params.shadow_entries) {
             let problem = format!(
-                "{} is out of range, it must be from 0 to shadow_entries, {}",
+                "{} is out of range, it must be below shadow_entries, {}: no flow has more, none would be dropped",
                 params.min_fair, params.shadow_entries
             );
-            return Err(ConfigError::new(table.key("min_fair"), problem));
+            return error("min_fair", problem);
         }
-        QueueThreshold::check("target", params.target, buffer.limit, table)
+        QueueThreshold::check("target", params.target, buffer.limit, table)?;
+        if params.beta <= params.alpha {
+            let problem = format!(
+                "{} is out of range, it must be above alpha, {}: the fair share would not fall while the queue is long",
+                params.beta, params.alpha
+            );
+            return error("beta", problem);
+        }
+        let full = buffer.limit.part(1.0);
+        if let Some(target) = params.target.filter(|&target| target == full) {
+            let problem = format!(
+                "\"{target}\" is out of range, it must be below the limit of the queue, {}: the fair share would not fall",
+                buffer.limit
+            );
+            return error("target", problem);
+        }
+        Ok(())
     }
 
     fn build<P: Packet>(params: &AfdParams, port: &Port<'_>) -> Self::Discipline<P> {
@@ -446,8 +463,25 @@ mod tests {
         let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
         assert_eq!(
             read(json!({"scheme": "afd", "shadow_entries": 50, "min_fair": 60.0})),
-            Err("queue.min_fair: 60 is out of range, it must be from 0 to shadow_entries, 50".into())
+            Err("queue.min_fair: 60 is out of range, it must be below shadow_entries, 50: no flow has more, none would \
+                 be dropped"
+                .into())
         );
         assert!(read(json!({"scheme": "afd", "target": "25 packets"})).unwrap_err().starts_with("queue.target"));
+        // Nothing would ever be dropped: the queue is never longer than the limit.
+        assert!(read(json!({"scheme": "afd", "target": "23 packets"})).is_ok());
+        assert_eq!(
+            read(json!({"scheme": "afd", "target": "24 packets"})),
+            Err("queue.target: \"24 packets\" is out of range, it must be below the limit of the queue, 24 packets: the \
+                 fair share would not fall"
+                .into())
+        );
+        assert_eq!(
+            read(json!({"scheme": "afd", "alpha": 2.0})),
+            Err("queue.beta: 1.8 is out of range, it must be above alpha, 2: the fair share would not fall while the \
+                 queue is long"
+                .into())
+        );
+        assert!(read(json!({"scheme": "afd", "sampling_probability": 0.0})).is_err());
     }
 }

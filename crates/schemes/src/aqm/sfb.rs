@@ -72,7 +72,7 @@ params! {
         /// Bins of a level.
         bins: u32 = 23, in 2..=65536, symbol "N", source "afc IV; 32 in ns, 16 in Linux";
         /// How much a full bin adds to its probability.
-        increment: f64 = 0.005, in 0.0..=1.0, symbol "d1", source "ns; 0.001 in Linux";
+        increment: f64 = 0.005, in 0.000000001..=1.0, symbol "d1", source "ns; 0.001 in Linux";
         /// How much an empty bin takes off.
         decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
         /// Least time between two changes of a bin's probability.
@@ -122,8 +122,16 @@ impl SchemeSpec for SfbScheme {
     type Params = SfbParams;
     type Discipline<P: Packet> = ManagedQueue<P, Sfb>;
 
-    fn check(params: &SfbParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    fn check(params: &SfbParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
         let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
+        if let (Some(bin_size), QueueLimit::Packets(limit)) = (params.bin_size, buffer.limit)
+            && bin_size > limit
+        {
+            let problem = format!(
+                "{bin_size} is out of range, it must be from 1 to the limit of the queue, {limit}: no bin would ever be full"
+            );
+            return error("bin_size", problem);
+        }
         if params.rehash_most < params.rehash {
             let problem = format!(
                 "\"{}\" is out of range, it must be from rehash, \"{}\", to 1 h",
@@ -646,6 +654,10 @@ mod tests {
         let message = |value: serde_json::Value| {
             QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string()
         };
+        assert_eq!(
+            message(json!({"scheme": "sfb", "bin_size": 25})),
+            "queue.bin_size: 25 is out of range, it must be from 1 to the limit of the queue, 24: no bin would ever be full"
+        );
         assert_eq!(
             message(json!({"scheme": "sfb", "rehash": "30 s"})),
             "queue.rehash_most: \"23 s\" is out of range, it must be from rehash, \"30 s\", to 1 h"
