@@ -10,7 +10,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -96,6 +96,9 @@ node: ## Build target/release/fairlane-node, with the kernel data plane if clang
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 20 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
+
+screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
+	cargo test --quiet --package fairlane-sim --test screen -- --ignored
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
 	cargo run --quiet --package fairlane-schemes --example vectors -- vectors

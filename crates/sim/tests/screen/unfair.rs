@@ -1,0 +1,106 @@
+//! Which schemes leave somebody short of the max-min share in which situations of the screen, and why that is as it
+//! should be.
+
+use fairlane_schemes::scheme::Scheme;
+
+/// Schemes that share otherwise than max-min, by their definition.
+pub struct Unfair {
+    /// The schemes.
+    pub schemes: &'static [Scheme],
+    /// Names of the situations.
+    pub cases: &'static [&'static str],
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// All of them.
+pub const UNFAIR: &[Unfair] = &[
+    Unfair {
+        schemes: &[
+            Scheme::DropTail,
+            Scheme::Red,
+            Scheme::Ared,
+            Scheme::Blue,
+            Scheme::Pie,
+            Scheme::DualPi2,
+            Scheme::Codel,
+        ],
+        cases: &["poisson", "flood"],
+        reason: "it does not tell users apart: all lose the same part, and TCP gives way",
+    },
+    Unfair {
+        schemes: &[Scheme::Abc],
+        cases: &["poisson", "flood"],
+        reason: "the normal meter counts what is sent, not what gets through: the user with the highest rate is held \
+                 back first, below its share if it does not slow down",
+    },
+    Unfair {
+        schemes: &[Scheme::CpAqm],
+        cases: &["poisson", "lengths", "flood"],
+        reason: "it polices the user that causes most congestion, and does not stop at its share",
+    },
+    Unfair {
+        schemes: &[Scheme::Hcsfq],
+        cases: &["lengths"],
+        reason: "packets below 125 bytes bypass it: those of 100 bytes take what they ask for",
+    },
+    Unfair {
+        schemes: &[Scheme::Rfq],
+        cases: &["poisson", "lengths", "flood"],
+        reason: "its queue threshold of 12 packets is reached by chance, above all by short ones; each time it gives up a \
+                 layer, a sixth of the link, which comes back after 100 ms at the earliest",
+    },
+    Unfair {
+        schemes: &[Scheme::PvPie],
+        cases: &["flood"],
+        reason: "its probability follows the delay slowly and cuts off the highest values; TCP, whose window is a few \
+                 packets, loses whole windows meanwhile",
+    },
+    Unfair {
+        schemes: &[Scheme::Fred, Scheme::Choke, Scheme::Sfb, Scheme::Care, Scheme::Black],
+        cases: &["lengths"],
+        reason: "it counts packets, not bytes",
+    },
+    Unfair {
+        schemes: &[Scheme::Csfq, Scheme::Fred, Scheme::Ppv, Scheme::Care, Scheme::Black],
+        cases: &["flood"],
+        reason: "a TCP flow whose rate swings about its share is dropped at each peak, and falls below it",
+    },
+    Unfair {
+        schemes: &[Scheme::RedPd],
+        cases: &["lengths", "flood"],
+        reason: "it holds flows back by RED's drops of the last seconds, in steps, not to a share",
+    },
+    Unfair {
+        schemes: &[Scheme::Choke],
+        cases: &["poisson", "flood"],
+        reason: "it drops pairs of packets of one flow: a flow with more of the queue loses more, but not down to a share",
+    },
+    Unfair {
+        schemes: &[Scheme::Black],
+        cases: &["poisson"],
+        reason: "RED drops packets of flows that are not above their share as well",
+    },
+    Unfair {
+        schemes: &[Scheme::Sfb],
+        cases: &["poisson", "flood"],
+        reason: "with 24 packets a bin is full from two packets on, so that bursts raise the probability of every flow",
+    },
+    Unfair {
+        schemes: &[Scheme::Care],
+        cases: &["poisson"],
+        reason: "it draws the packets that it compares from 24, too few to tell the rates of flows",
+    },
+    Unfair {
+        schemes: &[Scheme::Fdpa],
+        cases: &["poisson", "flood"],
+        reason: "users above their share are served by rate, the slowest first: one that does not slow down gets what is \
+                 left",
+    },
+    Unfair {
+        schemes: &[Scheme::Cebinae],
+        cases: &["poisson", "lengths", "flood"],
+        reason: "it lowers rates for senders that slow down; a group that does not is shut out for whole rounds, and the \
+                 limits end when the link is not full for that",
+    },
+];
