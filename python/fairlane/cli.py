@@ -1,23 +1,26 @@
 """The command `fairlane`.
 
-Every error of the user is one line on stderr and exit code 2; Ctrl-C ends with 130; a failed `--check` with 1.
+Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
+what is finished is kept. A failed `--check` ends with 1.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import fairlane
-from fairlane import _fairlane
+from fairlane import _fairlane, toml
 from fairlane.cli_lab import lab_commands
 from fairlane.cli_options import options
 from fairlane.cli_p4 import p4_commands
@@ -26,44 +29,51 @@ from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
 from fairlane.folders import check_replaceable
+from fairlane.output import READABLE, print_json, say
 from fairlane.papers import papers, select
 from fairlane.report import DEFAULT_FOLDER
 from fairlane.scenario import Scenario
+from fairlane.signals import Received, as_interrupts
 from fairlane.store import Store
+from fairlane.text import message_line, quoted
 
 if TYPE_CHECKING:
     from fairlane.papers.reproduce import Reproduction
 
 EXIT_CHECK_FAILED = 1
 EXIT_USER_ERROR = 2
-EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
     """Runs the command line and exits."""
-    sys.exit(_run(sys.argv[1:]))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=READABLE)
+    with as_interrupts() as received:
+        code = _run(sys.argv[1:], received)
+    # Whoever interrupts now need not see how the interpreter ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], received: Received | None = None) -> int:
+    received = received or Received()
     try:
         _check_text(arguments)
-        return commands.main(arguments, prog_name="fairlane", standalone_mode=False) or 0
+        code: int | None = commands.main(arguments, prog_name="fairlane", standalone_mode=False)
+        sys.stdout.flush()
+        return code or 0
     except click.ClickException as error:
         return _fail(error.format_message())
     except Interrupted as interrupted:
-        click.echo(str(interrupted), err=True)
-        return EXIT_INTERRUPTED
+        _report(str(interrupted))
     except (FairlaneError, ScenarioError, SchemeError) as error:
         return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_CHECK_FAILED
+        _report("interrupted")
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}")
+        if received.number is None:
+            return _fail(f"{error.filename}: {error.strerror}") if error.filename else _fail_output(error)
+    return received.exit_code
 
 
 def _check_text(arguments: list[str]) -> None:
@@ -76,8 +86,21 @@ def _check_text(arguments: list[str]) -> None:
 
 
 def _fail(message: str) -> int:
-    click.echo(f"{click.style('error:', fg='red')} {' '.join(message.split())}", err=True)
+    _report(f"{click.style('error:', fg='red')} {message_line(message)}")
     return EXIT_USER_ERROR
+
+
+def _report(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        click.echo(line, err=True)
+
+
+def _fail_output(error: OSError) -> int:
+    """Ends after an error that names no file, which is one of the standard output; that now leads nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return EXIT_CHECK_FAILED  # its reader has gone, and knows
+    return _fail(f"standard output: {error.strerror}")
 
 
 def _load_schemes(paths: tuple[Path, ...]) -> None:
@@ -208,7 +231,7 @@ def run(
     if out:
         result.write(out)
     if as_json:
-        click.echo(result.json())
+        print_json(result.json())
     else:
         from fairlane.tables import print_result
 
@@ -245,7 +268,7 @@ def compare(
     if out:
         comparison.write(out)
     if as_json:
-        click.echo(comparison.json())
+        print_json(comparison.json())
     else:
         from fairlane.tables import print_comparison
 
@@ -312,9 +335,9 @@ def reproduce(
             reproduction.write_expected()
     if as_json:
         document = documents[0] if len(documents) == 1 else reproductions(documents)
-        click.echo(json.dumps(document, allow_nan=False, ensure_ascii=False))
+        print_json(json.dumps(document, allow_nan=False, ensure_ascii=False))
     for line in regressions:
-        click.echo(f"check: {line}", err=True)
+        say(f"check: {line}", error=True)
     if regressions:
         click.get_current_context().exit(EXIT_CHECK_FAILED)
 
@@ -324,7 +347,7 @@ def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> 
 
     print_reproduction(reproduction)
     for figure in figures:
-        click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
 
 
 @commands.command()
@@ -374,7 +397,7 @@ def report(
             store=store,
             progress=True,
         )
-    click.echo(f"report: {start}")
+    say(f"report: {start}")
 
 
 @commands.command()
@@ -419,7 +442,7 @@ def sweep(
         with _named(file):
             planned = preview(plan, store)
         if as_json:
-            click.echo(json.dumps(planned, indent=2, ensure_ascii=False))
+            print_json(json.dumps(planned, indent=2, ensure_ascii=False))
         else:
             from fairlane.tables import print_plan
 
@@ -431,7 +454,7 @@ def sweep(
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
     result.write(out)
     if as_json:
-        click.echo(result.json())
+        print_json(result.json())
     else:
         from fairlane.tables import print_sweep
 
@@ -445,7 +468,7 @@ def schemes(name: str | None, as_json: bool) -> None:
     """List the schemes, or the parameters of one."""
     chosen = fairlane.schemes(name)
     if as_json:
-        click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
+        print_json(json.dumps(chosen, indent=2, ensure_ascii=False))
         return
     from fairlane import tables
 
@@ -461,7 +484,7 @@ def topologies(as_json: bool) -> None:
     """List the topologies with their parameters."""
     every = fairlane.topologies()
     if as_json:
-        click.echo(json.dumps(every, indent=2, ensure_ascii=False))
+        print_json(json.dumps(every, indent=2, ensure_ascii=False))
         return
     from fairlane.tables import print_topologies
 
@@ -472,7 +495,7 @@ def topologies(as_json: bool) -> None:
 @click.argument("of", type=click.Choice(list(SCHEMAS)))
 def schema(of: str) -> None:
     """Print the JSON Schema of a file or of what a command prints with --json."""
-    click.echo(json.dumps(fairlane.schema(of), indent=2, ensure_ascii=False))
+    print_json(json.dumps(fairlane.schema(of), indent=2, ensure_ascii=False))
 
 
 commands.add_command(store_commands)
@@ -486,7 +509,7 @@ def _list_papers(as_json: bool) -> None:
             paper.key: {experiment.id: experiment.title for experiment in paper.experiments.values()}
             for paper in papers().values()
         }
-        click.echo(json.dumps(experiments, indent=2, ensure_ascii=False))
+        print_json(json.dumps(experiments, indent=2, ensure_ascii=False))
         return
     from fairlane.runner import cores
     from fairlane.tables import print_papers
@@ -514,11 +537,20 @@ def parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
     settings = {}
     for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise UserError(f"--set: {text} is not KEY=VALUE")
-        try:
-            settings[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key.strip()] = value.strip()
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            raise UserError(f"--set: {quoted(text)} is not KEY=VALUE")
+        settings[key] = _value(key, value)
     return settings
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        parsed = toml.parse(f"value = {text}")
+    except tomllib.TOMLDecodeError as error:
+        if error.__cause__ is not None:
+            raise UserError(f"--set: {key}: {error}") from error
+        return text
+    if len(parsed) > 1:
+        raise UserError(f"--set: {key}: {quoted(text)} sets other keys as well; give --set again for each")
+    return parsed["value"]

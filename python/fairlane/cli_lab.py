@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fairlane.cli_options import Decorator, options
+from fairlane.output import print_json, say
 
 PLANES = ("user", "ebpf", "p4", "sim")
 
@@ -102,7 +103,7 @@ def run(
     from fairlane.errors import Interrupted
     from fairlane.folders import check_replaceable
     from fairlane.lab import LabError
-    from fairlane.lab.verb import lab, made, terminated_as_interrupted, write, write_runs
+    from fairlane.lab.verb import lab, made, write, write_runs
     from fairlane.store import Store
     from fairlane.tables import print_reproduction
 
@@ -116,21 +117,20 @@ def run(
         "known": known,
     }
     try:
-        with terminated_as_interrupted():
-            found = lab(*names, **what, jobs=jobs, progress=True)
+        found = lab(*names, **what, jobs=jobs, progress=True)
     except (Interrupted, LabError):
         write_runs(made(*names, **what), out)
         raise
     figures = write(found, made(*names, **what), out)
     if as_json:
         documents = {plane: reproduction.document() for plane, reproduction in found.items()}
-        click.echo(json.dumps(documents, allow_nan=False, ensure_ascii=False))
+        print_json(json.dumps(documents, allow_nan=False, ensure_ascii=False))
         return
     for plane, reproduction in found.items():
-        click.echo(f"plane {plane}")
+        say(f"plane {plane}")
         print_reproduction(reproduction)
     for figure in figures:
-        click.echo(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
 
 
 @lab_commands.command("compare")
@@ -156,27 +156,25 @@ def compare_command(
     from fairlane.cli import parse_settings
     from fairlane.folders import check_replaceable
     from fairlane.lab.comparison import compare, document, write
-    from fairlane.lab.verb import terminated_as_interrupted
     from fairlane.store import Store
     from fairlane.tables import print_planes
 
     if out is not None:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
-    with terminated_as_interrupted():
-        found = compare(
-            file,
-            [name.strip() for name in queues.split(",")],
-            planes=list(dict.fromkeys(planes)),
-            replications=replications,
-            settings=parse_settings(settings),
-            store=store,
-            jobs=jobs,
-            progress=True,
-        )
+    found = compare(
+        file,
+        [name.strip() for name in queues.split(",")],
+        planes=list(dict.fromkeys(planes)),
+        replications=replications,
+        settings=parse_settings(settings),
+        store=store,
+        jobs=jobs,
+        progress=True,
+    )
     if out is not None:
         write(found, out)
     if as_json:
-        click.echo(json.dumps(document(found), allow_nan=False, ensure_ascii=False))
+        print_json(json.dumps(document(found), allow_nan=False, ensure_ascii=False))
         return
     print_planes(found)
 
@@ -187,4 +185,4 @@ def clean_up() -> None:
     from fairlane.lab import clean
 
     for name in clean():
-        click.echo(f"removed {name}")
+        say(f"removed {name}")

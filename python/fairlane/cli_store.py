@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlane import _fairlane
+from fairlane.output import print_json, say
 
 if TYPE_CHECKING:
     from fairlane.documents import StoreDocument
@@ -48,7 +49,7 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
     where = Store(folder)
     found = entries(where, keys)
     if as_json:
-        _print_json(_document(where.folder, found))
+        _print_document(_document(where.folder, found))
         return
     from fairlane.tables import print_store
 
@@ -84,14 +85,14 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
     damaged = [entry for entry in found if entry.damage]
     wrong = {key: numbers for key, numbers in differing.items() if numbers}
     if as_json:
-        _print_json(document)
+        _print_document(document)
     else:
         for entry in damaged:
-            click.echo(f"{entry.key}: {entry.damage}")
+            say(f"{entry.key}: {entry.damage}")
         for key, numbers in wrong.items():
-            click.echo(f"{key}: simulated again, replications {', '.join(map(str, numbers))} differ")
+            say(f"{key}: simulated again, replications {', '.join(map(str, numbers))} differ")
         runs = sum(len(entry.runs) for entry in found)
-        click.echo(f"{len(found)} points with {runs} runs: {len(damaged)} damaged, {len(wrong)} differ")
+        say(f"{len(found)} points with {runs} runs: {len(damaged)} damaged, {len(wrong)} differ")
     if damaged or wrong:
         click.get_current_context().exit(EXIT_DAMAGED)
 
@@ -112,11 +113,11 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
     freed = sum(one.bytes for one in found)
     if as_json:
         files = [{"path": str(one.path), "bytes": one.bytes, "reason": one.reason} for one in found]
-        _print_json({"removed": not dry_run, "bytes": freed, "files": files})
+        _print_document({"removed": not dry_run, "bytes": freed, "files": files})
         return
     for one in found:
-        click.echo(f"{one.path}: {one.reason}")
-    click.echo(f"{len(found)} files, {freed} bytes {'could be removed' if dry_run else 'removed'}")
+        say(f"{one.path}: {one.reason}")
+    say(f"{len(found)} files, {freed} bytes {'could be removed' if dry_run else 'removed'}")
 
 
 @store_commands.command()
@@ -139,7 +140,7 @@ def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) 
 
     check_replaceable(out, "--out", {"--store": Store(folder).folder})
     names = write(entries(Store(folder), keys), out, form)
-    click.echo(f"{len(names)} files in {out}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
+    say(f"{len(names)} files in {out}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
 
 
 def _document(folder: Path, found: list[Entry]) -> StoreDocument:
@@ -153,5 +154,5 @@ def _document(folder: Path, found: list[Entry]) -> StoreDocument:
     )
 
 
-def _print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+def _print_document(document: Any) -> None:
+    print_json(json.dumps(document, indent=2, ensure_ascii=False))

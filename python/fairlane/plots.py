@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 
 from fairlane.intervals import interval
 from fairlane.results import Result
+from fairlane.text import for_figure
 
 # Okabe and Ito's palette without yellow, which is faint on white: tells apart for all common kinds of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -69,7 +71,9 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
 def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
     """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
     without = {".png": {"Software": None}, ".svg": {"Date": None}}
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # A name may have characters that the font lacks; boxes stand for them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         for suffix in suffixes:
             drawn.savefig(stem.with_name(stem.name + suffix), metadata=without[suffix])
 
@@ -87,7 +91,7 @@ def _throughput(results: Sequence[Result]) -> Figure:
         drawn,
         axes,
     ):
-        groups = [group["name"] for group in results[0].scenario["groups"]]
+        groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
         width = 0.8 / len(results)
         for number, result in enumerate(results):
             summaries = result.summary["groups"]
@@ -139,7 +143,7 @@ def _rates(results: Sequence[Result]) -> Figure:
                     [interval(values).mean / 1e6 for values in zip(*rates, strict=True)],
                     LINES[number % len(LINES)],
                     color=COLOURS[index % len(COLOURS)],
-                    label=f"{_queue_name(result)}, {group['name']}",
+                    label=f"{_queue_name(result)}, {for_figure(group['name'])}",
                 )
         axes.set(xlabel="time (s)", ylabel="metered rate of the group (Mbit/s)", ylim=(0, None))
         legend(drawn, axes)
@@ -171,11 +175,11 @@ def _bottleneck(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queue_name(result: Result) -> str:
-    return str(result.scenario["queue"]["scheme"])
+    return for_figure(result.scenario["queue"]["scheme"])
 
 
 def _title(results: Sequence[Result], what: str) -> str:
-    return f"{results[0].scenario['name']}: {what}"
+    return f"{for_figure(results[0].scenario['name'])}: {what}"
 
 
 def _subtitle(results: Sequence[Result], what: str) -> str:

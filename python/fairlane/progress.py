@@ -1,12 +1,17 @@
-"""Progress of long work on stderr: a bar on a terminal, a plain line every few seconds elsewhere."""
+"""Progress of long work on stderr: a bar on a terminal, a plain line every few seconds elsewhere.
+
+A stderr that cannot be written, or a terminal that has gone, does not disturb the work.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
+
+from fairlane.text import visible
 
 LINE_EVERY_S = 5.0
 
@@ -40,7 +45,7 @@ def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Itera
 @contextmanager
 def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Report]:
     """Gives a function that says how many runs, or other units, are done, of how many, and how much time is left."""
-    if not show:
+    if not show or sys.stderr is None:
         yield lambda _done, _total, _left: None
     elif sys.stderr.isatty():
         with _bar(title, total) as report:
@@ -64,10 +69,26 @@ def _bar(title: str, total: int) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total, left="")
-        yield lambda done, total, left: bar.update(task, completed=done, total=total, left=left)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+    )
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(visible(title), total=total, left="")
+
+    def report(done: int, total: int, left: str) -> None:
+        with suppress(OSError):
+            bar.update(task, completed=done, total=total, left=visible(left))
+
+    with suppress(OSError):
+        bar.start()
+    try:
+        yield report
+    finally:
+        with suppress(OSError):
+            bar.stop()
 
 
 def _lines(title: str, unit: str) -> Report:
@@ -78,6 +99,7 @@ def _lines(title: str, unit: str) -> Report:
         now = time.monotonic()
         if now - last_line >= LINE_EVERY_S:
             last_line = now
-            print(f"{title}: {done} of {total} {unit}, {left}", file=sys.stderr, flush=True)  # noqa: T201
+            with suppress(OSError):
+                print(visible(f"{title}: {done} of {total} {unit}, {left}"), file=sys.stderr, flush=True)  # noqa: T201
 
     return report

@@ -21,15 +21,22 @@ import copy
 import json
 import math
 import re
-import tomllib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from fairlane import _fairlane
+from fairlane import _fairlane, toml
 from fairlane.errors import ScenarioError, UserError
+from fairlane.text import quoted, visible
 
 Table: TypeAlias = dict[str, Any]
+
+DEEPEST = 16
+"""Tables and arrays inside one another; those of a scenario are never deeper than half of it."""
+
+_KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,9}\])*")
+_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def tcp(
@@ -171,7 +178,7 @@ class Scenario:
         run: Table | None = None,
         probes: Table | None = None,
     ) -> None:
-        self._table = copy.deepcopy(
+        self._table = _copied(
             _given(
                 name=name,
                 run=run,
@@ -186,9 +193,13 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
-        """The scenario of a table that has the structure of the TOML file."""
+        """The scenario of a table that has the structure of the TOML file.
+
+        Raises:
+            ScenarioError: Tables and arrays are nested deeper than those of any scenario.
+        """
         scenario = cls.__new__(cls)
-        scenario._table = copy.deepcopy(dict(table))
+        scenario._table = _copied(dict(table))
         return scenario
 
     @classmethod
@@ -198,13 +209,10 @@ class Scenario:
         Raises:
             UserError: The file cannot be read or is not TOML; the message has line and column.
         """
+        table = toml.read(path)
         try:
-            return cls.from_dict(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8 text at byte {error.start}") from error
-        except tomllib.TOMLDecodeError as error:
+            return cls.from_dict(table)
+        except ScenarioError as error:
             raise UserError(f"{path}: {error}") from error
 
     def to_dict(self) -> Table:
@@ -224,10 +232,7 @@ class Scenario:
             ScenarioError: A key, value or unit is wrong.
         """
         for key, value in _leaves(self._table):
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ScenarioError(f"{key}: {value} is not a finite number")
-            if value is not None and not isinstance(value, str | int | float):
-                raise ScenarioError(f"{key}: {value} is a {type(value).__name__}, which no key takes")
+            _check(key, value)
         return _fairlane.canonical(json.dumps(self._table))
 
     def replace(self, key: str, value: Any) -> Scenario:
@@ -236,15 +241,17 @@ class Scenario:
         Raises:
             ScenarioError: The key leads through a value that is not a table or array.
         """
+        if not _KEY.fullmatch(key):
+            raise ScenarioError(f"{quoted(key)} is not a key such as tcp.delayed_ack or groups[0].users")
         changed = Scenario.from_dict(self._table)
-        *path, last = (int(part) if part.isdigit() else part for part in re.split(r"[.\[\]]+", key.rstrip("]")))
+        *path, last = (int(part) if _INDEX.fullmatch(part) else part for part in re.findall(r"[^.\[\]]+", key))
         place: Any = changed._table
         try:
             for part in path:
                 place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
             place[last] = value
         except (IndexError, TypeError, AttributeError):
-            raise ScenarioError(f"{key}: no such key") from None
+            raise ScenarioError(f"{visible(key)}: no such key") from None
         return changed
 
     def __eq__(self, other: object) -> bool:
@@ -260,13 +267,43 @@ def _given(**values: Any) -> Table:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def _copied(table: Table) -> Table:
+    for _ in _leaves(table):
+        pass  # a copy that goes too deep ends in the middle of Python
+    return copy.deepcopy(table)
+
+
+def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Every value that is neither table nor array, with its key as the simulator's messages write it."""
+    if depth > DEEPEST:
+        raise ScenarioError(f"{key}: is nested too deep, {DEEPEST} tables and arrays is the most")
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+            place = f"{key}.{visible(str(name))}" if key else visible(str(name))
+            _check_text(place, name)
+            yield from _leaves(inner, place, depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{key}[{index}]")
+            yield from _leaves(inner, f"{key}[{index}]", depth + 1)
     else:
         yield key, value
+
+
+def _check(key: str, value: Any) -> None:
+    """Raises a ScenarioError for a value that cannot be handed to the simulator."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"{key}: {value} is not a finite number")
+    if isinstance(value, int) and value.bit_length() > sys.float_info.max_exp - 1:
+        raise ScenarioError(f"{key}: {quoted(value)} is out of range for every key")
+    _check_text(key, value)
+    if value is not None and not isinstance(value, str | int | float):
+        raise ScenarioError(f"{key}: {quoted(value)} is a {type(value).__name__}, which no key takes")
+
+
+def _check_text(key: str, value: Any) -> None:
+    """Raises a ScenarioError for a text that is not Unicode, as bytes of a command line may be."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ScenarioError(f"{key}: {quoted(value)} is not Unicode text") from None

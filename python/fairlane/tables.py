@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from fairlane.intervals import format_interval
@@ -15,9 +12,13 @@ from fairlane.notes import joined, notes_in
 from fairlane.papers.claims import QUICK, Finding, VerdictName
 from fairlane.papers.report import MARKS
 from fairlane.progress import duration
+from fairlane.terminal import Numbers, Terminal, lines, texts
+from fairlane.text import name, visible
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rich.table import Table
 
     from fairlane.catalogue import Parameter, Scheme, Topology
     from fairlane.documents import Overview, PlanDocument, PointEstimate
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from fairlane.store.upkeep import Entry
     from fairlane.sweeps import SweepResult
 
-MIN_WIDTH = 100
 VERDICT_STYLES = {
     "reproduced": "green",
     "consistent": "green",
@@ -42,20 +42,12 @@ VERDICT_STYLES = {
 }
 
 
-def console() -> Console:
-    """Standard output; pipes and files get lines that are long enough for a table."""
-    out = Console(highlight=False, soft_wrap=False)
-    if not out.is_terminal:
-        out.width = max(out.width, 160)
-    return out
-
-
 def print_result(result: Result) -> None:
     """Groups, links and ratios of one scenario."""
     document = result.document()
-    out = console()
+    out = Terminal()
     summary = document["summary"]
-    out.print(_headline(document["scenario"], summary))
+    _print_headline(out, document["scenario"], summary)
     _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
     _print_notes(out, notes_in(document))
     out.print(_performance(document["performance"]))
@@ -66,8 +58,8 @@ def print_comparison(comparison: Comparison) -> None:
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
-    out = console()
-    out.print(_headline(first["scenario"], first["summary"]))
+    out = Terminal()
+    _print_headline(out, first["scenario"], first["summary"])
     if len(documents) > MOST_QUEUES:
         _print_overview(out, document["overview"])
     else:
@@ -79,7 +71,7 @@ def print_comparison(comparison: Comparison) -> None:
 MOST_QUEUES = 3
 
 
-def _print_overview(out: Console, overview: Overview) -> None:
+def _print_overview(out: Terminal, overview: Overview) -> None:
     """A row for max-min shares and for each queue, and a further one for each link but the first."""
     rows = [overview["max_min"], *overview["queues"]]
     has_links = len(rows[0]["links"]) > 1
@@ -87,37 +79,35 @@ def _print_overview(out: Console, overview: Overview) -> None:
     classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
     of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
     delay_heads = [
-        f"{quantity}\ndelay{f' {name}' if len(classes) > 1 else ''}\n(ms)"
+        lines(quantity, f"delay {name}" if len(classes) > 1 else "delay", "(ms)")
         for name in classes
         for quantity in ("mean", "p99")
     ]
-    table = _table(
+    table = Numbers(
         "scheme",
-        *(f"{group['name']}\n(Mbit/s)" for group in rows[0]["groups"]),
-        "Jain\n(users)",
-        "ratio",
         *(["link"] if has_links else []),
-        "utilisation\n(%)",
-        "queue\n(packets)",
+        *(lines(name(group["name"]), "(Mbit/s)") for group in rows[0]["groups"]),
+        lines("Jain", "(users)"),
+        "ratio",
+        lines("utilisation", "(%)"),
+        lines("queue", "(packets)"),
         *delay_heads,
-        "drops\n(%)",
-        "state:\nport (B)",
-        "edge\n(B/user)",
+        lines("drops", "(%)"),
+        lines("state:", "port (B)"),
+        lines("edge", "(B/user)"),
+        keys=2 if has_links else 1,
     )
     for row in rows:
         for index, link in enumerate(row["links"]):
             throughputs = [_mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
-            head = [
-                row["queue"] or "max-min share",
-                *throughputs,
-                _mean(row["jain_index"]),
-                _mean(row["throughput_ratio"]),
-            ]
+            of_row = [*throughputs, _mean(row["jain_index"]), _mean(row["throughput_ratio"])]
+            queue = row["queue"] or "max-min share"
             times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
             delay = [_mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
             table.add_row(
-                *(head if index == 0 else [""] * len(head)),
+                queue if index == 0 else "",
                 *([link["name"]] if has_links else []),
+                *(of_row if index == 0 else [""] * len(of_row)),
                 _mean(link["utilisation"], 100),
                 _mean(link["queue_mean_packets"]),
                 *delay,
@@ -125,10 +115,7 @@ def _print_overview(out: Console, overview: Overview) -> None:
                 _whole(link["state_bytes"]),
                 _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
             )
-    if not out.is_terminal:
-        wide = out.options.update(max_width=1000)
-        out.width = max(out.width, out.measure(table, options=wide).maximum)
-    out.print(table)
+    out.numbers(table)
     out.print("throughput per user and group; ratio of the first group's to the second's; state at the end of the runs")
 
 
@@ -138,7 +125,7 @@ def _whole(estimate: PointEstimate | None) -> str:
 
 def print_schemes(schemes: Sequence[Scheme]) -> None:
     """One row per scheme."""
-    table = _table("scheme", "title", "kind", "state in the core", "marker", "source")
+    table = texts("scheme", "title", "kind", "state in the core", "marker", "source")
     for scheme in schemes:
         table.add_row(
             scheme["name"],
@@ -148,33 +135,33 @@ def print_schemes(schemes: Sequence[Scheme]) -> None:
             scheme["marker"],
             scheme["source"],
         )
-    console().print(table)
+    Terminal().print(table)
 
 
 def print_scheme(scheme: Scheme) -> None:
     """A scheme with all parameters."""
-    out = console()
-    out.print(f"[bold]{scheme['name']}[/bold]: {scheme['title']}. {scheme['summary']}")
+    out = Terminal()
+    out.head(scheme["name"], f": {scheme['title']}. {scheme['summary']}")
     out.print(f"source: {scheme['source']}; state in the core: {scheme['state']}; marker: {scheme['marker']}")
     out.print(_parameters({f"{parameter['table']}.{parameter['name']}": parameter for parameter in scheme["params"]}))
 
 
 def print_topologies(topologies: Sequence[Topology]) -> None:
     """Every topology with its parameters."""
-    out = console()
+    out = Terminal()
     for topology in topologies:
-        out.print(f"[bold]{topology['name']}[/bold]: {topology['summary']}")
+        out.head(topology["name"], f": {topology['summary']}")
         out.print(Text(topology["picture"]))
         out.print(_parameters({f"topology.{parameter['name']}": parameter for parameter in topology["params"]}))
 
 
 def print_papers(papers: Iterable[Paper], threads: int) -> None:
     """What can be reproduced, with the time that it takes on so many threads."""
-    out = console()
+    out = Terminal()
     for paper in papers:
         seconds = paper.expected().cpu_seconds
-        out.print(f"[bold]{paper.key}[/bold]: {paper.title}")
-        table = _table("name", "what", "where", "runs", "claims", f"time on {threads} threads")
+        out.head(paper.key, f": {paper.title}")
+        table = texts("name", "what", "where", "runs", "claims", f"time on {threads} threads")
         for experiment in paper.experiments.values():
             runs = experiment.replications * sum(1 for _ in paper.points(experiment))
             time = f"{seconds[experiment.id] / threads:.0f} s" if experiment.id in seconds else "?"
@@ -186,16 +173,14 @@ def print_papers(papers: Iterable[Paper], threads: int) -> None:
 
 def print_reproduction(reproduction: Reproduction) -> None:
     """Measured points and claims of every experiment, and how many claims hold."""
-    out = console()
+    out = Terminal()
     for experiment in reproduction.experiments:
-        out.print(
-            f"[bold]{experiment.id}[/bold]: {experiment.title} ({experiment.where}; "
-            f"n = {_replications(reproduction, experiment)})"
-        )
+        count = _replications(reproduction, experiment)
+        out.head(experiment.id, f": {experiment.title} ({experiment.where}; n = {count})")
         for metric in experiment.metrics[:2]:
             cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
             if cells and experiment.id not in reproduction.paper.computed:
-                out.print(_points(experiment, metric, cells))
+                out.numbers(_points(experiment, metric, cells))
         out.print(_claims(reproduction, experiment))
         _print_notes(out, reproduction.notes(experiment))
     for standing, counts in reproduction.counts().items():
@@ -238,26 +223,27 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
         "dropped_share": "dropped",
     }
     metrics = [one.metrics() for one in found]
-    names = [name for name in dict.fromkeys(name for row in metrics for name in row) if name not in heads]
-    columns = {name: f"{name.partition('.')[2]} (Mbit/s a user)" for name in names} | heads
-    table = _table("queue", "plane", "runs", *columns.values())
+    names = [metric for metric in dict.fromkeys(metric for row in metrics for metric in row) if metric not in heads]
+    goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s a user)") for metric in names}
+    columns: dict[str, str | Text] = {**goodputs, **heads}
+    table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
     for one, row in zip(found, metrics, strict=True):
         runs = str(len(one.result.runs_json))
-        table.add_row(one.queue, one.plane, runs, *(str(row[name]) if name in row else "" for name in columns))
-    out = console()
+        table.add_row(one.queue, one.plane, runs, *(str(row[metric]) if metric in row else "" for metric in columns))
+    out = Terminal()
     scenario = found[0].result.scenario
-    out.print(f"[bold]{scenario['name']}[/bold]: goodput; means ± half width of the 95% interval")
-    out.print(table)
+    out.head(scenario["name"], ": goodput; means ± half width of the 95% interval")
+    out.numbers(table)
 
 
 def print_plan(plan: PlanDocument) -> None:
     """A row per point: what is stored, what is missing."""
-    out = console()
-    table = _table("point", *map(_in_lines, plan["points"][0]["at"]), "stored", "missing", "most", "key")
+    out = Terminal()
+    table = Numbers("point", *map(_in_lines, plan["points"][0]["at"]), "stored", "missing", "most", "key")
     for point in plan["points"]:
         counts = (str(point["stored"]), str(point["missing"]), str(point["most"]))
         table.add_row(str(point["point"]), *map(str, point["at"].values()), *counts, point["key"][:12])
-    out.print(table)
+    out.numbers(table)
     cost = plan["cpu_seconds"]
     time = "CPU time not known yet" if cost is None else f"about {duration(cost)} of CPU time"
     out.print(
@@ -265,7 +251,7 @@ def print_plan(plan: PlanDocument) -> None:
         f"{plan['missing']} missing ({time})"
     )
     if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
-        out.print("the rule of \\[stop] may want more, up to `most` at every point")
+        out.print("the rule of [stop] may want more, up to `most` at every point")
 
 
 SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
@@ -277,13 +263,14 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     targets = list(result.plan.stop.targets)
     known = dict.fromkeys(metric for point in document["points"] for metric in point["metrics"])
     shown = targets + [name for name in known if name.split(".")[0] in SWEEP_METRICS and name not in targets]
-    out = console()
-    table = _table("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown))
+    out = Terminal()
+    keys = 1 + len(result.plan.axes)
+    table = Numbers("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown), keys=keys)
     for point in document["points"]:
         n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
         means = (_mean(point["metrics"].get(metric)) for metric in shown)
         table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *means)
-    out.print(table)
+    out.numbers(table)
     out.print(
         f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
         f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
@@ -291,12 +278,12 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     _print_notes(out, document["notes"])
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
-        out.print(f"{wide} points have max_replications and intervals wider than \\[stop] asks for")
+        out.print(f"{wide} points have max_replications and intervals wider than [stop] asks for")
 
 
 def print_store(entries: Sequence[Entry]) -> None:
     """A row per point of the store."""
-    table = _table("key", "queue", "groups", "seed", "runs", "CPU (s)", "size (kB)", "state")
+    table = Numbers("key", "queue", "groups", "seed", "runs", "CPU (s)", "size (kB)", "state")
     for entry in entries:
         row = entry.to_dict()
         state = f"damaged: {entry.damage}" if entry.damage else "" if entry.is_current else f"engine {row['engine']}"
@@ -308,36 +295,35 @@ def print_store(entries: Sequence[Entry]) -> None:
             str(row["replications"]),
             f"{row['cpu_seconds']:.2f}",
             f"{row['bytes'] / 1e3:.0f}",
-            Text(state),
+            state,
         )
-    out = console()
-    out.print(table)
+    out = Terminal()
+    out.numbers(table)
     out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
 
 
-def _in_lines(key: str) -> str:
+def _in_lines(key: str) -> Text:
     """A long key as the head of a column."""
-    return key.replace(".", ".\n").replace("[", "\\[")
+    return lines(*key.replace(".", ".\n").split("\n"))
 
 
-def _headline(scenario: dict[str, Any], summary: dict[str, Any]) -> str:
+def _print_headline(out: Terminal, scenario: dict[str, Any], summary: dict[str, Any]) -> None:
     run = scenario["run"]
-    return (
-        f"[bold]{scenario['name']}[/bold]: {summary['replications']} replications of {run['measure']} "
-        f"after {run['warmup']}, seed {run['seed']}; "
-        f"means ± half width of the {100 * summary['confidence']:g}% interval"
+    out.head(
+        scenario["name"],
+        f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
+        f"means ± half width of the {100 * summary['confidence']:g}% interval",
     )
 
 
-def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None:
-    groups = _table(
-        "queue", "group", "users", "throughput/user (Mbit/s)", "goodput/user (Mbit/s)", "over max-min share"
-    )
-    shares = _table("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
-    transfers = _table("queue", "group", "transfers", "mean time (s)", "p95 time (s)")
-    links = _table("queue", "link", "utilisation (%)", "queue (packets)")
-    delays = _table("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)")
-    drops = _table("queue", "link", "reason", "drops (packets)", "share of arrivals (%)")
+def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> None:
+    rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
+    groups = Numbers("queue", "group", "users", *rates, "over max-min share", keys=2)
+    shares = Numbers("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
+    transfers = Numbers("queue", "group", "transfers", "mean time (s)", "p95 time (s)", keys=2)
+    links = Numbers("queue", "link", "utilisation (%)", "queue (packets)", keys=2)
+    delays = Numbers("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)", keys=3)
+    drops = Numbers("queue", "link", "reason", "drops (packets)", "share of arrivals (%)", keys=3)
     for queue, summary in summaries.items():
         for group in summary["groups"]:
             means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
@@ -358,14 +344,14 @@ def _print_summaries(out: Console, summaries: dict[str, dict[str, Any]]) -> None
                 share = _mean(drop["share_of_arrivals"], 100)
                 drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
     for table in (groups, shares, transfers, links, delays, drops):
-        if table.row_count:
-            out.print(table)
+        if table.rows:
+            out.numbers(table)
 
 
-def _print_notes(out: Console, lines: Iterable[str]) -> None:
+def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
     """What to know before the numbers are trusted."""
     for line in lines:
-        out.print(Text.assemble(("note:", "yellow"), " ", line))
+        out.print(Text.assemble(("note:", "yellow"), " ", visible(line)))
 
 
 def _performance(performance: dict[str, Any]) -> str:
@@ -377,7 +363,7 @@ def _performance(performance: dict[str, Any]) -> str:
 
 def _parameters(parameters: Mapping[str, Parameter]) -> Table:
     """Parameters by the key that they have in a scenario."""
-    table = _table("key", "symbol", "default", "written as", "range", "meaning", "source")
+    table = texts("key", "symbol", "default", "written as", "range", "meaning", "source")
     for key, parameter in parameters.items():
         table.add_row(
             key,
@@ -405,7 +391,7 @@ def _range(parameter: Parameter) -> str:
 MAX_COLUMNS = 8
 
 
-def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Table:
+def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Numbers:
     """The last variable downwards, everything else sideways; if that gets too wide, only the last ones sideways."""
     variables = ("scheme", *experiment.grid)
     down, across = variables[-1:], variables[:-1]
@@ -414,8 +400,8 @@ def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Table
         width = next(n for n in suffixes if len({_at(cell, variables[n:]) for cell in cells}) <= MAX_COLUMNS)
         down, across = variables[:width], variables[width:]
     columns = dict.fromkeys(_at(cell, across) for cell in cells)
-    heads = ("\n".join(_value(*item) for item in zip(across, column, strict=True)) for column in columns)
-    table = _table("\n".join((metric, ", ".join(down))), *(heads if across else ("",)))
+    heads = (lines(*(_value(*item) for item in zip(across, column, strict=True))) for column in columns)
+    table = Numbers(lines(metric, ", ".join(down)), *(heads if across else ("",)))
     for row in dict.fromkeys(_at(cell, down) for cell in cells):
         means = {_at(cell, across): str(cell.interval) for cell in cells if _at(cell, down) == row}
         table.add_row(", ".join(map(str, row)), *(means.get(column, "") for column in columns))
@@ -432,26 +418,26 @@ def _value(name: str, value: Any) -> str:
 
 def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
     """A row for each claim; for each metric, if there are several."""
-    table = _table("claim", "paper", "measured", "verdict")
+    table = texts("claim", "paper", "measured", "verdict")
     for verdict in reproduction.verdicts_of(experiment):
         mark = f" ({MARKS[verdict.standing]})" if verdict.standing in MARKS else ""
-        name = f"{verdict.claim.removeprefix(experiment.id + '.')}{mark}: {verdict.statement}"
+        claim = f"{verdict.claim.removeprefix(experiment.id + '.')}{mark}: {verdict.statement}"
         outcome = Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict])
         if len(verdict.findings) != 1:
-            table.add_row(name, verdict.where, "\n".join(filter(None, [verdict.reason, verdict.ns3])), outcome)
+            table.add_row(claim, verdict.where, lines(*filter(None, [verdict.reason, verdict.ns3])), outcome)
         for finding in verdict.findings:
             runs = f"n = {finding.runs}" if finding.runs > reproduction.replications[experiment.id] else ""
-            lines = [finding.measured, f"worst at {finding.worst}" if finding.worst else "", runs]
+            found = [finding.measured, f"worst at {finding.worst}" if finding.worst else "", runs]
             if len(verdict.findings) == 1:
-                lines.append(verdict.ns3)
-                row = [name, f"{finding.paper}\n{verdict.where}"]
+                found.append(verdict.ns3)
+                row: list[str | Text] = [claim, lines(finding.paper, verdict.where)]
             else:
                 unit = f" ({finding.unit})" if finding.unit else ""
-                row = [f"  {finding.metric}{unit}", finding.paper]
+                row = [f"  {finding.metric}{unit}", lines(finding.paper)]
                 outcome = Text(
                     _of_metric(finding, reproduction), style=VERDICT_STYLES[_of_metric(finding, reproduction)]
                 )
-            table.add_row(*row, "\n".join(filter(None, lines)), outcome)
+            table.add_row(*row, lines(*filter(None, found)), outcome)
     return table
 
 
@@ -464,10 +450,3 @@ def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
         return ""
     half_width = estimate["half_width"]
     return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
-    return table

@@ -105,3 +105,28 @@ def test_a_reader_that_goes_away_is_no_error(workdir: Path) -> None:
         f"{FAIRLANE} schema result | head -c 10", shell=True, capture_output=True, text=True, timeout=30, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["run", "short.toml"], ["run", "short.toml", "--json"], ["schemes"], ["--help"]])
+def test_an_output_that_is_full_is_one_line(workdir: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [FAIRLANE, *arguments], cwd=workdir, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_disturbs_nothing(workdir: Path, closed: str) -> None:
+    done = subprocess.run(
+        f"{FAIRLANE} run short.toml --out out {closed}",
+        shell=True,
+        cwd=workdir,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert bool(done.stdout) == (closed != ">&-")
+    # No file of ours got the number of the stream, and with it what others write there.
+    assert json.loads((workdir / "out" / "result.json").read_text())["schema"] == 1

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import IO
 
 from fairlane.errors import FairlaneError
+from fairlane.signals import ENDING
 
 PREFIX = "fairlane-lab"
 COMMAND_S = 20
@@ -35,8 +36,8 @@ class RejectedError(LabError):
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """SIGINT and SIGTERM do nothing within the block: a second Ctrl-C must not leave half of what is being removed."""
-    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Signals that end do nothing within the block: a second Ctrl-C must not leave half of what is being removed."""
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *ENDING)}
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from fairlane.papers.grid import Cell, Table
 from fairlane.papers.reductions import select
 from fairlane.papers.wording import Claim
 from fairlane.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
+from fairlane.text import for_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +109,7 @@ def draw(reproduction: Reproduction, experiment: Experiment) -> Figure:
     if reproduction.quick:
         subtitle += "; quick"
     if reproduction.settings:
-        subtitle += "; " + ", ".join(f"{key} = {value}" for key, value in reproduction.settings.items())
+        subtitle += "; " + ", ".join(for_figure(f"{key} = {value}") for key, value in reproduction.settings.items())
     title = f"{experiment.id}: {experiment.title}"
     with figure(title, subtitle) as (drawn, axes):
         canvas = Canvas(axes, reproduction.tables[experiment.id], experiment)

@@ -15,6 +15,7 @@ from fairlane.errors import UserError
 from fairlane.intervals import format_interval
 from fairlane.notes import joined, notes_in
 from fairlane.plots import COLOURS, STYLE
+from fairlane.text import for_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -171,7 +172,7 @@ def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
         panels = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
         for unused in panels[len(shown) :]:
             unused.remove()
-        drawn.suptitle(f"{view.name}: schemes side by side", fontsize=11, x=0.01, ha="left")
+        drawn.suptitle(f"{for_figure(view.name)}: schemes side by side", fontsize=11, x=0.01, ha="left")
         for number, (axes, (index, measure)) in enumerate(zip(panels[: len(shown)], shown, strict=True)):
             estimates = [view.numbers[scheme][index] for scheme in view.schemes]
             axes.errorbar(
@@ -184,13 +185,13 @@ def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
             )
             axes.set(xlabel=measure.head)
             axes.margins(y=0.6 / len(view.schemes))
-            if measure.name == "throughput ratio":
+            if measure.name == "throughput ratio" and all(estimate[0] > 0 for estimate in estimates if estimate):
                 axes.set_xscale("log")
                 axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
                 axes.xaxis.set_minor_locator(NullLocator())
                 axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
                 axes.axvline(1, color="0.6", linewidth=0.8, linestyle=":")
-        panels[0].set_yticks(places, view.schemes)
+        panels[0].set_yticks(places, list(map(for_figure, view.schemes)))
         panels[0].invert_yaxis()
     return drawn
 

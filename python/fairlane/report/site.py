@@ -21,6 +21,7 @@ from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
 from fairlane.report.views import LEGEND, Counts, ExperimentView, PaperView, paper_view
+from fairlane.text import for_page
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"
@@ -99,6 +100,7 @@ def _pages(
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=for_page,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

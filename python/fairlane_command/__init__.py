@@ -1,0 +1,30 @@
+"""What the command `fairlane` starts with, outside of the package: loading that takes time, and may be interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+EXIT_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Loads the command line and runs it."""
+    try:
+        _open_closed_streams()
+        from fairlane.cli import main as run
+    except KeyboardInterrupt:
+        # Nothing has begun; what was half loaded has nothing to say either.
+        os._exit(EXIT_INTERRUPTED)
+    run()
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that were closed lead nowhere, so that no file of ours gets their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -1,0 +1,187 @@
+"""Names are text everywhere: in tables, figures and pages, in errors and progress, whatever is in them."""
+
+import json
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import fairlane
+from conftest import FAIRLANE, SHORT, Cli
+from fairlane import Scenario, group, poisson
+from fairlane.lab.comparison import PlaneResult
+from fairlane.plots import result_figures, save
+from fairlane.progress import progress
+from fairlane.report import report
+from fairlane.store.upkeep import entries
+from fairlane.sweeps import Plan
+from fairlane.sweeps.preview import preview
+from fairlane.tables import print_comparison, print_plan, print_planes, print_result, print_store, print_sweep
+
+NAMES = {
+    "closing tag": ("[/x]", "[/x]"),
+    "tag": ("[bold]", "[bold]"),
+    "emoji": (":smile:", ":smile:"),
+    "formula": (r"$\frac$", r"$\frac$"),
+    "dollars": (r"\$1 or $2", r"\$1 or $2"),
+    "colour": ("\x1b[31mred", r"\x1b[31mred"),
+    "title of the terminal": ("\x1b]0;x\x07", r"\x1b]0;x\x07"),
+    "lines": ("two\nlines\r", r"two\nlines\r"),
+    "direction": ("\u202eabc\u202c", r"\u202eabc\u202c"),
+    "html": ("<b>&amp;</b>", "<b>&amp;</b>"),
+    "hidden": ("_x", "_x"),
+    "Chinese": ("\u65e5\u672c", "\u65e5\u672c"),
+}
+"""What is given, and what is shown of it."""
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    """Every name is that of a group and of a link; some are that of the scenario."""
+    given = [name for name, _ in NAMES.values()]
+    links = [{"name": name, "rate": "100 Mbit/s", "delay": "1 ms"} for name in given]
+    return Scenario(
+        "[/x] \x1b[31m $\\frac$",
+        *(group(name, poisson("1 Mbit/s"), route=given, start_until="10 ms") for name in given),
+        topology={"kind": "graph", "links": links},
+        queue="droptail",
+        run={"warmup": "0 s", "measure": "20 ms", "replications": 2},
+        probes={"series_interval": "10 ms"},
+    )
+
+
+SCENARIO_SHOWN = r"[/x] \x1b[31m $\frac$"
+
+
+@pytest.fixture(scope="module")
+def comparison(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> fairlane.Comparison:
+    queues = ["droptail", "abc", "red", "codel"]
+    return fairlane.compare(scenario, queues, store=tmp_path_factory.mktemp("store"))
+
+
+def assert_all_shown(printed: str) -> None:
+    for _, shown in NAMES.values():
+        assert shown in printed
+    assert printed.replace("\n", "").isprintable()
+
+
+def test_tables_show_names_as_they_are(comparison: fairlane.Comparison, capsys: pytest.CaptureFixture[str]) -> None:
+    result = comparison.results["droptail"]
+    for show in (
+        lambda: print_comparison(comparison),
+        lambda: print_result(result),
+        lambda: print_planes([PlaneResult("droptail", "sim", result)]),
+    ):
+        show()
+        printed = capsys.readouterr().out
+        assert_all_shown(printed)
+        assert printed.startswith(f"{SCENARIO_SHOWN}: ")
+
+
+def test_tables_of_sweeps_and_stores_show_names_as_they_are(
+    scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scenario.toml").write_text(scenario.to_toml())
+    axis = json.dumps([name for name, _ in NAMES.values()])
+    (tmp_path / "sweep.toml").write_text(f'scenario = "scenario.toml"\n[grid]\nname = {axis}\n')
+    plan = Plan.read(tmp_path / "sweep.toml")
+    store = fairlane.Store(tmp_path / "store")
+    print_plan(preview(plan, store.folder))
+    assert_all_shown(capsys.readouterr().out)
+    print_sweep(fairlane.sweep(plan, store=store.folder), Path("\x1b[31m"))
+    assert_all_shown(capsys.readouterr().out)
+    print_store(entries(store))
+    printed = capsys.readouterr().out  # the names of all groups together are cut
+    assert NAMES["closing tag"][1] in printed
+    assert printed.replace("\n", "").isprintable()
+
+
+def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
+    figures = result_figures([comparison.results["droptail"]])
+    for stem, figure in figures.items():
+        save(figure, tmp_path / stem)
+    # What matplotlib hands to its renderers, and whether as a formula.
+    drawn = figures["throughput"]
+    texts = [text._preprocess_math(text.get_text()) for text in (drawn._suptitle, *drawn.axes[0].get_xticklabels())]
+    assert texts == [
+        (f"{SCENARIO_SHOWN}: throughput of a user", False),
+        *((shown, False) for _, shown in NAMES.values()),
+    ]
+
+
+def test_pages_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(comparison.json())
+    start = report("noms2016.formula", compare=tmp_path / "result.json", out=tmp_path, store=tmp_path / "store")
+    page = (start.parent / "compare.html").read_text()
+    assert f"on the scenario {SCENARIO_SHOWN}." in page
+    assert page.replace("\n", "").isprintable()
+    # A line break is a space in HTML.
+    shown_in_html = unescape(page).replace("two\nlines", r"two\nlines")
+    for _, shown in NAMES.values():
+        assert f"throughput of a user, {shown} (Mbit/s)" in shown_in_html
+
+
+def test_a_very_long_name_is_cut_in_tables_and_figures_but_not_in_json(
+    scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = fairlane.run(scenario.replace("groups[0].name", 1000 * "x"), store=tmp_path)
+    print_result(result)
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 300
+    assert result.document()["scenario"]["groups"][0]["name"] == 1000 * "x"
+    label = result_figures([result])["throughput"].axes[0].get_xticklabels()[0]
+    assert len(label.get_text()) < 100
+
+
+def test_errors_show_what_was_given_as_text(cli: Cli) -> None:
+    for arguments in (
+        ["run", "\x1b[31m.toml"],
+        ["run", "short.toml", "--set", "\x1b[31m=1"],
+        ["run", "short.toml", "--set", "queue.scheme=\x1b[31m"],
+        ["schemes", "\x1b[31m"],
+        ["store", "ls", "--store", "\x1b[31m"],
+        ["\x1b[31m"],
+    ):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert done.stderr.rstrip("\n").isprintable()
+        assert "[31m" in done.stderr
+
+
+def test_a_name_that_is_no_unicode_is_refused_by_its_key(scenario: Scenario) -> None:
+    with pytest.raises(fairlane.ScenarioError) as error:
+        scenario.replace("groups[0].name", "\udcff").canonical()
+    assert str(error.value) == "groups[0].name: '\\udcff' is not Unicode text"
+
+
+def test_progress_shows_its_title_as_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("fairlane.progress.LINE_EVERY_S", 0.0)
+    with progress("\x1b[31m[/x]", 1, show=True) as advance:
+        advance("\x1b[31m")
+    printed = capsys.readouterr().err
+    assert printed.startswith(r"\x1b[31m[/x]: 1 of 1 runs")
+    assert printed.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_every_encoding_of_the_output_will_do(encoding: str, workdir: Path) -> None:
+    (workdir / "chinese.toml").write_text(SHORT.replace("heavy", "\u65e5\u672c \U0001f600"), encoding="utf-8")
+
+    def output(*options: str) -> str:
+        done = subprocess.run(
+            ["/usr/bin/env", f"PYTHONIOENCODING={encoding}", FAIRLANE, "run", "chinese.toml", *options],
+            cwd=workdir,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode(encoding)
+
+    table = output()
+    if encoding == "utf-8":
+        assert "\u65e5\u672c \U0001f600" in table
+    else:
+        assert r"\u65e5\u672c \ud83d\ude00" in table
+    assert ("+-" if encoding == "ascii" else "±") in table
+    assert json.loads(output("--json"))["scenario"]["groups"][0]["name"] == "\u65e5\u672c \U0001f600"
