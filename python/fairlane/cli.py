@@ -22,7 +22,7 @@ import click
 import fairlane
 from fairlane import _fairlane, toml
 from fairlane.cli_lab import lab_commands
-from fairlane.cli_options import options
+from fairlane.cli_options import Group, check_needs, given_options, options
 from fairlane.cli_p4 import p4_commands
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
@@ -32,6 +32,7 @@ from fairlane.folders import check_replaceable
 from fairlane.output import READABLE, print_json, say
 from fairlane.papers import papers, select
 from fairlane.report import DEFAULT_FOLDER
+from fairlane.runner import MOST_THREADS
 from fairlane.scenario import Scenario
 from fairlane.signals import Received, as_interrupts
 from fairlane.store import Store
@@ -111,7 +112,9 @@ def _load_schemes(paths: tuple[Path, ...]) -> None:
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 _store_options = options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
-    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Simulator threads [default: all cores]."),
+    click.option(
+        "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
+    ),
     click.option(
         "--store",
         type=click.Path(path_type=Path),
@@ -145,10 +148,20 @@ _scenario_options = options(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(_fairlane.version(), prog_name="fairlane", message="%(prog)s %(version)s")
 def commands() -> None:
     """Simulate fair sharing of links, packet by packet."""
+
+
+WATCHING = {
+    "pcap_drops": ["pcap"],
+    "pcap_snaplen": ["pcap"],
+    "trace_interval": ["trace"],
+    "watched": ["pcap", "trace"],
+    "link": ["pcap", "trace"],
+}
+"""What options about a replication that is watched need."""
 
 
 @commands.command()
@@ -210,6 +223,7 @@ def run(
     link: str | None,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
+    check_needs(WATCHING)
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with _named(file):
@@ -304,6 +318,8 @@ def reproduce(
     `all` stands for every experiment of every paper. Without a name: list what can be reproduced.
     """
     if not names:
+        if useless := [option for option in given_options().values() if option != "--json"]:
+            raise UserError(f"{useless[0]}: has no effect without a name, such as abc2018.fig4a")
         _list_papers(as_json)
         return
     if quick and (check or write_verdicts):
@@ -384,6 +400,7 @@ def report(
 
     Of all papers without a name. The pages need no network; what is not stored yet is named with its command.
     """
+    check_needs({"threads": ["run_missing"]})
     with _named("--set"):
         start = fairlane.report(
             *names,
@@ -439,6 +456,9 @@ def sweep(
         raise UserError(f"--threads: {threads} cannot be given with --ray, which uses the CPUs of the cluster")
     plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
     if dry_run:
+        given = given_options()
+        for name in given.keys() & {"threads", "ray", "out"}:
+            raise UserError(f"{given[name]}: has no effect with --dry-run")
         with _named(file):
             planned = preview(plan, store)
         if as_json:

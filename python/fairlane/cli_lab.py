@@ -9,13 +9,15 @@ from typing import Any
 
 import click
 
-from fairlane.cli_options import Decorator, options
+from fairlane.cli_options import Decorator, Group, given_options, options
+from fairlane.errors import UserError
 from fairlane.output import print_json, say
 
 PLANES = ("user", "ebpf", "p4", "sim")
+MOST_JOBS = 1024
 
 
-@click.group("lab")
+@click.group("lab", cls=Group)
 def lab_commands() -> None:
     """Run experiments on real packets, in network namespaces of this machine. Needs root."""
 
@@ -44,7 +46,7 @@ _plane_options = options(
     ),
     click.option(
         "--jobs",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, MOST_JOBS),
         metavar="N",
         help="Runs at once, each in a network of its own [default: one for every two processors].",
     ),
@@ -62,6 +64,16 @@ _plane_options = options(
     _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
     click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
 )
+
+
+def _check_planes_use_options(planes: tuple[str, ...]) -> None:
+    """Raises a UserError for an option that none of the planes looks at."""
+    given = given_options()
+    if "jobs" in given and set(planes) == {"sim"}:
+        raise UserError(f"{given['jobs']}: has no effect on the plane sim")
+    for tool in ("p4c", "simple_switch"):
+        if tool in given and "p4" not in planes:
+            raise UserError(f"{given[tool]}: has no effect without --plane p4")
 
 
 @lab_commands.command("run")
@@ -107,6 +119,7 @@ def run(
     from fairlane.store import Store
     from fairlane.tables import print_reproduction
 
+    _check_planes_use_options(planes)
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     what: dict[str, Any] = {
         "planes": list(dict.fromkeys(planes)),
@@ -159,6 +172,7 @@ def compare_command(
     from fairlane.store import Store
     from fairlane.tables import print_planes
 
+    _check_planes_use_options(planes)
     if out is not None:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     found = compare(

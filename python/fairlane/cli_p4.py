@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from fairlane.cli_options import Group
 from fairlane.errors import UserError
 
 
-@click.group("p4")
+@click.group("p4", cls=Group)
 def p4_commands() -> None:
     """Configure P4 switches."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlane import _fairlane
+from fairlane.cli_options import Group
 from fairlane.output import print_json, say
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead
 _keys = click.argument("keys", nargs=-1, metavar="[KEY]...")
 
 
-@click.group("store")
+@click.group("store", cls=Group)
 def store_commands() -> None:
     """Look after the store of finished runs.
 

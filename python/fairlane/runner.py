@@ -12,8 +12,10 @@ from fairlane.external import external_queue
 from fairlane.progress import progress
 from fairlane.store import Store, Writer
 from fairlane.store.point import Identity
+from fairlane.text import quoted
 
 WAIT_S = 0.1
+MOST_THREADS = 1024
 
 
 def replications(scenario: str) -> int:
@@ -22,9 +24,9 @@ def replications(scenario: str) -> int:
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises a UserError for fewer than one thread."""
-    if threads is not None and threads < 1:
-        raise UserError(f"threads: {threads} must be at least 1")
+    """Raises a UserError for fewer than one thread, or more than any machine has use for."""
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"threads: {quoted(threads)} is out of range, it must be from 1 to {MOST_THREADS}")
 
 
 def simulate(
@@ -50,7 +52,7 @@ def simulate(
         title: What the report calls the work.
 
     Raises:
-        UserError: Fewer than one thread.
+        UserError: A number of threads that is out of range.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
     check_threads(threads)

@@ -18,6 +18,8 @@ from fairlane.store import Store
 #: In place of names of schemes: every scheme there is.
 ALL = "all"
 
+TRACE_INTERVAL = "10 ms"
+
 
 def run(
     scenario: Scenario | str | Path,
@@ -31,7 +33,7 @@ def run(
     pcap_drops: bool = False,
     pcap_snaplen: int = 0,
     trace: str | Path | None = None,
-    trace_interval: str = "10 ms",
+    trace_interval: str = TRACE_INTERVAL,
     link: str | None = None,
     watched: int = 0,
 ) -> Result:
@@ -63,6 +65,15 @@ def run(
     canonical = _prepare(scenario, replications, seed).canonical()
     given: dict[int, str] = {}
     check_threads(threads)
+    for name, (is_given, is_needed) in {
+        "pcap_drops": (pcap_drops, pcap),
+        "pcap_snaplen": (pcap_snaplen != 0, pcap),
+        "trace_interval": (trace_interval != TRACE_INTERVAL, trace),
+        "link": (link is not None, pcap or trace),
+        "watched": (watched != 0, pcap or trace),
+    }.items():
+        if is_given and not is_needed:
+            raise UserError(f"{name}: has no effect on a run that is not watched so, by pcap or trace")
     if pcap or trace:
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.trace import Watch

@@ -18,6 +18,7 @@ def assert_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list
     lines = done.stderr.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("error: ")
+    assert len(lines[0]) < 1500  # what was given is cut
     for mention in mentions:
         assert mention in lines[0]
     assert files(workdir) == before
@@ -77,6 +78,11 @@ def assert_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list
         pytest.param("groups[0].sources[0].flows", "-3", ["groups[0].sources[0].flows", "-3"], id="negative flows"),
         pytest.param("groups[0].sources[0].rate", '"1 Mbit/s"', ["groups[0].sources[0].rate"], id="rate for tcp"),
         pytest.param("groups[1].sources[0].rate", '"0 bit/s"', ["groups[1].sources[0].rate"], id="rate zero"),
+        pytest.param("groups[²].users", "1", ["groups[²].users"], id="superscript for a number"),
+        pytest.param("groups[0].users", 4000 * "9", ["groups[0].users", "out of range"], id="4000 digits"),
+        pytest.param("queue.limit", f'"{5000 * "9"} packets"', ["queue.limit", "99…99"], id="value of 5000 letters"),
+        pytest.param("queue.limit", f"{17 * '['}1{17 * ']'}", ["queue.limit", "nested"], id="arrays in arrays"),
+        pytest.param(5000 * "a", "1", ["aa…aa"], id="key of 5000 letters"),
     ],
 )
 def test_a_wrong_value_is_named(cli: Cli, workdir: Path, key: str, value: str, mentions: list[str]) -> None:
@@ -91,6 +97,9 @@ def test_a_wrong_value_is_named(cli: Cli, workdir: Path, key: str, value: str, m
         pytest.param(b"\xff\xfe", ["UTF-8"], id="not text"),
         pytest.param(b"", ["queue"], id="empty"),
         pytest.param(b"run = 3\n", ["run", "3"], id="value for a table"),
+        pytest.param(b"name = 'x'\nseed = " + 5000 * b"9", ["line 2", "digits"], id="5000 digits"),
+        pytest.param(b"x = 1\ny = " + 5000 * b"[" + 5000 * b"]", ["line 2", "nested"], id="5000 arrays"),
+        pytest.param(b".".join(5000 * [b"run"]) + b" = 1", ["run.run", "nested"], id="5000 tables"),
     ],
 )
 def test_an_unusable_file_is_named(cli: Cli, workdir: Path, content: bytes, mentions: list[str]) -> None:
@@ -129,8 +138,34 @@ def test_an_unusable_file_is_named(cli: Cli, workdir: Path, content: bytes, ment
         pytest.param(["reproduce", "abc2018.fig4a", "--store", "short.toml"], ["--store", "short.toml"], id="store"),
         pytest.param(["reproduce", "abc2018.fig4a", "--out", "short.toml"], ["--out", "short.toml"], id="output"),
         pytest.param(["schemes", "foo"], ["foo", "abc"], id="unknown scheme"),
+        pytest.param([*RUN, "--set", f"run.seed={5000 * '9'}"], ["--set", "run.seed", "digits"], id="5000 digits"),
+        pytest.param([*RUN, "--set", f"run.seed={5000 * '['}"], ["--set", "run.seed", "nested"], id="5000 arrays"),
+        pytest.param([*RUN, "--set", "run.seed=1\nname='x'"], ["--set", "run.seed", "other keys"], id="second line"),
+        pytest.param([*RUN, "--threads", "100000"], ["--threads", "100000", "1024"], id="too many threads"),
+        pytest.param([*RUN, "--threads", 23 * "9"], ["--threads", 23 * "9", "1024"], id="far too many threads"),
+        pytest.param([*RUN, "--threads", 5000 * "9"], ["--threads", "99…99"], id="number of 5000 digits"),
+        pytest.param([*RUN, "--pcap-drops"], ["--pcap-drops", "--pcap"], id="drops of no capture"),
+        pytest.param([*RUN, "--pcap-snaplen", "0"], ["--pcap-snaplen", "--pcap"], id="length of no capture"),
+        pytest.param([*RUN, "--trace-interval", "10 ms"], ["--trace-interval", "--trace"], id="interval of no trace"),
+        pytest.param([*RUN, "--pcap-replication", "0"], ["--pcap-replication", "--pcap or --trace"], id="watch what"),
+        pytest.param([*RUN, "--link", "bottleneck"], ["--link", "--pcap or --trace"], id="link of nothing"),
+        pytest.param(["reproduce", "--quick"], ["--quick", "name"], id="reproduce what"),
+        pytest.param(["report", "--threads", "2"], ["--threads", "--run"], id="threads for nothing"),
+        pytest.param(["lab", "run", "p4abc.fig5", "--plane", "sim", "--jobs", "2"], ["--jobs", "sim"], id="jobs"),
+        pytest.param(["lab", "run", "p4abc.fig5", "--p4c", "x"], ["--p4c", "--plane p4"], id="compiler for nothing"),
         pytest.param(["schema", "foo"], ["foo", "scenario"], id="unknown schema"),
     ],
 )
 def test_a_wrong_command_is_named(cli: Cli, workdir: Path, arguments: list[str], mentions: list[str]) -> None:
     assert_refused(cli, workdir, arguments, mentions)
+
+
+def test_a_sweep_with_a_path_that_is_none_names_it(cli: Cli, workdir: Path) -> None:
+    (workdir / "sweep.toml").write_text('scenario = "a\\u0000b"\n')
+    assert_refused(cli, workdir, ["sweep", "sweep.toml"], ["sweep.toml", r"a\x00b"])
+
+
+def test_a_preview_refuses_options_of_the_work(cli: Cli, workdir: Path) -> None:
+    (workdir / "sweep.toml").write_text('scenario = "short.toml"\n')
+    for option in (["--threads", "2"], ["--out", "x"], ["--ray", "local"]):
+        assert_refused(cli, workdir, ["sweep", "sweep.toml", "--dry-run", *option], [option[0], "--dry-run"])

@@ -130,3 +130,10 @@ def test_a_closed_stream_disturbs_nothing(workdir: Path, closed: str) -> None:
     assert bool(done.stdout) == (closed != ">&-")
     # No file of ours got the number of the stream, and with it what others write there.
     assert json.loads((workdir / "out" / "result.json").read_text())["schema"] == 1
+
+
+@pytest.mark.parametrize("group", [[], ["lab"], ["p4"], ["store"]], ids=["fairlane", "lab", "p4", "store"])
+def test_a_group_of_commands_alone_prints_its_help(cli: Cli, group: list[str]) -> None:
+    done = cli(*group)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == cli(*group, "--help").stdout

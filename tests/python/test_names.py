@@ -112,7 +112,7 @@ def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_pat
 
 def test_pages_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(comparison.json())
-    start = report("noms2016.formula", compare=tmp_path / "result.json", out=tmp_path, store=tmp_path / "store")
+    start = report("noms2016.formula", compare=tmp_path / "result.json", out=tmp_path / "out", store=tmp_path / "store")
     page = (start.parent / "compare.html").read_text()
     assert f"on the scenario {SCENARIO_SHOWN}." in page
     assert page.replace("\n", "").isprintable()

@@ -59,13 +59,20 @@ class Threads:
     batch_s = 0.2
 
     def __init__(self, threads: int) -> None:
-        self.slots = threads
         self._batches: queue.SimpleQueue[Sequence[Job] | None] = queue.SimpleQueue()
         self._finished: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
         self._closed = threading.Event()
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
-        for thread in self._threads:
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        for _ in range(threads):
+            thread = threading.Thread(target=self._work, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                if not self._threads:
+                    raise
+                break  # the system has no more
+            self._threads.append(thread)
+        self.slots = len(self._threads)
 
     @property
     def has_room(self) -> bool:

@@ -1,0 +1,132 @@
+"""Whoever asks a command to end, gets its finished work kept: Ctrl-C, batch systems, a terminal that is closed."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from conftest import FAIRLANE
+from fairlane.store import Store
+from fairlane.store.upkeep import entries
+
+ENDLESS = ["short.toml", "--replications", "100000", "--store", "kept", "--set", "run.measure=5 s"]
+COMMANDS = {
+    "run": ["run", *ENDLESS],
+    "compare": ["compare", *ENDLESS, "--queues", "droptail,abc"],
+    "reproduce": ["reproduce", "abc2018.fig4a", "--replications", "200", "--store", "kept"],
+    "sweep": ["sweep", "sweep.toml", "--store", "kept"],
+}
+SWEEP = """
+scenario = "short.toml"
+replications = 100000
+set.run.measure = "5 s"
+grid.queue.scheme = ["droptail", "abc"]
+"""
+
+
+def start(workdir: Path, command: str, hangup: Literal["default", "ignore"]) -> "subprocess.Popen[str]":
+    """A command that does not end, with SIGHUP as it is by default or ignored, whoever runs the tests."""
+    (workdir / "sweep.toml").write_text(SWEEP)
+    return subprocess.Popen(
+        ["env", f"--{hangup}-signal=HUP", FAIRLANE, *COMMANDS[command]],
+        cwd=workdir,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_cpu_time(pid: int, seconds: float) -> None:
+    """Until a process has computed for so long, however busy the machine is."""
+    deadline = time.monotonic() + 60
+    while True:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def wait_for_journal(workdir: Path) -> None:
+    """Until the first run is kept."""
+    deadline = time.monotonic() + 60
+    while not any(journal.stat().st_size for journal in workdir.glob("kept/journal/*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def kept_runs(workdir: Path) -> int:
+    found = entries(Store(workdir / "kept"))
+    assert not any(entry.damage for entry in found)
+    return sum(len(entry.runs) for entry in found)
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        ("run", signal.SIGTERM),
+        ("run", signal.SIGHUP),
+        ("compare", signal.SIGTERM),
+        ("reproduce", signal.SIGHUP),
+        ("sweep", signal.SIGTERM),
+    ],
+)
+def test_what_is_finished_is_kept(workdir: Path, command: str, number: signal.Signals) -> None:
+    process = start(workdir, command, "default")
+    if command in ("run", "compare"):
+        wait_for_cpu_time(process.pid, 1.5)  # what is finished is in its memory only
+    else:
+        wait_for_journal(workdir)
+    process.send_signal(number)
+    process.send_signal(number)  # as batch systems do: the second one does not disturb the first
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    kept = kept_runs(workdir)
+    assert kept > 0
+    last = stderr.splitlines()[-1]
+    assert last.startswith(f"interrupted: {kept} of ")
+    assert last.endswith("runs finished and kept in kept; the same command continues from there")
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(workdir: Path) -> None:
+    process = start(workdir, "run", "ignore")
+    wait_for_cpu_time(process.pid, 0.5)
+    process.send_signal(signal.SIGHUP)
+    wait_for_cpu_time(process.pid, 1.5)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(workdir)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"]])
+    wait_for_cpu_time(pid, 1.5)
+    os.close(terminal)  # the kernel sends SIGHUP, and writing to the terminal fails from now on
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert kept_runs(workdir) > 0
+
+
+def test_an_interrupt_while_modules_are_loaded_is_quiet() -> None:
+    code = """
+import builtins, fairlane_command
+load = builtins.__import__
+def interrupted(name, *rest):
+    if name == "fairlane.cli":
+        raise KeyboardInterrupt
+    return load(name, *rest)
+builtins.__import__ = interrupted
+fairlane_command.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
