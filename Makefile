@@ -7,10 +7,11 @@ PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
+LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format fuzz ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -39,6 +40,16 @@ test: lint ## Run all tests, Rust and Python, lint included
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
 	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
+audit: ## Look up all locked packages, of Python and Rust, in the advisories of OSV; says so if these cannot be had
+	@$(PYTHON) tools/audit.py
+
+lock: ## Write the locks of Python and of the fuzz targets anew, after a change of dependencies; UPGRADE=1 takes the newest (needs uv)
+	@command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }
+	$(LOCK) --group dev --output-file requirements/dev.txt
+	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
+	cp Cargo.lock fuzz/Cargo.lock
+	cargo metadata --quiet --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null
+
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
@@ -48,19 +59,19 @@ coverage: ## Show which part of each scheme its own tests run; below 90 % fails 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
-	$(BIN)/ruff format --check --quiet python tests benches
-	$(BIN)/ruff check --quiet python tests benches
+	$(BIN)/ruff format --check --quiet python tests benches tools
+	$(BIN)/ruff check --quiet python tests benches tools
 	$(BIN)/mypy
 	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
-	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py)
+	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
 	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
 	$(BIN)/stubtest fairlane._fairlane
 	$(BIN)/python -m fairlane.reference --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches
-	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/ruff format python tests benches tools
+	$(BIN)/ruff check --fix python tests benches tools
 	$(BIN)/python -m fairlane.reference docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
@@ -124,14 +135,13 @@ p4-extern: ## Build the externs of p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR 
 clean: ## Remove what was built and simulated
 	rm -rf target $(VENV) results python/fairlane/*.so
 
-# The virtual environment and its packages, again when the list of packages changes.
-$(VENV)/.packages: pyproject.toml
+# The virtual environment and its packages, again when their lock changes.
+$(VENV)/.packages: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "error: Fairlane needs Python 3.11 or newer, $(PYTHON) is older; set PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \
 		|| { echo "error: Python has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
 # The package itself, editable, with the extension built in release mode: again when Rust code changes.

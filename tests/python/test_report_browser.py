@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytest.importorskip("playwright", reason="no playwright: pip install --group optional")
+pytest.importorskip("playwright", reason="no playwright: pip install -r requirements/optional.txt")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
 SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}

@@ -1,0 +1,103 @@
+"""Looks up what is locked, for Python and Rust, in the advisories of OSV: `make audit`.
+
+One request asks for all packages. OSV (https://osv.dev) has the advisories of PyPA and RustSec among others, so that
+neither pip-audit nor cargo-audit has to be installed, or built for minutes. Exit code 1 if a version is known to be
+vulnerable; where OSV cannot be reached, the step says so and passes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PYTHON_LOCKS = ("requirements/dev.txt", "requirements/optional.txt")
+RUST_LOCKS = ("Cargo.lock", "fuzz/Cargo.lock")
+OSV = os.environ.get("OSV_API", "https://api.osv.dev/v1")
+TIMEOUT_S = 20
+ACCEPTED: dict[str, str] = {}
+"""Advisories that do not concern us, by id, with the reason."""
+
+
+@dataclass(frozen=True, order=True)
+class Package:
+    """A locked version of a package."""
+
+    ecosystem: str
+    name: str
+    version: str
+
+
+def main() -> int:
+    """Prints what is known; 1 if something is."""
+    packages = sorted({*python_packages(), *rust_packages()})
+    try:
+        found = list(advisories(packages))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        print(f"audit: skipped, the advisories of {OSV} cannot be read: {reason}")
+        return 0
+    for package, text, _ in found:
+        print(f"{package.name} {package.version} ({package.ecosystem}): {text}")
+    counting = sum(counts for _, _, counts in found)
+    print(f"audit: {len(packages)} packages, {counting} known vulnerabilities")
+    return 1 if counting else 0
+
+
+def python_packages() -> Iterator[Package]:
+    """The packages of Python's locks."""
+    for lock in PYTHON_LOCKS:
+        for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", (ROOT / lock).read_text(), re.MULTILINE):
+            yield Package("PyPI", name, version)
+
+
+def rust_packages() -> Iterator[Package]:
+    """The packages of Rust's locks that come from elsewhere."""
+    for lock in RUST_LOCKS:
+        for package in tomllib.loads((ROOT / lock).read_text())["package"]:
+            if "source" in package:
+                yield Package("crates.io", package["name"], package["version"])
+
+
+def advisories(packages: list[Package]) -> Iterator[tuple[Package, str, bool]]:
+    """Every advisory on one of them: what it says, and whether it counts as a vulnerability."""
+    queries = [
+        {"package": {"name": package.name, "ecosystem": package.ecosystem}, "version": package.version}
+        for package in packages
+    ]
+    answers = ask("querybatch", {"queries": queries})["results"]
+    for package, answer in zip(packages, answers, strict=True):
+        for name in sorted(entry["id"] for entry in answer.get("vulns", ())):
+            advisory = ask(f"vulns/{name}")
+            if "withdrawn" in advisory:
+                continue
+            note = ACCEPTED.get(name) or informational(advisory)
+            summary = advisory.get("summary") or advisory.get("details", "")
+            yield package, f"{name}: {' '.join(summary.split())[:200]}{f' ({note})' if note else ''}", not note
+
+
+def informational(advisory: Any) -> str:
+    """What an advisory of RustSec is if no vulnerability, such as `unmaintained`."""
+    kinds = {entry.get("database_specific", {}).get("informational") for entry in advisory.get("affected", ())}
+    return ", ".join(sorted(kind for kind in kinds if kind))
+
+
+def ask(what: str, question: Any = None) -> Any:
+    """The answer of OSV."""
+    data = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(f"{OSV}/{what}", data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        return json.load(answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
