@@ -47,6 +47,15 @@ def assert_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list
         pytest.param("tcpp.min_rto", '"1 s"', ["tcpp", "tcp"], id="misspelt table"),
         pytest.param("topology.kind", '"ring"', ["topology.kind", "ring", "one_sided_dumbbell"], id="unknown topology"),
         pytest.param("topology.bottleneck_rate", '"0 bit/s"', ["topology.bottleneck_rate", "0 bit/s"], id="no rate"),
+        pytest.param(
+            "topology.bottleneck_rate",
+            '"1234.5 bit/s"',
+            ["topology.bottleneck_rate", "1234.5 bit/s", "whole number of bit/s", "1 kbit/s"],
+            id="half a bit",
+        ),
+        pytest.param("topology.bottleneck_delay", '"0.1 ps"', ["bottleneck_delay", "whole number of ps"], id="below ps"),
+        pytest.param("queue.limit", '"1500.5 B"', ["queue.limit", "whole number of B"], id="half a byte"),
+        pytest.param("queue.limit", '"2.5 packets"', ["queue.limit", "whole number of packets"], id="half a packet"),
         pytest.param("topology.bottleneck_rate", '"10 MB"', ["topology.bottleneck_rate", "10 MB"], id="size for rate"),
         pytest.param("topology.bottleneck_delay", '"2 h"', ["topology.bottleneck_delay", "2 h", "1 h"], id="too long"),
         pytest.param(

@@ -5,10 +5,12 @@
 //! the reference tables and the JSON Schema are made. A scenario is a tree of such tables; [`Table`] walks it and
 //! keeps the path, so that each error names the key, the value, and what is allowed.
 
+use crate::units::text::QuantityError;
 use crate::units::{BitRate, Bytes, QueueLimit, Threshold, Time};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Display;
+use std::str::FromStr;
 
 /// A mistake in a configuration, in one line: key, value, what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,10 +102,22 @@ pub trait ConfigValue: Sized {
     const CHOICES: Option<&'static [&'static str]> = None;
     /// Reads it; `None` if the value is of another kind.
     fn parse(value: &Json) -> Option<Self>;
+    /// Why `value` does not parse, if it is a fraction where the type holds whole numbers only: of which unit.
+    fn unit_of_fraction(_value: &Json) -> Option<&'static str> {
+        None
+    }
     /// Writes it so that [`ConfigValue::parse`] reads it back.
     fn to_json(&self) -> Json;
     /// Whether it lies between the two, ends included.
     fn within(&self, min: &Self, max: &Self) -> bool;
+}
+
+/// As [`ConfigValue::unit_of_fraction`], of a quantity.
+fn fraction_of<T: FromStr<Err = QuantityError>>(value: &Json) -> Option<&'static str> {
+    match value.as_str()?.parse::<T>() {
+        Err(QuantityError::Fraction(unit)) => Some(unit),
+        _ => None,
+    }
 }
 
 macro_rules! quantity {
@@ -113,6 +127,9 @@ macro_rules! quantity {
             const EXAMPLE: &'static str = $example;
             fn parse(value: &Json) -> Option<Self> {
                 value.as_str()?.parse().ok()
+            }
+            fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+                fraction_of::<Self>(value)
             }
             fn to_json(&self) -> Json {
                 Json::String(self.to_string())
@@ -133,6 +150,9 @@ impl ConfigValue for Threshold {
     fn parse(value: &Json) -> Option<Self> {
         value.as_str()?.parse().ok()
     }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        fraction_of::<Self>(value)
+    }
     fn to_json(&self) -> Json {
         Json::String(self.to_string())
     }
@@ -147,6 +167,9 @@ impl ConfigValue for QueueLimit {
     const EXAMPLE: &'static str = "24 packets";
     fn parse(value: &Json) -> Option<Self> {
         value.as_str()?.parse().ok()
+    }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        fraction_of::<Self>(value)
     }
     fn to_json(&self) -> Json {
         Json::String(self.to_string())
@@ -222,6 +245,9 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
     fn parse(value: &Json) -> Option<Self> {
         if value.is_null() { Some(None) } else { T::parse(value).map(Some) }
     }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        T::unit_of_fraction(value)
+    }
     fn to_json(&self) -> Json {
         self.as_ref().map_or(Json::Null, ConfigValue::to_json)
     }
@@ -240,6 +266,9 @@ impl<T: ConfigValue> ConfigValue for Vec<T> {
     fn parse(value: &Json) -> Option<Self> {
         value.as_array()?.iter().map(T::parse).collect()
     }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        value.as_array()?.iter().find_map(T::unit_of_fraction)
+    }
     fn to_json(&self) -> Json {
         self.iter().map(ConfigValue::to_json).collect()
     }
@@ -255,6 +284,9 @@ impl<T: ConfigValue> ConfigValue for Vec<T> {
 pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<T, ConfigError> {
     let bounds = range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();
     let Some(parsed) = T::parse(value) else {
+        if let Some(unit) = T::unit_of_fraction(value) {
+            return Err(ConfigError::new(key, format!("{value} is not a whole number of {unit}{bounds}")));
+        }
         let wanted = match T::CHOICES {
             Some(choices) => format!("one of {}", choices.join(", ")),
             None => format!("a {} such as {}{bounds}", T::KIND, quoted::<T>()),
@@ -605,6 +637,10 @@ mod tests {
             r#"queue.memory: "0 s" is out of range, it must be from 1 ms to 1 h"#
         );
         assert_eq!(message(&json!({"memory": 3})), r#"queue.memory: 3 is not a time such as "5 ms" from 1 ms to 1 h"#);
+        assert_eq!(
+            message(&json!({"rate": "78.125 bit/s"})),
+            r#"queue.rate: "78.125 bit/s" is not a whole number of bit/s from 1 bit/s to 1 Gbit/s"#
+        );
         assert_eq!(message(&json!({"flows": 0})), "queue.flows: 0 is out of range, it must be from 1 to 100");
         assert_eq!(message(&json!({"flows": -1})), "queue.flows: -1 is not a count such as 10 from 1 to 100");
         assert_eq!(message(&json!({"colour": "green"})), r#"queue.colour: "green" is not one of red, blue"#);

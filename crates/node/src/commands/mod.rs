@@ -17,6 +17,7 @@ mod status;
 mod top;
 
 use clap::Subcommand;
+use fairlane_schemes::config::read_value;
 use fairlane_schemes::units::Time;
 use serde_json::Value as Json;
 use std::error::Error;
@@ -87,7 +88,7 @@ impl Command {
 
 /// Reads a time such as "10 s".
 fn duration(text: &str) -> Result<Time, String> {
-    text.parse().map_err(|_| "must be a time such as \"10 s\"".into())
+    read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
 /// Prints a report. A reader that has gone away is no reason to stop.

@@ -4,7 +4,9 @@ use super::{Outcome, duration};
 use clap::Args;
 use fairlane_node::traffic::Mark;
 use fairlane_node::traffic::sender::{self, Gaps, Sending};
+use fairlane_schemes::config::read_value;
 use fairlane_schemes::units::{BitRate, Time};
+use serde_json::json;
 use std::net::SocketAddr;
 
 /// Arguments of `send`.
@@ -46,8 +48,8 @@ impl Send {
 }
 
 fn rate(text: &str) -> Result<BitRate, String> {
-    let rate: Option<BitRate> = text.parse().ok();
-    rate.filter(|rate| rate.0 >= 1000).ok_or_else(|| "must be a rate such as \"40 Mbit/s\", at least 1 kbit/s".into())
+    let range = (json!("1 kbit/s"), json!("10 Tbit/s"));
+    read_value("rate", &json!(text), Some(range)).map_err(|error| error.problem)
 }
 
 fn gaps(text: &str) -> Result<Gaps, String> {

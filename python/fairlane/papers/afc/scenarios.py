@@ -145,5 +145,5 @@ def _queue(values: Mapping[str, Any]) -> Table:
                 "scheme": "sfb",
                 "levels": values["sfb"]["levels"],
                 "bins": values["sfb"]["bins"],
-                "penalty_rate": f"{budget_kbps:.6g} kbit/s",
+                "penalty_rate": f"{budget_kbps * 1e3:.0f} bit/s",
             }
