@@ -48,8 +48,8 @@ typedef struct fairlane_abc_meter_config {
 
 /* What a meter remembers: to be kept bit by bit. */
 typedef struct fairlane_abc_meter_state {
-	double weighted_sum_bits; /* S, bits */
-	double measured;          /* T/M = 1 - exp(-(t_last - t0)/M), 0 to 1 */
+	double weighted_sum_bits; /* S, bits, 0 to 1e30 */
+	double measured;          /* T/M = 1 - exp(-(t_last - t0)/M), 0 or 1e-15 to 1 */
 	uint64_t last_ns;         /* t_last */
 } fairlane_abc_meter_state;
 
@@ -62,8 +62,8 @@ fairlane_status fairlane_abc_meter_mark(const fairlane_abc_meter_config *config,
 
 /* Averager: mean activity of the accepted packets by UTEMA. All zero: nothing so far. To be kept bit by bit. */
 typedef struct fairlane_abc_averager_state {
-	double weighted_sum;   /* S, activities */
-	double weighted_count; /* N, packets */
+	double weighted_sum;   /* S, activities, N times -128 to 128 */
+	double weighted_count; /* N, packets, 0 or 1 to 1e30 */
 	uint64_t last_ns;      /* t_last */
 } fairlane_abc_averager_state;
 
@@ -152,7 +152,7 @@ fairlane_status fairlane_queue_stats(const fairlane_queue *queue, fairlane_queue
 /* A user of a marker. */
 typedef struct fairlane_user {
 	uint64_t reference_rate_bps; /* at least 1 bit/s */
-	double weight;               /* above 0 */
+	double weight;               /* 0.001 to 1000 */
 } fairlane_user;
 
 typedef struct fairlane_marker fairlane_marker;

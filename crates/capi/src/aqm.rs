@@ -3,7 +3,7 @@
 //! For each packet: threshold, verdict, and, if it was accepted and stored, the averager.
 
 use crate::meter::memory;
-use crate::{Status, guard, read, time, write};
+use crate::{LARGEST_SUM, Status, guard, read, time, write};
 use fairlane_schemes::abc::AbcRule;
 use fairlane_schemes::discipline::Verdict;
 use fairlane_schemes::utema::WeightedMean;
@@ -32,6 +32,13 @@ pub struct AveragerState {
     pub last_ns: u64,
 }
 
+/// An activity is the logarithm of a rate in bit/s over another, each below 2^64, with factors of the class and weight.
+const LARGEST_ACTIVITY: f64 = 128.0;
+
+fn is_activity(activity: f64) -> bool {
+    activity.abs() <= LARGEST_ACTIVITY
+}
+
 impl AqmConfig {
     fn rule(&self) -> Result<AbcRule, Status> {
         let Self { q_min, q_base, gamma } = *self;
@@ -47,8 +54,9 @@ impl AqmConfig {
 impl AveragerState {
     /// The mean as the reference has it. `memory_ns` is not looked at where nothing is counted.
     fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
-        let is_count = self.weighted_count >= 0.0 && self.weighted_count.is_finite();
-        if !is_count || !self.weighted_sum.is_finite() {
+        // Each packet counts as 1 when it is counted: N is 0 or at least 1, and S/N is an activity.
+        let is_count = self.weighted_count == 0.0 || (1.0..=LARGEST_SUM).contains(&self.weighted_count);
+        if !is_count || self.weighted_sum.abs() > self.weighted_count * LARGEST_ACTIVITY || self.weighted_sum.is_nan() {
             return Err(Status::OutOfRange);
         }
         Ok(WeightedMean::resume(memory(memory_ns)?, self.weighted_sum, self.weighted_count, time(self.last_ns)?))
@@ -84,7 +92,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_accept(
     guard(|| {
         // SAFETY: as this function asks of its caller.
         let state = unsafe { write(state) }?;
-        if !activity.is_finite() {
+        if !is_activity(activity) {
             return Err(Status::OutOfRange);
         }
         let now_ns = now_ns.max(state.last_ns);
@@ -125,7 +133,7 @@ pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     guard(|| {
         // SAFETY: as this function asks of its caller, for both.
         let (config, threshold) = unsafe { (read(config)?, write(threshold)?) };
-        if !activity.is_finite() || !average.is_finite() {
+        if !is_activity(activity) || !is_activity(average) {
             return Err(Status::OutOfRange);
         }
         *threshold = config.rule()?.drop_threshold(activity, average);

@@ -63,6 +63,9 @@ unsafe fn write<'a, T>(pointer: *mut T) -> Result<&'a mut T, Status> {
     unsafe { pointer.as_mut() }.ok_or(Status::Null)
 }
 
+/// Largest sum in a state of the caller; no link brings so many bits or packets.
+const LARGEST_SUM: f64 = 1e30;
+
 /// A time of the caller.
 fn time(ns: u64) -> Result<Time, Status> {
     ns.checked_mul(1000).filter(|ps| *ps < Time::NEVER.0).map(Time).ok_or(Status::OutOfRange)

@@ -27,13 +27,13 @@ pub struct Markers {
 pub struct UserSpec {
     /// Reference rate in bit/s, at least 1.
     pub reference_rate_bps: u64,
-    /// Weight, above 0, for schemes that share in proportion to weights.
+    /// Weight, 0.001 to 1000, for schemes that share in proportion to weights.
     pub weight: f64,
 }
 
 impl UserSpec {
     fn meter(&self, start: Time) -> Result<MeterSpec, Status> {
-        if self.reference_rate_bps == 0 || self.weight <= 0.0 || !self.weight.is_finite() {
+        if self.reference_rate_bps == 0 || !(0.001..=1000.0).contains(&self.weight) {
             return Err(Status::OutOfRange);
         }
         Ok(MeterSpec { reference_rate: BitRate(self.reference_rate_bps), weight: self.weight, start })

@@ -1,7 +1,7 @@
 //! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::abc`].
 
 use crate::packet::{CPacket, Held};
-use crate::{Status, guard, read, time, write};
+use crate::{LARGEST_SUM, Status, guard, read, time, write};
 use fairlane_schemes::abc::{AbcMarker, MeterParams};
 use fairlane_schemes::marker::{Marker, MeterSpec};
 use fairlane_schemes::rng::Rng;
@@ -57,8 +57,9 @@ impl MeterConfig {
 
 impl MeterState {
     fn rate(&self) -> Result<RateState, Status> {
-        let is_sum = self.weighted_sum_bits >= 0.0 && self.weighted_sum_bits.is_finite();
-        if !is_sum || !(0.0..=1.0).contains(&self.measured) {
+        // T/M of eq. (2) is 0 at the start; after 1 ns of the longest memory, 1 h, it is 2.8e-13. A rate is their quotient.
+        let is_measured = self.measured == 0.0 || (1e-15..=1.0).contains(&self.measured);
+        if !(0.0..=LARGEST_SUM).contains(&self.weighted_sum_bits) || !is_measured {
             return Err(Status::OutOfRange);
         }
         Ok(RateState::resume(self.weighted_sum_bits, self.measured, time(self.last_ns)?))

@@ -1,0 +1,73 @@
+//! Numbers of the caller that would make a state infinite are refused; those next to them give finite results.
+
+use fairlane_capi::Status;
+use fairlane_capi::aqm::{
+    AqmConfig, AveragerState, fairlane_abc_aqm_threshold, fairlane_abc_averager_accept, fairlane_abc_averager_average,
+};
+use fairlane_capi::marker::{UserSpec, fairlane_marker_create};
+use fairlane_capi::meter::{MeterConfig, MeterState, fairlane_abc_meter_mark};
+use std::ptr::{null, null_mut};
+
+const MEMORY_NS: u64 = 300_000_000;
+
+/// The status, and the activity if it is [`Status::Ok`].
+fn mark(weighted_sum_bits: f64, measured: f64) -> (Status, f64) {
+    let config = MeterConfig { memory_ns: MEMORY_NS, reference_rate_bps: 1, accounting_be: 1.0, accounting_ef: 1.0 };
+    let (mut state, mut activity) = (MeterState { weighted_sum_bits, measured, last_ns: 0 }, 0.0);
+    // SAFETY: all three live here and are used by nobody else.
+    let status = unsafe { fairlane_abc_meter_mark(&raw const config, &raw mut state, 1, 1500, 0, &raw mut activity) };
+    (status, activity)
+}
+
+#[test]
+fn a_meter_state_that_gives_an_infinite_rate_is_refused() {
+    for (sum, measured) in [(1e308, 1.0), (f64::MAX, 0.0), (1.0, f64::MIN_POSITIVE), (f64::INFINITY, 1.0)] {
+        assert_eq!(mark(sum, measured).0, Status::OutOfRange, "{sum} {measured}");
+    }
+    for (sum, measured) in [(1e30, 1e-15), (1e30, 1.0), (0.0, 0.0)] {
+        let (status, activity) = mark(sum, measured);
+        assert!(status == Status::Ok && activity.is_finite(), "{sum} {measured}: {status:?} {activity}");
+    }
+}
+
+#[test]
+fn an_averager_state_that_gives_an_infinite_mean_is_refused() {
+    for (weighted_sum, weighted_count) in
+        [(1.0, f64::MIN_POSITIVE), (1e308, 1.0), (-1e308, 1.0), (1.0, 0.0), (f64::NAN, 1.0)]
+    {
+        let (mut state, mut average) = (AveragerState { weighted_sum, weighted_count, last_ns: 0 }, 0.0);
+        // SAFETY: both live here and are used by nobody else.
+        let status = unsafe { fairlane_abc_averager_average(&raw const state, &raw mut average) };
+        assert_eq!(status, Status::OutOfRange, "{weighted_sum} {weighted_count}");
+        // SAFETY: it lives here and is used by nobody else.
+        let status = unsafe { fairlane_abc_averager_accept(MEMORY_NS, &raw mut state, 1.0, 1) };
+        assert_eq!(status, Status::OutOfRange, "{weighted_sum} {weighted_count}");
+    }
+    let mut state = AveragerState { weighted_sum: 0.0, weighted_count: 0.0, last_ns: 0 };
+    for activity in [f64::MAX, 1e300, -1e300] {
+        // SAFETY: it lives here and is used by nobody else.
+        let status = unsafe { fairlane_abc_averager_accept(MEMORY_NS, &raw mut state, activity, 1) };
+        assert_eq!(status, Status::OutOfRange, "{activity}");
+    }
+}
+
+#[test]
+fn activities_that_give_an_infinite_threshold_are_refused() {
+    let config = AqmConfig { q_min: 6.0, q_base: 20.0, gamma: 1e12 };
+    let mut threshold = 0.0;
+    // SAFETY: both live here and are used by nobody else.
+    let status = unsafe { fairlane_abc_aqm_threshold(&raw const config, -1e300, 1e300, &raw mut threshold) };
+    assert_eq!(status, Status::OutOfRange);
+}
+
+#[test]
+fn weights_have_the_range_of_a_scenario() {
+    for weight in [f64::MAX, f64::MIN_POSITIVE, 1001.0, 0.0] {
+        let (user, mut marker) = (UserSpec { reference_rate_bps: 1000, weight }, null_mut());
+        let scheme = c"scheme = \"csfq\"".as_ptr();
+        // SAFETY: the text ends with a zero, one user is there, and without room no message is written.
+        let status =
+            unsafe { fairlane_marker_create(scheme, &raw const user, 1, 0, 1, &raw mut marker, null_mut(), 0) };
+        assert_eq!((status, marker.cast_const()), (Status::OutOfRange, null()), "{weight}");
+    }
+}
