@@ -1,8 +1,12 @@
 """Errors that end a command with one line for the user."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from fairlane._fairlane import ScenarioError, SchemeError
 
-__all__ = ["FairlaneError", "Interrupted", "ScenarioError", "SchemeError", "UserError"]
+__all__ = ["FairlaneError", "Interrupted", "ScenarioError", "SchemeError", "UserError", "check_kind", "shortened"]
 
 
 class FairlaneError(Exception):
@@ -25,3 +29,18 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
         super().__init__(f"interrupted: {finished} of {at_least}{total} runs {kept}")
         self.finished = finished
         self.total = total
+
+
+MOST_SHOWN = 60
+
+
+def shortened(value: Any) -> str:
+    """A value as an error shows it."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def check_kind(name: str, value: Any, kinds: tuple[type, ...], wanted: str) -> None:
+    """Raises a UserError if an argument is of no kind that the function takes."""
+    if not isinstance(value, kinds):
+        raise UserError(f"{name}: {shortened(value)} is not {wanted}")

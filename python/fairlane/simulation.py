@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.catalogue import schemes
-from fairlane.errors import UserError
+from fairlane.errors import UserError, check_kind, shortened
 from fairlane.results import Comparison, Result
 from fairlane.runner import check_threads, simulate
 from fairlane.runner import replications as count
@@ -134,7 +134,14 @@ def queue_names(queues: Iterable[str]) -> list[str]:
     Raises:
         UserError: One is unknown or named twice, or none is named.
     """
-    names = list(queues)
+    check_kind("queues", queues, (Iterable,), "a list of names of schemes")
+    names = [queues] if isinstance(queues, str) else list(queues)
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(
+                f"queues: {shortened(name)} is not the name of a scheme, such as droptail; parameters are keys of the "
+                'scenario: fairlane.run(scenario.replace("queue", {...}))'
+            )
     if names == [ALL]:
         names = [scheme["name"] for scheme in schemes()]
     if not all(names) or not names or len(set(names)) < len(names):
@@ -146,6 +153,7 @@ def queue_names(queues: Iterable[str]) -> list[str]:
 
 
 def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
+    check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
     prepared = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given: dict[str, Any] = {"run.replications": replications, "run.seed": seed}
     for key, value in given.items():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlane.errors import Interrupted, UserError
+from fairlane.errors import Interrupted, UserError, check_kind
 from fairlane.progress import reporting
 from fairlane.runner import check_threads, cores
+from fairlane.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.executors import Executor, Threads
 from fairlane.sweeps.outcome import SweepResult
@@ -39,6 +40,9 @@ def sweep(
         UserError: The file is wrong; the store cannot be written; there is no such cluster.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
+    if isinstance(plan, Scenario):
+        raise UserError("plan: a Scenario is not the path of a sweep file or a Plan; fairlane.run simulates it")
+    check_kind("plan", plan, (Plan, str, Path), "the path of a sweep file or a Plan")
     if not isinstance(plan, Plan):
         plan = Plan.read(plan, replications=replications, settings=settings)
     check_threads(threads)
