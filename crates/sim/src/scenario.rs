@@ -68,6 +68,13 @@ const MOST_CLASSES: usize = 100;
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
 
+/// Most numbers in the time series of a run: two for each group and three for the link, in each bin. They are 32 MB in the
+/// simulator, as much again in the record, and 80 MB as text.
+const MOST_SERIES_NUMBERS: u64 = 4_000_000;
+
+/// Most numbers in the classes of transfers of all groups, and with them about 100 MB of text in the record.
+const MOST_CLASS_NUMBERS: usize = 4_000_000;
+
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -135,6 +142,7 @@ impl Scenario {
         table.finish()?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
+        scenario.check_class_numbers()?;
         check_classes("probes.transfer_times", &scenario.probes.transfer_times)?;
         check_classes("probes.transfer_sizes", &scenario.probes.transfer_sizes)?;
         Ok(scenario)
@@ -174,6 +182,13 @@ impl Scenario {
         Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), ..self.clone() }
     }
 
+    /// Whether a queue has a scheme from outside.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        let own = self.topology.links.iter().filter_map(|link| link.queue.as_ref());
+        own.chain([&self.queue]).any(|queue| queue.scheme().is_none())
+    }
+
     /// Number of users in all groups.
     #[must_use]
     pub fn users(&self) -> usize {
@@ -194,14 +209,30 @@ impl Scenario {
             return Err(ConfigError::new("probes.series_link", format!("\"{name}\" is not a link of the topology")));
         }
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
-        let bins = self.run.end().0.div_ceil(interval.0);
-        if bins > MOST_BINS {
-            let shortest = Time(self.run.end().0.div_ceil(MOST_BINS));
+        let numbers_per_bin = 2 * self.groups.len() as u64 + 3;
+        let most = MOST_BINS.min(MOST_SERIES_NUMBERS / numbers_per_bin).max(1);
+        if self.run.end().0.div_ceil(interval.0) > most {
+            let shortest = Time(self.run.end().0.div_ceil(most));
+            let groups = if most < MOST_BINS { format!(" with {} groups", self.groups.len()) } else { String::new() };
             let problem = format!(
-                "\"{interval}\" is out of range, it must be from {} ms up (at most {MOST_BINS} bins)",
+                "\"{interval}\" is out of range, it must be from {} ms up (at most {most} bins{groups})",
                 shortest.as_secs_f64() * 1e3
             );
             return Err(ConfigError::new("probes.series_interval", problem));
+        }
+        Ok(())
+    }
+
+    /// Every group with finite transfers counts them by class, with four numbers for each.
+    fn check_class_numbers(&self) -> Result<(), ConfigError> {
+        let classes = self.probes.transfer_times.len() + self.probes.transfer_sizes.len() + 2;
+        if 4 * classes * self.groups.len() > MOST_CLASS_NUMBERS {
+            let problem = format!(
+                "{classes} classes by time and size are out of range, with {} groups there may be {}",
+                self.groups.len(),
+                MOST_CLASS_NUMBERS / 4 / self.groups.len()
+            );
+            return Err(ConfigError::new("probes.transfer_times", problem));
         }
         Ok(())
     }

@@ -12,6 +12,10 @@ use std::collections::BTreeSet;
 
 /// Most users, and most flows, in a scenario.
 const MOST: u64 = 1_000_000;
+/// Most groups: a user carries the number of its group in 16 bits.
+const MOST_GROUPS: usize = 65_536;
+/// Most meters of the edge: each user has as many as the group with the most ingresses.
+const MOST_METERS: u64 = 10_000_000;
 /// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
 /// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
@@ -79,7 +83,11 @@ pub(super) fn read_groups(
     let mut groups: Vec<GroupConfig> = Vec::new();
     let (mut users, mut flows) = (0, 0);
     let mut routes = BTreeSet::new();
-    for (i, mut table) in scenario.tables("groups")?.into_iter().enumerate() {
+    let tables = scenario.tables("groups")?;
+    if tables.len() > MOST_GROUPS {
+        return Err(ConfigError::new("groups", format!("{} tables, there may be {MOST_GROUPS}", tables.len())));
+    }
+    for (i, mut table) in tables.into_iter().enumerate() {
         let group = GroupConfig::read(&mut table, i, topology, tcp, end)?;
         if let Some(twin) = groups.iter().position(|other| other.name == group.name) {
             let problem = format!("\"{}\" is already the name of groups[{twin}], names must differ", group.name);
@@ -111,10 +119,24 @@ pub(super) fn read_groups(
             return Err(ConfigError::new(table.key("users"), problem));
         }
     }
+    check_meters(&groups, users)?;
     if groups.is_empty() {
         return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
     }
     Ok(groups)
+}
+
+/// The meters of all users together.
+fn check_meters(groups: &[GroupConfig], users: u64) -> Result<(), ConfigError> {
+    let ingresses = |group: &GroupConfig| group.params.ingresses;
+    let Some(index) = (0..groups.len()).max_by_key(|&index| ingresses(&groups[index])) else { return Ok(()) };
+    let most = ingresses(&groups[index]);
+    if users * u64::from(most) > MOST_METERS {
+        let problem =
+            format!("{most} is out of range, with {users} users in all groups there may be {}", MOST_METERS / users);
+        return Err(ConfigError::new(format!("groups[{index}].ingresses"), problem));
+    }
+    Ok(())
 }
 
 impl GroupConfig {
