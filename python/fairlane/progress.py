@@ -22,6 +22,9 @@ class Advance(Protocol):
     def __call__(self, note: str = "") -> None:
         """Takes what there is to say beside the time that is left."""
 
+    def waiting(self, say: Callable[[], str]) -> None:
+        """Asks what there is to say if no piece of work has ended for a while."""
+
 
 Report = Callable[[int, int, str], None]
 
@@ -29,17 +32,33 @@ Report = Callable[[int, int, str], None]
 @contextmanager
 def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Advance]:
     """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
-    start = time.monotonic()
-    done = 0
     with reporting(title, total, show=show and total > 0, unit=unit) as report:
+        yield _Work(total, report)
 
-        def advance(note: str = "") -> None:
-            nonlocal done
-            done += 1
-            left_s = (time.monotonic() - start) / done * (total - done)
-            report(done, total, ", ".join(filter(None, [f"about {duration(left_s)} left", note])))
 
-        yield advance
+class _Work:
+    """Counts what is done of some work."""
+
+    def __init__(self, total: int, report: Report) -> None:
+        self._total = total
+        self._report = report
+        self._done = 0
+        self._left = ""
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, note: str = "") -> None:
+        self._done += 1
+        self._last = time.monotonic()
+        left_s = (self._last - self._start) / self._done * (self._total - self._done)
+        self._left = f"about {duration(left_s)} left"
+        self._say(note)
+
+    def waiting(self, say: Callable[[], str]) -> None:
+        if time.monotonic() - self._last >= LINE_EVERY_S:
+            self._say(say())
+
+    def _say(self, note: str) -> None:
+        self._report(self._done, self._total, ", ".join(filter(None, [self._left, note])))
 
 
 @contextmanager
@@ -52,6 +71,12 @@ def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iter
             yield report
     else:
         yield _lines(title, unit)
+
+
+def tell(line: str, *, show: bool) -> None:
+    """Says something on stderr before the work begins."""
+    if show:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
 from fairlane.external import external_queue
-from fairlane.progress import progress
+from fairlane.progress import progress, tell
 from fairlane.store import Store, Writer
 from fairlane.store.point import Identity
 from fairlane.text import quoted
@@ -75,17 +75,29 @@ def simulate(
 
 
 def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str, show_progress: bool) -> None:
+    notes = (_fairlane.long_runs(work.scenarios[index]) for index in dict(jobs))
+    if note := next(filter(None, notes), None):
+        tell(f"note: {note[0]}: {note[1]}", show=show_progress)
     batch = _fairlane.Batch([(work.scenarios[index], number) for index, number in jobs], threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
             while batch.remaining:
                 if (done := batch.next(WAIT_S)) is None:
+                    advance.waiting(lambda: _slowest(batch))
                     continue
                 job, run = done
                 work.finish(*jobs[job], run)
                 advance()
     finally:
         batch.cancel()
+
+
+def _slowest(batch: _fairlane.Batch) -> str:
+    """How far the run is that is least far."""
+    if not (reached := batch.reached()):
+        return ""
+    now_s, end_s, events = min(reached)
+    return f"simulated {now_s:.3g} of {end_s:.3g} s in {events / 1e6:.0f} million events"
 
 
 class _Work:

@@ -53,7 +53,9 @@ def assert_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list
             ["topology.bottleneck_rate", "1234.5 bit/s", "whole number of bit/s", "1 kbit/s"],
             id="half a bit",
         ),
-        pytest.param("topology.bottleneck_delay", '"0.1 ps"', ["bottleneck_delay", "whole number of ps"], id="below ps"),
+        pytest.param(
+            "topology.bottleneck_delay", '"0.1 ps"', ["bottleneck_delay", "whole number of ps"], id="below ps"
+        ),
         pytest.param("queue.limit", '"1500.5 B"', ["queue.limit", "whole number of B"], id="half a byte"),
         pytest.param("queue.limit", '"2.5 packets"', ["queue.limit", "whole number of packets"], id="half a packet"),
         pytest.param("topology.bottleneck_rate", '"10 MB"', ["topology.bottleneck_rate", "10 MB"], id="size for rate"),

@@ -44,6 +44,13 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
     Some(ExternalScheme { name: name.into(), factory })
 }
 
+/// Does the work of a run's thread with one thread state of the interpreter, which each call of a scheme would otherwise
+/// make and destroy: that cost most of the time. Between calls the thread does not hold the interpreter's lock, so that
+/// other threads run and signals are handled.
+pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
+    Python::attach(|py| py.detach(work));
+}
+
 /// A packet as a scheme sees it.
 #[pyclass(frozen, module = "fairlane")]
 pub struct Packet {

@@ -2,9 +2,10 @@
 //!
 //! Everything that a user sees is built in Python on top of it; types are in `_fairlane.pyi`.
 
+mod exit;
 mod external;
 
-use external::{Packet, Port, find, register_scheme, registered_schemes};
+use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
 use fairlane_schemes::config::{ConfigError, read_value};
 use fairlane_schemes::scheme::{Scheme, catalogue};
 use fairlane_schemes::units::Time;
@@ -30,12 +31,19 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 /// The private extension module.
 #[pymodule]
 mod _fairlane {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, notes,
+        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, long_runs, notes,
         register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states,
         topologies, users, version, with_queue,
     };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::exit::register(module)
+    }
 }
 
 fn scenario_error(error: &ConfigError) -> PyErr {
@@ -69,6 +77,12 @@ fn canonical(scenario: &str) -> PyResult<String> {
 #[pyfunction]
 fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
+}
+
+/// What to know if a run of a scenario takes hours: key and text.
+#[pyfunction]
+fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
+    Ok(read_scenario(scenario)?.long_runs().map(|note| (note.key, note.text)))
 }
 
 /// The scenario with another queue discipline at its defaults, on the same buffer.
@@ -148,7 +162,7 @@ fn peak_memory_bytes() -> Option<u64> {
 
 /// Runs under way in threads of their own.
 #[pyclass(frozen)]
-struct Batch(Option<batch::Batch>);
+struct Batch(Arc<batch::Batch>);
 
 #[pymethods]
 impl Batch {
@@ -166,14 +180,21 @@ impl Batch {
             let (_, scenario) = &parsed[parsed.len() - 1];
             runs.push((scenario.clone(), replication));
         }
-        Ok(Self(Some(batch::Batch::start(runs, threads))))
+        let is_external = runs.iter().any(|(scenario, _)| scenario.is_external());
+        let batch = Arc::new(if is_external {
+            batch::Batch::start_within(runs, threads, with_thread_state)
+        } else {
+            batch::Batch::start(runs, threads)
+        });
+        exit::ends_at_exit(&batch);
+        Ok(Self(batch))
     }
 
     /// The next finished run: index of its job and its record; None after `timeout_s` seconds without one.
     fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<(usize, String)>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
-        match py.detach(|| self.0.as_ref()?.next(timeout)) {
+        match py.detach(|| self.0.next(timeout)) {
             None => Ok(None),
             Some((index, Ok(record))) => Ok(Some((index, to_json(&record)?))),
             Some((_, Err(Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
@@ -184,20 +205,25 @@ impl Batch {
     /// Runs not yet given out.
     #[getter]
     fn remaining(&self) -> usize {
-        self.0.as_ref().map_or(0, batch::Batch::remaining)
+        self.0.remaining()
+    }
+
+    /// How far the runs under way are: simulated seconds, of how many, and events handled.
+    fn reached(&self) -> Vec<(f64, f64, u64)> {
+        let reached = self.0.reached().into_iter();
+        reached.map(|run| (run.now.as_secs_f64(), run.end.as_secs_f64(), run.events)).collect()
     }
 
     /// Stops all runs within milliseconds.
     fn cancel(&self) {
-        self.0.as_ref().into_iter().for_each(batch::Batch::cancel);
+        self.0.cancel();
     }
 }
 
 /// Ends the threads, which may wait for the interpreter to call a scheme.
 impl Drop for Batch {
     fn drop(&mut self) {
-        let batch = self.0.take();
-        Python::attach(|py| py.detach(|| drop(batch)));
+        Python::attach(|py| py.detach(|| self.0.end()));
     }
 }
 
@@ -223,7 +249,7 @@ fn links(scenario: &str) -> PyResult<Vec<String>> {
 
 /// One run that is watched, in a thread of its own.
 #[pyclass(frozen)]
-struct TracedRun(Mutex<Option<traced::TracedRun>>);
+struct TracedRun(Arc<Mutex<Option<traced::TracedRun>>>);
 
 /// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
@@ -252,7 +278,14 @@ impl TracedRun {
             trace: interval.transpose().map_err(|error| scenario_error(&error))?,
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;
-        Ok(Self(Mutex::new(Some(traced::TracedRun::start(scenario, replication, &watch)?))))
+        let run = if scenario.is_external() {
+            traced::TracedRun::start_within(scenario, replication, &watch, with_thread_state)?
+        } else {
+            traced::TracedRun::start(scenario, replication, &watch)?
+        };
+        let run = Arc::new(Mutex::new(Some(run)));
+        exit::ends_at_exit(&run);
+        Ok(Self(run))
     }
 
     /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
@@ -285,15 +318,14 @@ impl TracedRun {
 
     /// Stops the run within milliseconds.
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| *self.0.lock().expect("no holder of the lock panics") = None);
+        py.detach(|| exit::Run::end(&*self.0));
     }
 }
 
 /// As for [`Batch`].
 impl Drop for TracedRun {
     fn drop(&mut self) {
-        let run = self.0.get_mut().map_or(None, Option::take);
-        Python::attach(|py| py.detach(|| drop(run)));
+        Python::attach(|py| py.detach(|| exit::Run::end(&*self.0)));
     }
 }
 

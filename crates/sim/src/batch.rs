@@ -2,13 +2,15 @@
 //! for any number of threads.
 
 use crate::engine::{self, Stop};
-use crate::observe::NoObserver;
+use crate::observe::Observer;
 use crate::result::RunRecord;
 use crate::scenario::Scenario;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::threads::{Around, Threads};
+use fairlane_schemes::units::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 /// A run to do: a scenario and the number of the replication.
@@ -26,38 +28,110 @@ pub enum Failure {
     Defect(String),
 }
 
+/// How far a run is: it tells each few thousand events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// Index of its job.
+    pub job: usize,
+    /// Simulated time.
+    pub now: Time,
+    /// Simulated time of its end.
+    pub end: Time,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// Where a thread writes how far its run is; the parts need not belong together exactly.
+#[derive(Debug)]
+struct Pulse {
+    /// [`Pulse::NO_JOB`] between runs.
+    job: AtomicUsize,
+    now_ps: AtomicU64,
+    events: AtomicU64,
+}
+
+impl Pulse {
+    const NO_JOB: usize = usize::MAX;
+
+    fn set(&self, job: usize, now: Time, events: u64) {
+        self.now_ps.store(now.0, Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
+        self.job.store(job, Ordering::Relaxed);
+    }
+
+    fn get(&self, jobs: &[Job]) -> Option<Reached> {
+        let job = self.job.load(Ordering::Relaxed);
+        let (scenario, _) = jobs.get(job)?;
+        let now = Time(self.now_ps.load(Ordering::Relaxed));
+        Some(Reached { job, now, end: scenario.run.end(), events: self.events.load(Ordering::Relaxed) })
+    }
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self { job: AtomicUsize::new(Self::NO_JOB), now_ps: AtomicU64::new(0), events: AtomicU64::new(0) }
+    }
+}
+
+/// Keeps the pulse of a run, and sees nothing else.
+struct Pulsing<'a> {
+    pulse: &'a Pulse,
+    job: usize,
+}
+
+impl Observer for Pulsing<'_> {
+    fn reached(&mut self, now: Time, events: u64) {
+        self.pulse.set(self.job, now, events);
+    }
+}
+
 /// Runs that are under way. Dropping it cancels those that have not ended.
 #[derive(Debug)]
 pub struct Batch {
     outcomes: Mutex<Receiver<(usize, Outcome)>>,
     cancelled: Arc<AtomicBool>,
     remaining: AtomicUsize,
-    threads: Vec<JoinHandle<()>>,
+    jobs: Arc<Vec<Job>>,
+    pulses: Vec<Arc<Pulse>>,
+    threads: Threads,
 }
 
 impl Batch {
     /// Starts `jobs` on `threads` threads, at least one.
     #[must_use]
     pub fn start(jobs: Vec<Job>, threads: usize) -> Self {
+        Self::start_within(jobs, threads, |work| work())
+    }
+
+    /// As [`Batch::start`], with `around` around the work of each thread.
+    #[must_use]
+    pub fn start_within(jobs: Vec<Job>, threads: usize, around: Around) -> Self {
         let (sender, outcomes) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let remaining = AtomicUsize::new(jobs.len());
         let next = Arc::new(AtomicUsize::new(0));
         let threads = threads.clamp(1, jobs.len().max(1));
         let jobs = Arc::new(jobs);
-        let work = |_| {
+        let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
+        let work = |pulse: &Arc<Pulse>| {
             let (jobs, next, cancelled, sender) = (jobs.clone(), next.clone(), cancelled.clone(), sender.clone());
+            let pulse = pulse.clone();
             thread::spawn(move || {
-                while let Some((index, (scenario, replication))) = take(&jobs, &next) {
-                    let Some(outcome) = run_guarded(scenario, *replication, &cancelled) else { return };
-                    if sender.send((index, outcome)).is_err() {
-                        return;
+                around(&mut || {
+                    while let Some((index, (scenario, replication))) = take(&jobs, &next) {
+                        let mut pulsing = Pulsing { pulse: &pulse, job: index };
+                        let outcome = run_guarded(scenario, *replication, &cancelled, &mut pulsing);
+                        pulse.set(Pulse::NO_JOB, Time::ZERO, 0);
+                        let Some(outcome) = outcome else { return };
+                        if sender.send((index, outcome)).is_err() {
+                            return;
+                        }
                     }
-                }
+                });
             })
         };
-        let threads = (0..threads).map(work).collect();
-        Self { outcomes: Mutex::new(outcomes), cancelled, remaining, threads }
+        let threads = Threads::of(pulses.iter().map(work).collect());
+        Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads }
     }
 
     /// The next run that ends, by index of its job; `None` if none does within `timeout`, or none is left.
@@ -78,19 +152,27 @@ impl Batch {
         self.remaining.load(Ordering::Relaxed)
     }
 
+    /// How far the runs are that are under way.
+    #[must_use]
+    pub fn reached(&self) -> Vec<Reached> {
+        self.pulses.iter().filter_map(|pulse| pulse.get(&self.jobs)).collect()
+    }
+
     /// Stops all runs within milliseconds; finished ones can still be taken.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops all runs and waits for their threads.
+    pub fn end(&self) {
+        self.cancel();
+        self.threads.join();
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        self.cancel();
-        for thread in self.threads.drain(..) {
-            // A panic of a run has been reported as its outcome.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 
@@ -100,8 +182,13 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
 }
 
 /// A defect in one run must not take the others along: it becomes that run's outcome.
-fn run_guarded(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<Outcome> {
-    let run = std::panic::AssertUnwindSafe(|| engine::try_observe(scenario, replication, cancelled, &mut NoObserver));
+fn run_guarded(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut impl Observer,
+) -> Option<Outcome> {
+    let run = std::panic::AssertUnwindSafe(|| engine::try_observe(scenario, replication, cancelled, observer));
     match std::panic::catch_unwind(run) {
         Ok(Ok(record)) => Some(Ok(record)),
         Ok(Err(Stop::Cancelled)) => None,

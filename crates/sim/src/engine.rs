@@ -110,7 +110,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Handles every event before the end.
     fn run(&mut self, cancelled: &AtomicBool) -> Result<(), Stop> {
         self.observer.started(&self.network);
+        let mut reached = Time::ZERO;
         loop {
+            self.observer.reached(reached, self.handled);
             if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
                 return Err(Stop::Cancelled);
             }
@@ -127,6 +129,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
                 self.handle(event, now);
+                reached = now;
             }
         }
     }

@@ -27,6 +27,7 @@ pub mod share;
 pub mod source;
 pub mod summary;
 pub mod tcp;
+pub mod threads;
 pub mod trace;
 pub mod traced;
 pub mod version;

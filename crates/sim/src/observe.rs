@@ -60,6 +60,9 @@ pub trait Observer {
     /// The run is over; the links have been served until `end`.
     #[inline]
     fn finished(&mut self, _end: Time, _network: &Network) {}
+    /// The run has reached `now`, after so many events: told every few thousand.
+    #[inline]
+    fn reached(&mut self, _now: Time, _events: u64) {}
     /// Whether the run is to be given up: asked every few thousand events.
     #[inline]
     fn gives_up(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::pcap::{self, Pcap, PcapOptions};
 use crate::result::RunRecord;
 use crate::scenario::Scenario;
 use crate::tcp::{Ack, TcpParams};
+use crate::threads::{Around, Threads};
 use crate::trace::{self, Chunk, Trace};
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::discipline::{Backlog, DropReason};
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 /// Chunks that may wait for the reader.
@@ -75,7 +76,7 @@ pub enum Message {
 pub struct TracedRun {
     messages: Option<Mutex<Receiver<Message>>>,
     cancelled: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Threads,
 }
 
 impl TracedRun {
@@ -84,6 +85,14 @@ impl TracedRun {
     /// # Errors
     /// The file of the capture cannot be written.
     pub fn start(scenario: Scenario, replication: u32, watch: &Watch) -> io::Result<Self> {
+        Self::start_within(scenario, replication, watch, |work| work())
+    }
+
+    /// As [`TracedRun::start`], with `around` around the work of the thread.
+    ///
+    /// # Errors
+    /// As [`TracedRun::start`].
+    pub fn start_within(scenario: Scenario, replication: u32, watch: &Watch, around: Around) -> io::Result<Self> {
         let pcap = match &watch.pcap {
             Some((path, options)) => {
                 Some(Pcap::new(BufWriter::new(File::create(path)?), &scenario, replication, *options)?)
@@ -94,8 +103,9 @@ impl TracedRun {
         let cancelled = Arc::new(AtomicBool::new(false));
         let interval = watch.trace;
         let flag = cancelled.clone();
-        let thread = thread::spawn(move || {
-            let work = AssertUnwindSafe(|| watched(&scenario, replication, pcap, interval, &sender, &flag));
+        let mut pcap = pcap;
+        let mut work = move || {
+            let work = AssertUnwindSafe(|| watched(&scenario, replication, pcap.take(), interval, &sender, &flag));
             let ended = match catch_unwind(work) {
                 Ok(None) => return, // cancelled, nobody listens
                 Ok(Some(ended)) => ended,
@@ -107,8 +117,9 @@ impl TracedRun {
             };
             // Nobody listens: nothing is lost.
             let _ = sender.send(Message::Ended(ended.map(Box::new)));
-        });
-        Ok(Self { messages: Some(Mutex::new(messages)), cancelled, thread: Some(thread) })
+        };
+        let threads = Threads::of(vec![thread::spawn(move || around(&mut work))]);
+        Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 
     /// What comes next; `None` if nothing does within `timeout`.
@@ -131,9 +142,7 @@ impl Drop for TracedRun {
         self.cancelled.store(true, Ordering::Relaxed);
         // A run that waits to hand on a chunk goes on when nobody can take it any more.
         self.messages = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 

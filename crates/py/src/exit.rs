@@ -1,0 +1,56 @@
+//! The end of the interpreter: runs that are under way end before it.
+//!
+//! A thread that asks for the interpreter's lock when the interpreter is on its way out never gets it, and who waits for
+//! the thread waits for ever. `atexit` calls while the lock can still be had.
+
+use fairlane_sim::batch::Batch;
+use fairlane_sim::traced::TracedRun;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Something that runs in threads.
+pub trait Run: Send + Sync {
+    /// Stops it and waits for its threads, which may need the interpreter's lock for that.
+    fn end(&self);
+}
+
+impl Run for Batch {
+    fn end(&self) {
+        self.end();
+    }
+}
+
+impl Run for Mutex<Option<TracedRun>> {
+    fn end(&self) {
+        let run = self.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(run);
+    }
+}
+
+/// All that may be under way.
+static RUNS: Mutex<Vec<Weak<dyn Run>>> = Mutex::new(Vec::new());
+
+fn runs() -> MutexGuard<'static, Vec<Weak<dyn Run>>> {
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends `run` at the exit of the interpreter if it is still there.
+pub fn ends_at_exit<R: Run + 'static>(run: &Arc<R>) {
+    let run: Weak<R> = Arc::downgrade(run);
+    let mut runs = runs();
+    runs.retain(|other| other.strong_count() > 0);
+    runs.push(run);
+}
+
+/// Has the interpreter call [`end_runs`] at its exit.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let at_exit = module.py().import("atexit")?;
+    at_exit.call_method1("register", (wrap_pyfunction!(end_runs, module)?,))?;
+    Ok(())
+}
+
+#[pyfunction]
+fn end_runs(py: Python<'_>) {
+    let runs: Vec<Arc<dyn Run>> = std::mem::take(&mut *runs()).iter().filter_map(Weak::upgrade).collect();
+    py.detach(|| runs.iter().for_each(|run| run.end()));
+}
