@@ -25,14 +25,6 @@ fn each_estimator_gives_one_source_what_the_model_says() {
 }
 
 #[test]
-fn the_default_meets_table_1_of_afc_with_one_source() {
-    let mean = mean_shares(&json!({"scheme": "care"}), 1);
-    // Standard deviation of a run 11 kbit/s, of a mean of five half of that; the paper's interval is not printed.
-    close(mean.cbr_kbps, 172.66, 0.1 * 172.66);
-    close(mean.poisson_kbps, 48.31, 0.2);
-}
-
-#[test]
 fn five_sources_hide_the_others() {
     // afc 4.1: the count of flows is altered by several heavy ones. Even where the others do not back off, a source gets
     // at least five times the fair 47.6 kbit/s with every estimator, and more than with one source alone.
