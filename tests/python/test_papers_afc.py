@@ -88,7 +88,7 @@ def test_web_sessions_and_bursts_are_as_told() -> None:
     assert (len(bursts["groups"]), bursts["queue"]["cache"]) == (16, 20)
     assert bursts["topology"]["bottleneck_rate"] == "10 Mbit/s"
     source = bursts["groups"][-1]["sources"][0]
-    assert (source["kind"], source["rate"], source["on"], source["off"]) == ("on_off", "10 Mbit/s", "1 s", "1 s")
+    assert (source["kind"], source["rate"], source["on"], source["off"]) == ("on_off", "10 Mbit/s", "500 ms", "500 ms")
 
 
 def record(tcp_kbps: list[float], udp_kbps: Mapping[str, list[float]]) -> dict[str, Any]:

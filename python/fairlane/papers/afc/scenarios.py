@@ -27,8 +27,8 @@ START_UNTIL = "10 s"
 PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
 """SFB's limit in units of the fair rate; 1 where the paper just says SFB: the well-tuned one."""
 
-BURST_MEAN = "1 s"
-"""Mean of both the ON and the OFF times; not given."""
+BURST_MEAN = "0.5 s"
+"""Mean of both the ON and the OFF times; not given, hence the default of ns-2 (Application/Traffic/Exponential)."""
 
 WEB_NODES = 5
 """Sessions come from the nodes N0 to N4."""
