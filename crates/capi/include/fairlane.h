@@ -69,7 +69,7 @@ typedef struct fairlane_abc_averager_state {
 
 fairlane_status fairlane_abc_averager_reset(fairlane_abc_averager_state *state);
 
-/* Counts a packet that was accepted and stored; memory_ns is M, 1 ms to 1 h; the paper: 0.3 s. */
+/* Counts a packet that was accepted and stored; memory_ns is M, 1 ms to 1 h; the paper: 0.3 s. activity is -128 to 128. */
 fairlane_status fairlane_abc_averager_accept(uint64_t memory_ns, fairlane_abc_averager_state *state, double activity,
 					     uint64_t now_ns);
 
@@ -83,7 +83,7 @@ typedef struct fairlane_abc_aqm_config {
 	double gamma;  /* by how much one unit of activity above the average shortens the queue */
 } fairlane_abc_aqm_config;
 
-/* *threshold is T_drop = max(Q_min, Q_base - gamma*(A - A_avg)). */
+/* *threshold is T_drop = max(Q_min, Q_base - gamma*(A - A_avg)); A and A_avg are -128 to 128. */
 fairlane_status fairlane_abc_aqm_threshold(const fairlane_abc_aqm_config *config, double activity, double average,
 					   double *threshold);
 

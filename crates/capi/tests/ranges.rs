@@ -1,5 +1,7 @@
 //! Numbers of the caller that would make a state infinite are refused; those next to them give finite results.
 
+#![allow(unsafe_code)] // calls through the C interface
+
 use fairlane_capi::Status;
 use fairlane_capi::aqm::{
     AqmConfig, AveragerState, fairlane_abc_aqm_threshold, fairlane_abc_averager_accept, fairlane_abc_averager_average,
