@@ -19,17 +19,26 @@ def say(line: str, *, error: bool = False) -> None:
 
 
 def print_json(text: str) -> None:
-    """Prints a JSON text; what the encoding lacks is written with the escapes of JSON."""
+    """Prints a JSON text; what the encoding lacks, or a terminal would obey, is written with the escapes of JSON."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, errors=_JSON).decode(encoding))
+    shown = "\n".join(line if line.isprintable() else _printable(line) for line in text.split("\n"))
+    click.echo(shown.encode(encoding, errors=_JSON).decode(encoding))
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else _units(character) for character in line)
+
+
+def _units(text: str) -> str:
+    r"""The escapes of JSON, such as `\u009b`."""
+    units = text.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    units = error.object[error.start : error.end].encode("utf-16-be", errors="surrogatepass")
-    escapes = (f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
-    return "".join(escapes), error.end
+    return _units(error.object[error.start : error.end]), error.end
 
 
 def _signs(error: UnicodeError) -> tuple[str, int]:

@@ -107,8 +107,8 @@ def generate(mark: str) -> str:
         MarkError: There is no such table.
     """
     match mark.split():
-        case ["schemes"]:
-            return _schemes()
+        case ["schemes" | "sweep" | "lab" as name]:
+            return {"schemes": _schemes, "sweep": _sweep, "lab": _lab}[name]()
         case ["params", name] if name in {scheme["name"] for scheme in schemes()}:
             return _params(name)
         case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
@@ -124,10 +124,6 @@ def generate(mark: str) -> str:
             return _records(schema("result"))
         case ["document", name] if name in SCHEMAS:
             return _records(schema(name))
-        case ["sweep"]:
-            return _sweep()
-        case ["lab"]:
-            return _lab()
         case ["reproduction"]:
             return _table(report.COUNT_HEAD, report.counts(list(papers().values())))
         case ["reproduction", "summary"]:

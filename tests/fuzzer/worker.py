@@ -48,7 +48,7 @@ class Ending:
 
 def main() -> None:
     """Takes cases until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, _pass)
     limit_memory()
     cases, answers = _own_channels()
     before, variables = Path.cwd(), dict(os.environ)
@@ -77,6 +77,10 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
+def _pass(_number: int, _frame: object) -> None:
+    """Between commands an interrupt comes too late; unlike SIG_IGN, this is not inherited by processes."""
+
+
 def _own_channels() -> tuple[TextIO, TextIO]:
     """Standard input and output, which cases cannot reach any more."""
     cases: TextIO = os.fdopen(os.dup(0), encoding="utf-8")
@@ -98,15 +102,15 @@ def _called(step: Arguments) -> Ending:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             code = cli._run(list(step))
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, _pass)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except BaseException:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, _pass)
             traceback.print_exc()
             code = 1
         finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, _pass)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError, UnicodeError):
                     stream.flush()

@@ -11,6 +11,7 @@ import fairlane
 from conftest import FAIRLANE, SHORT, Cli
 from fairlane import Scenario, group, poisson
 from fairlane.lab.comparison import PlaneResult
+from fairlane.output import print_json
 from fairlane.plots import result_figures, save
 from fairlane.progress import progress
 from fairlane.report import report
@@ -185,3 +186,12 @@ def test_every_encoding_of_the_output_will_do(encoding: str, workdir: Path) -> N
         assert r"\u65e5\u672c \ud83d\ude00" in table
     assert ("+-" if encoding == "ascii" else "±") in table
     assert json.loads(output("--json"))["scenario"]["groups"][0]["name"] == "\u65e5\u672c \U0001f600"
+
+
+def test_json_holds_no_character_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    # A control sequence in one character, a change of direction; e with an accent and Chinese are only text.
+    document = {"name": "\x9b31m \u202e \U000e0001 \u00e9 \u65e5"}
+    print_json(json.dumps(document, indent=2, ensure_ascii=False))
+    shown = capsys.readouterr().out
+    assert shown == '{\n  "name": "\\u009b31m \\u202e \\udb40\\udc01 \u00e9 \u65e5"\n}\n'
+    assert json.loads(shown) == document
