@@ -3,11 +3,11 @@
 #ifndef FAIRLANE_EXTERN_AQM_P4
 #define FAIRLANE_EXTERN_AQM_P4
 
-/* The parameters of abc.p4's tables, lengths in 1/16 packets; queue in packets; state; a Verdict. */
+/* The parameters of abc.p4's tables, lengths in 1/16 packets; queue in packets; the label; state; a Verdict. */
 extern void fairlane_abc_aqm(in bit<64> decay_step, in bit<8> decay_shift, in bit<64> q_min, in bit<64> q_base,
-                             in bit<64> gamma, in bit<64> limit, in bit<32> queue, in bit<64> activity,
-                             in bit<64> now_ns, inout bit<64> sum, inout bit<64> count, inout bit<64> last_ns,
-                             out bit<8> verdict);
+                             in bit<64> gamma, in bit<64> limit, in bit<32> queue, in bit<1> is_labelled,
+                             in bit<64> activity, in bit<64> now_ns, inout bit<64> sum, inout bit<64> count,
+                             inout bit<64> last_ns, out bit<8> verdict);
 
 control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     /* S and N, doubles; t_last in ns. */
@@ -28,18 +28,17 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         averager_tick.read(last_ns, port);
         queue_length.read(queue, port);
         fairlane_abc_aqm(meta.aqm.decay_step, meta.aqm.decay_shift, meta.aqm.q_min, meta.aqm.q_base, meta.aqm.gamma,
-                         meta.queue.limit, queue, meta.label.activity, meta.now_ns, sum, count, last_ns, verdict);
+                         meta.queue.limit, queue, meta.label.is_valid, meta.label.activity, meta.now_ns, sum, count,
+                         last_ns, verdict);
         averager_sum.write(port, sum);
         averager_count.write(port, count);
         averager_tick.write(port, last_ns);
+        meta.verdict = (Verdict)(bit<3>)verdict;
     }
 
-    /* Packets without a label are none of the domain's: they are judged by the limit of the queue alone. */
+    /* Packets without a label are none of the domain's: the extern judges them by the limit of the queue alone. */
     apply {
-        if (meta.label.is_valid == 1) {
-            judge();
-            meta.verdict = (Verdict)(bit<3>)verdict;
-        }
+        judge();
         if (meta.verdict == Verdict.ACCEPTED) {
             queue_length.read(queue, port);
             queue_length.write(port, queue + 1);

@@ -82,17 +82,19 @@ BM_REGISTER_EXTERN_FUNCTION(fairlane_abc_meter, const bm::Data &, const bm::Data
                             const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &,
                             bm::Data &, bm::Data &, bm::Data &, bm::Data &);
 
-// Parameters as in p4/extern/aqm.p4.
+// Parameters as in p4/extern/aqm.p4. A packet without a label is judged by the limit alone and moves no average.
 void fairlane_abc_aqm(const bm::Data &step, const bm::Data &shift, const bm::Data &q_min, const bm::Data &q_base,
-                      const bm::Data &gamma, const bm::Data &limit, const bm::Data &queue, const bm::Data &activity,
-                      const bm::Data &now_ns, bm::Data &sum, bm::Data &count, bm::Data &last_ns, bm::Data &verdict) {
+                      const bm::Data &gamma, const bm::Data &limit, const bm::Data &queue, const bm::Data &is_labelled,
+                      const bm::Data &activity, const bm::Data &now_ns, bm::Data &sum, bm::Data &count,
+                      bm::Data &last_ns, bm::Data &verdict) {
   const auto packets = [](const bm::Data &units) { return static_cast<double>(whole(units)) / PACKET; };
   const fairlane_abc_aqm_config config = {packets(q_min), packets(q_base), packets(gamma)};
   fairlane_abc_averager_state state = {real(sum), real(count), whole(last_ns)};
   const double waiting = static_cast<double>(whole(queue));
   double average, threshold;
   uint8_t drop = 0;
-  const bool is_judged = !fairlane_abc_averager_average(&state, &average) &&
+  const bool has_label = whole(is_labelled) != 0;
+  const bool is_judged = has_label && !fairlane_abc_averager_average(&state, &average) &&
                          !fairlane_abc_aqm_threshold(&config, real(activity), average, &threshold) &&
                          !fairlane_abc_aqm_verdict(waiting, threshold, &drop);
   if (is_judged && drop) {
@@ -104,7 +106,7 @@ void fairlane_abc_aqm(const bm::Data &step, const bm::Data &shift, const bm::Dat
     return;
   }
   verdict.set(ACCEPTED);
-  if (!fairlane_abc_averager_accept(memory_ns(step, shift), &state, real(activity), whole(now_ns))) {
+  if (has_label && !fairlane_abc_averager_accept(memory_ns(step, shift), &state, real(activity), whole(now_ns))) {
     keep(sum, state.weighted_sum);
     keep(count, state.weighted_count);
     last_ns.set(state.last_ns);
@@ -112,4 +114,4 @@ void fairlane_abc_aqm(const bm::Data &step, const bm::Data &shift, const bm::Dat
 }
 BM_REGISTER_EXTERN_FUNCTION(fairlane_abc_aqm, const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &,
                             const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &,
-                            bm::Data &, bm::Data &, bm::Data &, bm::Data &);
+                            const bm::Data &, bm::Data &, bm::Data &, bm::Data &, bm::Data &);
