@@ -29,11 +29,11 @@ fn queue() -> impl Strategy<Value = Json> {
     ];
     let thresholds = prop_oneof![
         Just(json!({"scheme": "droptail"})),
-        (0.0..2.0f64, 0.0..40.0f64, 0.0..40.0f64).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
+        (0.001..2.0f64, 0.0..40.0f64, 0.0..40.0f64).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
             "q_min": format!("{min} packets"), "q_base": format!("{base} packets"), "gamma": format!("{gamma} packets")})),
-        (0u32..3000, 0u32..60_000, 0u32..60_000).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
+        (1u32..3000, 0u32..60_000, 0u32..60_000).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
             "q_min": format!("{min} B"), "q_base": format!("{base} B"), "gamma": format!("{gamma} B")})),
-        (0u32..20, 0u32..40, 0u32..40, prop_oneof![Just("link_rate"), Just("departures"), Just("sojourn")]).prop_map(
+        (1u32..20, 0u32..40, 0u32..40, prop_oneof![Just("link_rate"), Just("departures"), Just("sojourn")]).prop_map(
             |(min, base, gamma, estimate)| json!({"scheme": "abc", "delay_estimate": estimate,
                 "q_min": format!("{min} ms"), "q_base": format!("{base} ms"), "gamma": format!("{gamma} ms")})
         ),

@@ -260,6 +260,11 @@ mod tests {
                 json!("0:10"),
                 "ports[1].class_ef: \"0:10\" is not a class of a qdisc such as \"1:10\" (hexadecimal)",
             ),
+            (
+                "/ports/1/q_min",
+                json!("0 packets"),
+                "ports[1].q_min: \"0 packets\" is out of range, it must be above 0: otherwise an empty queue drops packets",
+            ),
             ("/ports/1/interface", json!("eth0"), "ports[1].interface: \"eth0\" is in another table already"),
             (
                 "/ports/0/ingress",

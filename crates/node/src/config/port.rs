@@ -1,6 +1,6 @@
 //! Ports: what happens to packets that come in and go out.
 
-use fairlane_schemes::abc::AbcParams;
+use fairlane_schemes::abc::{AbcParams, check_opens};
 use fairlane_schemes::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::label::csfq::{CsfqParams, CsfqVariant, CutBudget, OverflowBound};
 use fairlane_schemes::queue_length::{DelayEstimate, check_threshold};
@@ -153,8 +153,10 @@ impl Port {
             }
             check_threshold("q_min", q_min, limit, table)?;
         }
-        if egress == Egress::Csfq {
-            self.check_csfq(table)?;
+        match egress {
+            Egress::None => {}
+            Egress::Abc => check_opens(self.abc.q_min, table)?,
+            Egress::Csfq => self.check_csfq(table)?,
         }
         if egress != Egress::None && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
             let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
@@ -183,6 +185,13 @@ impl Port {
         } else {
             vec![("q_min", self.abc.q_min), ("q_base", self.abc.q_base), ("gamma", self.abc.gamma)]
         }
+    }
+
+    /// Whether Q_min is above 0: it then stays above 0 in whole units, so that an empty queue accepts. No decision
+    /// depends on the difference, since a queue that is not empty holds one unit at least.
+    #[must_use]
+    pub fn has_q_min(&self) -> bool {
+        self.thresholds()[0].1.magnitude() > 0.0
     }
 
     /// What of CSFQ the kernel has.

@@ -359,6 +359,7 @@ impl PortRecord {
         };
         let units = |threshold| units_of(threshold, is_virtual, rate);
         let [q_min, q_base, gamma] = [0, 1, 2].map(|i| named.get(i).map_or(0, |(_, threshold)| units(*threshold)));
+        let q_min = q_min.max(i64::from(port.has_q_min()));
         FixedThreshold::new(q_min, q_base, gamma)?;
         let limit = port.params.limit.map_or(0, |limit| match limit {
             QueueLimit::Packets(packets) => units(Threshold::Packets(f64::from(packets))),

@@ -104,7 +104,26 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
             ));
         }
     }
+    check_opens(params.q_min, table)?;
     check_threshold("q_min", params.q_min, limit, table)
+}
+
+/// Refuses Q_min = 0, with which an empty queue may drop: T_drop is then 0 for a packet that is more active than the
+/// average by Q_base/gamma. The average is 0 before the first packet and moves with accepted packets only, so that such
+/// a port never hears of the activities around it and drops everything for good.
+///
+/// # Errors
+///
+/// Q_min is 0.
+pub fn check_opens(q_min: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
+    if q_min.magnitude() > 0.0 {
+        return Ok(());
+    }
+    let problem = format!(
+        "\"{q_min}\" is out of range, it must be above 0: otherwise an empty queue drops packets that are more active \
+         than the average, which accepted packets alone can raise"
+    );
+    Err(ConfigError::new(table.key("q_min"), problem))
 }
 
 impl Aqm for AbcAqm {
@@ -268,6 +287,24 @@ mod tests {
             message(json!({"scheme": "abc", "gamma": "2e12 packets"})),
             "queue.gamma: \"2000000000000 packets\" is out of range, it must be from 0 to 1e12"
         );
+    }
+
+    #[test]
+    fn a_port_that_would_stay_closed_for_good_is_refused() {
+        // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and what is dropped moves no average.
+        let (activity, open) = (9.97, Threshold::Packets(0.01));
+        let mut closed = AbcAqm::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
+        assert!((0..1000).all(|_| admit(&mut closed, activity, 0) == Verdict::Drop));
+        let mut opens = AbcAqm::new(&AbcParams { q_min: open, ..Default::default() });
+        assert_eq!(admit(&mut opens, activity, 0), Verdict::Accept);
+        for zero in ["0 packets", "0 B", "0 s"] {
+            let unit = zero.replace('0', "1");
+            let value = json!({"scheme": "abc", "q_min": zero, "q_base": unit, "gamma": unit});
+            let message = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
+            let start =
+                format!("queue.q_min: \"{zero}\" is out of range, it must be above 0: otherwise an empty queue");
+            assert!(message.starts_with(&start), "{message}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! Deviations and choices where the paper leaves room:
 //! 1. `Q >= T_drop` drops ("not smaller than", III-C2); the P4 paper drops on `>` only.
 //! 2. The averager counts what passed both the threshold and the limit, and decides with the mean before the packet.
-//! 3. `A_avg` is 0 before the first accepted packet (IV-G5).
+//! 3. `A_avg` is 0 before the first accepted packet (IV-G5). `Q_min` must be above 0, so that there is a first one.
 //! 4. Thresholds may be packets, bytes or delays; the paper only suggests delays for links whose rate varies.
 //! 5. Meters start with the network, not with the user's first packet: see [`crate::utema`] for `t = t0`.
 //! 6. An activity is never below -32, so that a packet without length has one.
@@ -31,7 +31,7 @@ use crate::marker::MarkerScheme;
 use crate::packet::Packet;
 use crate::scheme::{About, Port, SchemeSpec};
 
-pub use aqm::{AbcAqm, AbcParams, AbcRule};
+pub use aqm::{AbcAqm, AbcParams, AbcRule, check_opens};
 pub use meter::{AbcMarker, MeterKind, MeterParams, MeterState, split_reference_rate};
 
 /// ABC in the list of schemes.
