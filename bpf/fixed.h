@@ -340,16 +340,20 @@ FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csf
 	}
 }
 
-/* Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. */
-FAIR_INLINE int fair_csfq_admit(struct fair_csfq *port, const struct fair_csfq_params *params, __s32 *label,
-				__u32 bytes, int spares, int is_short, __u32 random, __u64 age_ns)
+/*
+ * Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. One without a
+ * label counts in A and F, is never dropped early, and says nothing about the largest label.
+ */
+FAIR_INLINE int fair_csfq_admit(struct fair_csfq *port, const struct fair_csfq_params *params, int is_labelled,
+				__s32 *label, __u32 bytes, int spares, int is_short, __u32 random, __u64 age_ns)
 {
-	__s64 log2_label = (__s64)*label * (1 << (31 - FAIR_ACTIVITY_FRACTION)), halvings;
+	__s64 log2_label = is_labelled ? (__s64)*label * (1 << (31 - FAIR_ACTIVITY_FRACTION)) : FAIR_LOG2_OF_ZERO_Q31;
+	__s64 halvings;
 	__u64 tick = fair_tick(&params->decay, age_ns), fresh = (__u64)bytes << FAIR_METER_SUM_BITS, left, part;
 	__s32 alpha;
 	int drop = 0;
 
-	if (port->log2_alpha != FAIR_LOG2_OF_ZERO_Q31 && log2_label > port->log2_alpha) {
+	if (is_labelled && port->log2_alpha != FAIR_LOG2_OF_ZERO_Q31 && log2_label > port->log2_alpha) {
 		halvings = log2_label - port->log2_alpha;
 		if (halvings > (64LL << 31) - 1)
 			halvings = (64LL << 31) - 1;

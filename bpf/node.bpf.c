@@ -4,7 +4,7 @@
  * V-A; arithmetic of fairlane_schemes::fixed.
  *
  * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
- * of average activity, and does not move the average; by CSFQ as one of the lowest rate.
+ * of average activity, and does not move the average; CSFQ counts it in the rates of the port and never drops it early.
  *
  * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
  * leads to them.
@@ -274,7 +274,7 @@ __noinline int admit_csfq(struct __sk_buff *skb)
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state = bpf_map_lookup_elem(&port_states, &place);
 	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
-	__s32 label = is_labelled ? fair_unbiased(mark & MARK_ACTIVITY) : -FAIR_ACTIVITY_BIAS;
+	__s32 label = fair_unbiased(mark & MARK_ACTIVITY);
 	__u64 now = clock_ns(), age;
 	__s64 queue, share;
 	int verdict = TC_ACT_UNSPEC;
@@ -289,7 +289,8 @@ __noinline int admit_csfq(struct __sk_buff *skb)
 	state->average = fair_activity_of_q31(state->csfq.log2_alpha);
 	state->queue = queue;
 	state->threshold = port->q_min;
-	if (fair_csfq_admit(&state->csfq, &port->csfq, &label, bytes, queue < port->q_min, queue < port->q_base, random, age)) {
+	if (fair_csfq_admit(&state->csfq, &port->csfq, is_labelled, &label, bytes, queue < port->q_min, queue < port->q_base,
+			    random, age)) {
 		state->dropped++;
 		verdict = TC_ACT_SHOT;
 	} else if (port->limit && queue + share > port->limit) {

@@ -86,7 +86,7 @@ control JoinQueue(inout metadata_t meta, in bit<32> port, out bit<3> priority) {
     }
 }
 
-/* In the egress: the packet has left its queue. */
+/* In the egress: the packet has left its queue. Copies of a flooded one leave other ports, which are not counted. */
 control Departure(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     action depart() {
         bit<32> accepted;
@@ -95,7 +95,7 @@ control Departure(inout metadata_t meta, in standard_metadata_t standard_metadat
     }
 
     apply {
-        if (meta.queue.is_counted == 1) {
+        if (meta.queue.is_counted == 1 && (bit<32>)standard_metadata.egress_port == meta.queue.index >> 1) {
             depart();
         }
     }

@@ -8,7 +8,7 @@
 #define USERS 4096
 #endif
 
-/* Ports of the v1model have 9 bits. */
+/* Ports of the v1model have 9 bits; the last means none. */
 #define PORTS 512
 
 #endif

@@ -90,8 +90,15 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     /* Bridges. */
     @name(".send") action send(bit<9> port) { standard_metadata.egress_spec = port; }
 
-    /* To a multicast group: past the AQMs, which judge packets of one port. */
-    @name(".flood") action flood(bit<16> group) { standard_metadata.mcast_grp = group; }
+    /*
+     * To a multicast group. The ingress decides once for all copies: by the AQM of one port of the group, 511 if none has one.
+     * Further ports of the group must have none.
+     */
+    @name(".flood")
+    action flood(bit<16> group, bit<9> managed_port) {
+        standard_metadata.mcast_grp = group;
+        standard_metadata.egress_spec = managed_port;
+    }
 
     /* Routes. */
     @name(".route")
@@ -163,7 +170,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
             if (meta.verdict == Verdict.NO_ROUTE) {
                 unroutable.count((bit<32>)standard_metadata.ingress_port);
-            } else if (standard_metadata.mcast_grp == 0) {
+            } else {
                 aqm.apply(standard_metadata.egress_spec, meta.aqm, meta.queue, meta.is_managed);
             }
             if (meta.is_managed == 1) {

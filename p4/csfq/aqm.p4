@@ -6,8 +6,8 @@
  *   relabel what passes with min(label, alpha)          (4)
  *
  * Both sides are logarithms: 1 - alpha/label = 1 - 2^-(log2(label) - log2(alpha)), which is compared with 32 random
- * bits. Below Q_min nobody is dropped early. A packet without a label is judged as one of the lowest rate, as on the
- * Linux node. Decisions: fairlane_schemes::fixed::csfq::FixedCsfq.
+ * bits. Below Q_min nobody is dropped early. A packet without a label counts in the rates, is never dropped early, and
+ * says nothing about the largest label, as on the Linux node. Decisions: fairlane_schemes::fixed::csfq::FixedCsfq.
  */
 #ifndef FAIRLANE_CSFQ_AQM_P4
 #define FAIRLANE_CSFQ_AQM_P4
@@ -85,9 +85,8 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     }
 
     action read_packet() {
-        /* The lowest label is 0, biased by 32. */
-        bit<64> biased = meta.label.is_valid == 1 ? (bit<64>)meta.label.activity : 0;
-        log2_label = (biased << (31 - ACTIVITY_FRACTION_BITS)) - (32 << 31);
+        bit<64> biased = (bit<64>)meta.label.activity << (31 - ACTIVITY_FRACTION_BITS);
+        log2_label = meta.label.is_valid == 1 ? biased - (32 << 31) : LOG2_OF_ZERO;
         halvings = log2_label - fair.log2_alpha;
         tick = meta.now_ns >> meta.aqm.rates.decay_shift;
         fresh = fresh_bytes(meta.ip_bytes + ETHERNET_BYTES);
@@ -128,7 +127,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         read_fair_rate();
         read_rates();
         read_packet();
-        if (fair.log2_alpha != LOG2_OF_ZERO && is_below(fair.log2_alpha, log2_label)) {
+        if (meta.label.is_valid == 1 && fair.log2_alpha != LOG2_OF_ZERO && is_below(fair.log2_alpha, log2_label)) {
             if (halvings >= (64 << 31)) {
                 halvings = (64 << 31) - 1;
             }

@@ -27,18 +27,25 @@ def p4_commands() -> None:
     help="Commands for simple_switch_CLI, or JSON for a client of P4Runtime.",
 )
 @click.option(
+    "--users",
+    type=click.IntRange(1, 2**24),
+    default=4096,
+    show_default=True,
+    help="Meters of the switch, as in -DUSERS of the compiler.",
+)
+@click.option(
     "--station",
     "stations",
     multiple=True,
     metavar="MAC=INTERFACE",
     help="Where an Ethernet address is; can be given again.",
 )
-def commands(config: Path, form: str, stations: tuple[str, ...]) -> None:
+def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> None:
     """Write the table entries of p4/abc.p4 or p4/csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
     from fairlane.lab import node
 
     options = [word for station in stations for word in ("--station", station)]
-    command = [node.program(), "p4-commands", str(config), "--format", form, *options]
+    command = [node.program(), "p4-commands", str(config), "--format", form, "--users", str(users), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         # The first line says what is wrong, the rest is help.

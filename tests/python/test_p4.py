@@ -51,6 +51,14 @@ def test_commands_are_those_of_the_program(name: str, form: str, suffix: str) ->
 
 
 @needs_program
+def test_a_program_with_more_meters_is_told_by_an_option() -> None:
+    done = fairlane("p4", "commands", str(EXAMPLES / "node" / "switch.toml"), "--users", "65536")
+    line = next(line for line in done.stdout.splitlines() if "set_user_of_address" in line)
+    # A sixteenth of 65 536 for a prefix whose addresses have meters of their own.
+    assert line.endswith(" 2 2 4096")
+
+
+@needs_program
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
     file.write_text(

@@ -40,6 +40,33 @@ fn the_examples_for_p4runtime() {
 }
 
 #[test]
+fn every_line_is_a_command_that_simple_switch_cli_knows() {
+    let known =
+        ["table_clear", "register_reset", "table_add", "table_set_default", "set_queue_depth", "set_queue_rate"];
+    for name in ["switch", "switch-csfq"] {
+        let cli = std::fs::read_to_string(root().join(format!("crates/node/tests/golden/{name}.p4cli"))).unwrap();
+        for line in cli.lines() {
+            let command = line.split(' ').next().unwrap();
+            assert!(known.contains(&command), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_switch_compiled_for_more_users_is_told_by_an_option() {
+    let config = root().join("examples/node/switch.toml");
+    let output = run(&config, &["--users", "65536"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("table_add users set_user_of_address")).unwrap();
+    // From place 2 on; a sixteenth of 65 536.
+    assert!(line.ends_with(" 2 2 4096"), "{line}");
+    let output = run(&config, &["--users", "0"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{message}");
+    assert!(message.contains("'0'") && message.contains("--users") && message.contains("1..=16777216"), "{message}");
+}
+
+#[test]
 fn both_formats_say_the_same() {
     for name in ["switch", "switch-csfq"] {
         say_the_same(name);
@@ -81,8 +108,8 @@ fn say_the_same(name: &str) {
 
 #[test]
 fn the_numbers_follow_from_the_configuration() {
-    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths; accounting factor 3 in Q20; 50 Mbit/s are 4166 full
-    // packets a second; a rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue that holds twice as many; accounting factor 3
+    // in Q20; 50 Mbit/s are 4166 full packets a second; a rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch.p4cli")).unwrap();
     let words = |start: &str| -> Vec<&str> {
         cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
@@ -90,7 +117,7 @@ fn the_numbers_follow_from_the_configuration() {
     assert_eq!(words("table_add aqm")[7..], ["192", "320", "256", "384", "0"]);
     assert_eq!(words("table_set_default domain")[6..], ["1048576", "3145728", "0"]);
     assert_eq!(words("set_queue_rate"), ["set_queue_rate", "4166", "1"]);
-    assert_eq!(words("set_queue_depth"), ["set_queue_depth", "24", "1"]);
+    assert_eq!(words("set_queue_depth"), ["set_queue_depth", "48", "1"]);
     let offset = |line: Vec<&str>, at: usize| line[at].parse::<i64>().unwrap();
     let (ten, twenty) =
         (offset(words("table_set_default default_user"), 3), offset(words("table_add users set_user "), 5));

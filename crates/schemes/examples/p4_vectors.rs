@@ -236,7 +236,7 @@ fn vectors(tools: &Tools, folder: &Path, scheme: Scheme) -> Result<Vectors> {
     let program = scheme.program();
     let hash = hash(&program)?;
     let json = folder.join("program.json");
-    compile(&tools.p4c, &program, &["-DFAIRLANE_PROBE"], &json)?;
+    eprint!("{}", compile(&tools.p4c, &program, &["-DFAIRLANE_PROBE"], &json)?);
     let sections = record_all(tools, &json, folder, &scheme.setups())?;
     Ok(Vectors { scheme, bmv2, p4c, program: hash, sections })
 }

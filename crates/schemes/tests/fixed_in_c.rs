@@ -61,9 +61,9 @@ int main(void)
 			params.log2_full = d;
 			break;
 		case 'r': result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, c, a); break;
-		case 'q': /* random bits in b, then bits for the queue, label in d */
+		case 'q': /* random bits in b, then bits for the queue; whether there is a label in e, which one in d */
 			label = d;
-			result = fair_csfq_admit(&csfq, &params, &label, c, b >> 32 & 1, b >> 33 & 1, b, a);
+			result = fair_csfq_admit(&csfq, &params, e, &label, c, b >> 32 & 1, b >> 33 & 1, b, a);
 			result = result * (1LL << 40) + label;
 			if (b >> 34 & 1)
 				fair_csfq_overflow(&csfq);
@@ -150,9 +150,11 @@ impl Script {
                 let label_of_csfq = Activity::from_biased((1 << 21) + (rng.bits() as u32 & 0x0f_ffff));
                 let bits = rng.bits() & 0x7_ffff_ffff;
                 let queue = QueueState { spares: bits >> 32 & 1 == 1, is_short: bits >> 33 & 1 == 1 };
-                let (drop, after) = csfq.admit(&csfq_params, label_of_csfq, bytes, queue, bits as u32, now);
-                let result = (i64::from(drop) << 40) + i64::from(after.units());
-                self.add('q', [now, bits], [bytes.into(), label_of_csfq.units().into(), 0], result);
+                let sent = (i % 8 > 0).then_some(label_of_csfq);
+                let (drop, after) = csfq.admit(&csfq_params, sent, bytes, queue, bits as u32, now);
+                let result = (i64::from(drop) << 40) + i64::from(after.unwrap_or(label_of_csfq).units());
+                let arguments = [bytes.into(), label_of_csfq.units().into(), sent.is_some().into()];
+                self.add('q', [now, bits], arguments, result);
                 if bits >> 34 & 1 == 1 {
                     csfq.overflow();
                 }

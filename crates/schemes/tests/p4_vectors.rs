@@ -9,9 +9,11 @@ use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, log2_q31};
 use p4::file::{Input, Vectors};
 use p4::program;
 use p4::scheme::Scheme;
+use p4::setup::FLOODED;
 use p4::switch::{Outcome, Switch};
 use p4::train::train;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// What some packets of the vectors must be.
 type Condition<'a> = dyn Fn(&Input, &Outcome) -> bool + 'a;
@@ -30,7 +32,22 @@ fn written_tables_are_those_of_the_library() {
 }
 
 #[test]
-fn the_programs_compile_without_a_warning() {
+fn warnings_of_the_compiler_are_no_errors() {
+    let folder = std::env::temp_dir().join(format!("fairlane-p4-warns-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let p4c = folder.join("p4c-bm2-ss");
+    let compile = |status: u8| {
+        fs::write(&p4c, format!("#!/bin/sh\necho \"warning: 'CUTS' is unused\" >&2\nexit {status}\n")).unwrap();
+        fs::set_permissions(&p4c, fs::Permissions::from_mode(0o755)).unwrap();
+        program::compile(&p4c, "abc.p4", &[], &folder.join("abc.json"))
+    };
+    let warning = "warning: 'CUTS' is unused\n";
+    assert_eq!((compile(0), compile(1)), (Ok(warning.into()), Err(format!("p4c on p4/abc.p4: {warning}"))));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_programs_compile() {
     let Some(p4c) = program::find("p4c-bm2-ss", "FAIRLANE_P4C") else {
         println!("skipped: p4c-bm2-ss is neither on the PATH nor named by FAIRLANE_P4C");
         return;
@@ -39,7 +56,7 @@ fn the_programs_compile_without_a_warning() {
         let json = std::env::temp_dir().join(format!("fairlane-p4-{}-{}.json", scheme.name(), std::process::id()));
         let compiled = program::compile(&p4c, &scheme.program(), &[], &json);
         let _ = fs::remove_file(&json);
-        compiled.unwrap();
+        print!("{}", compiled.unwrap());
     }
 }
 
@@ -85,7 +102,7 @@ fn is_forged(input: &Input) -> bool {
 #[test]
 fn vectors_cover_what_they_are_to_cover() {
     let most = (1 << 22) - 1;
-    let cases: [(&str, &Condition<'_>); 10] = [
+    let cases: [(&str, &Condition<'_>); 11] = [
         ("expedited, accepted", &|_, out| out.verdict == 0 && out.flags & 6 == 6),
         ("expedited, dropped", &|_, out| out.verdict == 1 && out.flags & 6 == 6),
         ("queue of their own", &|_, out| out.priority == 1),
@@ -93,7 +110,8 @@ fn vectors_cover_what_they_are_to_cover() {
         // A tag of zeros is the middle of 128 labels.
         ("lowest label of a tag", &|_, out| out.flags & 1 == 1 && out.activity == 64),
         ("highest label", &|_, out| out.activity == most),
-        ("flooded", &|_, out| out.flags & 8 == 8),
+        ("flooded and let in by an AQM", &|_, out| out.flags & 12 == 12),
+        ("flooded and dropped by it", &|input, out| input.station == FLOODED.0 && [1, 2].contains(&out.verdict)),
         ("forged and accepted", &|input, out| is_forged(input) && out.verdict == 0),
         ("forged and refused", &|input, out| input.ingress_port < 3 && out.verdict == 3),
         ("no IP", &|input, out| input.recipe.ethertype.is_some() && out.verdict < 2),

@@ -23,6 +23,9 @@ pub struct P4Commands {
     /// How entries are written
     #[arg(long, value_enum, default_value = "cli")]
     format: Format,
+    /// Meters of the switch, as in -DUSERS of the compiler
+    #[arg(long, default_value_t = entries::METERS, value_parser = clap::value_parser!(u32).range(1..=i64::from(entries::MOST_METERS)))]
+    users: u32,
     /// Where a station is; again for each of them
     #[arg(long = "station", value_name = "MAC=INTERFACE")]
     stations: Vec<Station>,
@@ -34,7 +37,7 @@ impl P4Commands {
         let json = load_toml(&self.config)?;
         let at = |source| LoadError::Key { path: self.config.clone(), source };
         let config = NodeConfig::read(&json).map_err(at)?;
-        let switch = Switch::new(&config, &self.stations).map_err(at)?;
+        let switch = Switch::new(&config, self.users, &self.stations).map_err(at)?;
         for key in entries::unused_keys(&json) {
             eprintln!("note: {key}: a P4 switch has no use for it");
         }

@@ -25,12 +25,17 @@ use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, P
 use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use serde_json::Value as Json;
 
-/// Meters of the switch: `USERS` in `p4/sizes.p4`.
+/// Meters of the switch: `USERS` in `p4/sizes.p4`, which `-DUSERS` changes.
 pub const METERS: u32 = 4096;
+/// Most of them: an index of the registers.
+pub const MOST_METERS: u32 = 1 << 24;
 /// Ports of the switch: `PORTS` in `p4/sizes.p4`, of which the last means drop.
 pub const PORTS: usize = 511;
-/// Most meters that a prefix with one for each address gets.
-const BLOCK: u32 = 256;
+/// Prefixes with a meter for each address that there is room for, if all have as many meters as they may have.
+const BLOCKS: u32 = 16;
+/// How many times the limit of the AQM the switch's own queue holds: it must not drop first, and what waits can be more
+/// than the program counts, by the packets that come while others leave an empty queue.
+const DEPTH_OF_LIMIT: u32 = 2;
 /// Length of a full packet, for the rate of a queue that is served by packets.
 const FULL_PACKET_BITS: u64 = 1500 * 8;
 
@@ -114,11 +119,11 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// What `config` means for a switch, with stations that do not move.
+    /// What `config` means for a switch with so many meters, with stations that do not move.
     ///
     /// # Errors
     /// The switch cannot do what the configuration asks for.
-    pub fn new(config: &NodeConfig, stations: &[Station]) -> Result<Self, ConfigError> {
+    pub fn new(config: &NodeConfig, meters: u32, stations: &[Station]) -> Result<Self, ConfigError> {
         if config.ports.len() > PORTS {
             let problem = format!("{} of them, the switch has {PORTS}", config.ports.len());
             return Err(ConfigError::new("ports", problem));
@@ -128,7 +133,7 @@ impl Switch {
             entries.extend(role(number, port.params.ingress));
         }
         entries.push(domain(config)?);
-        entries.extend(users(config)?);
+        entries.extend(users(config, meters)?);
         for station in stations {
             entries.push(send(config, station)?);
         }
@@ -247,22 +252,31 @@ fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
     Ok(params)
 }
 
-/// Registers handed out so far.
-struct Registers(u32);
+/// Registers of meters.
+struct Registers {
+    handed_out: u32,
+    all: u32,
+}
 
 impl Registers {
     fn take(&mut self, count: u32, key: &str) -> Result<u32, ConfigError> {
-        let first = self.0;
-        self.0 = first.saturating_add(count);
-        if self.0 <= METERS {
+        let first = self.handed_out;
+        self.handed_out = first.saturating_add(count);
+        if self.handed_out <= self.all {
             return Ok(first);
         }
-        Err(ConfigError::new(key, format!("no meter is left for it, the switch has {METERS}")))
+        let problem = format!("no meter is left for it, the switch has {}: see -DUSERS and --users", self.all);
+        Err(ConfigError::new(key, problem))
+    }
+
+    /// Meters of a prefix whose addresses have meters of their own, which leaves `host_bits` to them.
+    fn block(&self, host_bits: u32) -> u32 {
+        1u32.checked_shl(host_bits).unwrap_or(u32::MAX).min((self.all / BLOCKS).max(1))
     }
 }
 
-fn users(config: &NodeConfig) -> Result<Vec<Entry>, ConfigError> {
-    let mut registers = Registers(0);
+fn users(config: &NodeConfig, meters: u32) -> Result<Vec<Entry>, ConfigError> {
+    let mut registers = Registers { handed_out: 0, all: meters };
     let (action, params) = user(&config.default_user, config, 128, &mut registers, "default_user")?;
     let mut entries = vec![Entry { table: "default_user", key: None, action, params }];
     for (i, of) in config.users.iter().enumerate() {
@@ -306,7 +320,7 @@ fn user(
             Ok(("set_user", values))
         }
         MeterOf::Address => {
-            let size = 1u32.checked_shl(host_bits).unwrap_or(BLOCK).min(BLOCK);
+            let size = registers.block(host_bits);
             values.push(("base", bits(32, registers.take(size, key)?.into())));
             values.push(("size", bits(32, size.into())));
             Ok(("set_user_of_address", values))
@@ -335,7 +349,9 @@ fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, Confi
         Egress::Csfq => csfq(number, port, unit)?,
     };
     let is_virtual = is_virtual(number, port)?;
-    params.extend(port.thresholds().iter().map(|&(name, threshold)| (name, bits(64, units(threshold)))));
+    let least = |name| if name == "q_min" { u64::from(port.has_q_min()) } else { 0 };
+    let thresholds = port.thresholds();
+    params.extend(thresholds.iter().map(|&(name, threshold)| (name, bits(64, units(threshold).max(least(name))))));
     let rate = port.params.rate.map_or(0, |rate| rate.0);
     let limit = match port.params.limit {
         None => u64::MAX,
@@ -401,11 +417,13 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// The switch's own queues. It serves packets, not bytes: as many as full packets of the link's rate.
+/// The switch's own queues; without an AQM `limit` is theirs. They serve packets, not bytes: as many as full packets of
+/// the link's rate.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, .. }): (usize, &Port)| {
+        let of_limit = if params.egress == Egress::None { 1 } else { DEPTH_OF_LIMIT };
         let depth_packets = match params.limit {
-            Some(QueueLimit::Packets(packets)) => Some(packets),
+            Some(QueueLimit::Packets(packets)) => Some(packets * of_limit),
             _ => None,
         };
         // A virtual queue must stay the only one.
@@ -427,7 +445,7 @@ mod tests {
     }
 
     fn message(json: &Json) -> String {
-        Switch::new(&read(json), &[]).unwrap_err().to_string()
+        Switch::new(&read(json), METERS, &[]).unwrap_err().to_string()
     }
 
     #[test]
@@ -457,7 +475,7 @@ mod tests {
         let users: Vec<Json> =
             (0..16).map(|i| json!({"prefix": format!("10.{i}.0.0/16"), "meter_of": "address"})).collect();
         let crowd = json!({"ports": [{"interface": "eth0"}], "users": users});
-        assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096");
+        assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096: see -DUSERS and --users");
         let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
         assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
         let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
@@ -474,7 +492,7 @@ mod tests {
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
         let station = "02:00:00:00:00:01=eth1".parse().unwrap();
         assert_eq!(
-            Switch::new(&read(&port(json!({}))), &[station]).unwrap_err().to_string(),
+            Switch::new(&read(&port(json!({}))), METERS, &[station]).unwrap_err().to_string(),
             "--station: \"eth1\" is the interface of no [[ports]] table"
         );
     }
@@ -491,11 +509,46 @@ mod tests {
     /// Action and parameters of the AQM of the one port.
     fn aqm_of(port: Json, scheme: &str) -> (&'static str, Params) {
         let config = read(&json!({"node": {"scheme": scheme}, "ports": [port]}));
-        let switch = Switch::new(&config, &[]).unwrap();
-        // Its queue is not one of the switch.
-        assert_eq!(switch.queues, []);
+        let switch = Switch::new(&config, METERS, &[]).unwrap();
         let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
+        if entry.action == "set_virtual_aqm" {
+            // Its queue is not one of the switch.
+            assert_eq!(switch.queues, []);
+        }
         (entry.action, entry.params)
+    }
+
+    #[test]
+    fn a_switch_with_more_meters_has_larger_blocks_for_addresses() {
+        let user = json!({"prefix": "10.0.0.0/8", "meter_of": "address"});
+        let config = read(&json!({"ports": [{"interface": "eth0"}], "users": [user]}));
+        // A sixteenth of the meters, behind the default user's.
+        for (meters, size) in [(METERS, 256), (65_536, 4096), (17, 1)] {
+            let switch = Switch::new(&config, meters, &[]).unwrap();
+            let users = switch.entries.iter().find(|entry| entry.table == "users").unwrap();
+            assert_eq!(users.params[2..], [("base", bits(32, 1)), ("size", bits(32, size))], "{meters}");
+        }
+        let problem = "users[0]: no meter is left for it, the switch has 1: see -DUSERS and --users";
+        assert_eq!(Switch::new(&config, 1, &[]).unwrap_err().to_string(), problem);
+    }
+
+    #[test]
+    fn an_empty_queue_accepts_however_small_q_min_is() {
+        // A hundredth of a packet is less than the sixteenth that queues are counted in.
+        let (_, params) = aqm_of(json!({"interface": "eth0", "egress": "abc", "q_min": "0.01 packets"}), "abc");
+        assert_eq!(params[2], ("q_min", bits(64, 1)));
+        let (_, params) = aqm_of(json!({"interface": "eth0", "egress": "csfq", "rate": "1 Mbit/s"}), "csfq");
+        assert_eq!(params[6], ("q_min", bits(64, 0)));
+    }
+
+    #[test]
+    fn the_queue_of_the_switch_holds_more_than_the_aqm_lets_in() {
+        let config = json!({"ports": [
+            {"interface": "a", "egress": "abc", "limit": "24 packets"}, {"interface": "b", "limit": "24 packets"},
+        ]});
+        let queues = Switch::new(&read(&config), METERS, &[]).unwrap().queues;
+        // Without an AQM it is the queue itself that has the limit.
+        assert_eq!(queues.iter().map(|queue| queue.depth_packets).collect::<Vec<_>>(), [Some(48), Some(24)]);
     }
 
     #[test]

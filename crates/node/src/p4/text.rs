@@ -30,15 +30,10 @@ fn state(scheme: NodeScheme) -> &'static [&'static str] {
     }
 }
 
-/// Commands for `simple_switch_CLI`; a running switch can be given them again. Lines that begin with `#` are for people:
-/// the CLI of BMv2 takes them for comments.
+/// Commands for `simple_switch_CLI`, and nothing else: it knows no comments. A running switch can be given them again.
 #[must_use]
 pub fn cli(switch: &Switch) -> String {
-    let mut text = String::from("# Ports:");
-    for (port, interface) in switch.interfaces.iter().enumerate() {
-        write!(text, " {port}@{interface}").expect("a String takes all");
-    }
-    text.push('\n');
+    let mut text = String::new();
     for table in TABLES {
         writeln!(text, "table_clear {table}").expect("a String takes all");
     }

@@ -183,18 +183,12 @@ impl Model for Arithmetic {
     fn judge(&mut self, packet: &Arrival) -> Judgement {
         let (aqm, params, port) = self.ports.get_mut(&packet.port).expect("the port has an AQM");
         let queue = QueueState { spares: packet.queue < aqm.q_min, is_short: packet.queue < aqm.q_threshold };
-        let label = packet.label.unwrap_or(Activity::MIN);
-        let (is_dropped, label) = port.admit(params, label, packet.bytes, queue, packet.random, packet.now_ns);
+        let (is_dropped, label) = port.admit(params, packet.label, packet.bytes, queue, packet.random, packet.now_ns);
         if !is_dropped && packet.is_over {
             port.overflow();
         }
         let log2_alpha = port.log2_alpha_q31().unwrap_or(LOG2_OF_ZERO_Q31);
-        Judgement {
-            is_dropped,
-            label: packet.label.map(|_| label),
-            average: port.rates().sums()[0],
-            threshold: log2_alpha.cast_unsigned(),
-        }
+        Judgement { is_dropped, label, average: port.rates().sums()[0], threshold: log2_alpha.cast_unsigned() }
     }
 }
 

@@ -48,12 +48,13 @@ pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
     named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// Compiles a program of `p4/`; what the compiler says otherwise.
+/// Compiles a program of `p4/` and returns the warnings. They are no errors: which there are changes with the compiler,
+/// and current ones warn of what a program includes and another one of the folder uses.
 ///
 /// # Errors
 ///
-/// The compiler cannot be run, or does not accept the program without a warning.
-pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<(), String> {
+/// The compiler cannot be run, or does not accept the program: what it says.
+pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<String, String> {
     let mut command = Command::new(p4c);
     if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {
         command.arg("-I").arg(include);
@@ -61,5 +62,5 @@ pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<
     let output = command.args(options).arg(project("p4").join(name)).arg("-o").arg(json).output();
     let output = output.map_err(|error| format!("{}: {error}", p4c.display()))?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    if output.status.success() && text.is_empty() { Ok(()) } else { Err(format!("p4c on p4/{name}: {text}")) }
+    if output.status.success() { Ok(text) } else { Err(format!("p4c on p4/{name}: {text}")) }
 }

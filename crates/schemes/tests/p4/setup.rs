@@ -90,8 +90,8 @@ pub fn has_prefix(address: u128, (prefix, bits): (u128, u32)) -> bool {
 
 /// Stations are 02:00:00:00:00:port, for these ports.
 pub const STATIONS: std::ops::Range<u16> = 1..12;
-/// A station whose packets are flooded.
-pub const FLOODED: u8 = 0xff;
+/// A station whose packets are flooded, and the port of the group whose AQM judges them.
+pub const FLOODED: (u8, u16) = (0xff, 6);
 /// The MAC addresses that a route writes.
 pub const ROUTE_MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 2, 0], [2, 0, 0, 0, 3, 1]);
 
@@ -126,7 +126,8 @@ impl Setup {
         for port in STATIONS {
             line(format!("table_add stations send 02:00:00:00:00:{port:02x} => {port}"));
         }
-        line(format!("table_add stations flood 02:00:00:00:00:{FLOODED:02x} => 1"));
+        let (station, port) = FLOODED;
+        line(format!("table_add stations flood 02:00:00:00:00:{station:02x} => 1 {port}"));
         for &(address, bits, port) in self.routes {
             let (address, bits) = prefix(address, bits);
             line(format!("table_add routes route {address:#x}/{bits} => {port} 02:00:00:00:02:00 02:00:00:00:03:01"));

@@ -173,7 +173,9 @@ impl<'a> Switch<'a> {
             frame: 0,
         };
         if verdict == Verdict::Accepted {
+            // Flooded packets leave by port 0 of the probe.
             if let Some(label) = packet.label
+                && !packet.is_flooded
                 && self.setup.links.contains(&packet.egress_port)
             {
                 push(&mut packet.frame, label, packet.is_expedited);
@@ -203,7 +205,7 @@ impl<'a> Switch<'a> {
         if !self.forward(packet, at.zip(ip.as_ref())) {
             return Verdict::NoRoute;
         }
-        if packet.is_flooded { Verdict::Accepted } else { self.judge(packet, ip_bytes, input) }
+        self.judge(packet, ip_bytes, input)
     }
 
     fn meter(&mut self, packet: &mut Packet, ip: Option<&Ip>, bytes: u32, now_ns: u64) {
@@ -235,8 +237,9 @@ impl<'a> Switch<'a> {
             return count_hop(&mut packet.frame[at..]);
         }
         let station = packet.frame[5];
-        packet.is_flooded = packet.frame[..5] == [2, 0, 0, 0, 0] && station == FLOODED;
+        packet.is_flooded = packet.frame[..5] == [2, 0, 0, 0, 0] && station == FLOODED.0;
         if packet.is_flooded {
+            packet.egress_port = FLOODED.1;
             return true;
         }
         packet.egress_port = station.into();

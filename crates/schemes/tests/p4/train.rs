@@ -72,7 +72,7 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
         60..88 => 7,
         88..94 => 8,
         94..97 => 9,
-        97 => FLOODED,
+        97 => FLOODED.0,
         _ => 77,
     };
     let mut recipe = Recipe::of(if dice.happens(750) { dice.one_of(favourites) } else { source(dice, setup) });

@@ -66,8 +66,7 @@ class P4Plane(Plane):
         options = [word for station in stations for word in ("--station", station)]
         commands = run([node.program(), "p4-commands", str(path), *options])
         for line in commands.splitlines():
-            if not line.startswith("#"):
-                self._switch.ask(line)
+            self._switch.ask(line)
         self._packets_per_s = round(setup.bottleneck_bps / 50e6 * PACKETS_PER_S_AT_50_MBPS)
         self._switch.ask(f"set_queue_rate {self._packets_per_s} {self._server_port}")
 

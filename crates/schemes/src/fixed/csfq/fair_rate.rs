@@ -102,6 +102,9 @@ impl FixedCsfq {
 
     /// Whether a packet is dropped, and the label that it leaves with otherwise.
     ///
+    /// A packet without a label counts in A and F. It is never dropped early, and it says nothing about the largest
+    /// label: a burst of such packets must not pass for users of the lowest rate and set alpha to it.
+    ///
     /// `random` are 32 random bits. `spares` says that the queue is below Q_min, `is_short` that it is below the
     /// threshold of the estimate. `age_ns` is the time since the start of the measurement.
     ///
@@ -117,19 +120,20 @@ impl FixedCsfq {
     pub fn admit(
         &mut self,
         params: &FixedCsfqParams,
-        label: Activity,
+        label: Option<Activity>,
         bytes: u32,
         queue: QueueState,
         random: u32,
         age_ns: u64,
-    ) -> (bool, Activity) {
-        let log2_label = i64::from(label.units()) << (31 - Activity::FRACTION_BITS);
+    ) -> (bool, Option<Activity>) {
+        let of = |label: Activity| i64::from(label.units()) << (31 - Activity::FRACTION_BITS);
+        let log2_label = label.map_or(LOG2_OF_ZERO_Q31, of);
         let (mut drop, mut relabelled) = (false, label);
-        if self.log2_alpha != LOG2_OF_ZERO_Q31 && log2_label > self.log2_alpha {
+        if label.is_some() && self.log2_alpha != LOG2_OF_ZERO_Q31 && log2_label > self.log2_alpha {
             let halvings = (log2_label - self.log2_alpha).min((64 << 31) - 1) as u64;
             let passes = scale_down(1 << 32, halvings << (EXPONENT_BITS - 31));
             drop = u64::from(random) < (1 << 32) - passes && !queue.spares;
-            relabelled = label.min(Activity::from_q31(self.log2_alpha));
+            relabelled = label.map(|label| label.min(Activity::from_q31(self.log2_alpha)));
         }
         if self.rates.update(&params.rates, [bytes, if drop { 0 } else { bytes }], age_ns) {
             let [arrival, accepted] = self.rates.log2_sums_q31();
@@ -254,12 +258,12 @@ mod tests {
         }
 
         /// What the integer and the real port decide.
-        fn admit(&mut self, label: Activity, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
+        fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
             // The reference draws only if the label exceeds alpha; a copy shows which number that is.
             let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;
             let queue = QueueState { spares: packets < self.q_min, is_short: packets < 12 };
             let (drop, _) = self.fixed.admit(&self.params, label, bytes, queue, random, now_ns);
-            let rate = libm::exp2(label.to_f64()) * UNIT.as_f64();
+            let rate = label.map_or(0.0, |label| libm::exp2(label.to_f64()) * UNIT.as_f64());
             let packet = TestPacket { label: rate, wire_bytes: bytes, ..Default::default() };
             let verdict = self.real.admit(&packet, &view(packets), Time::from_nanos(now_ns), &mut self.rng);
             (drop, verdict == Verdict::Drop)
@@ -281,9 +285,9 @@ mod tests {
         }
     }
 
-    /// Packets of users at their labels through both ports; the reference decides what the queue is. Returns decisions,
-    /// drops, decisions that differ, and the worst error of alpha.
-    fn train(seed: u64, q_min: u32, packets: u32) -> (u32, u32, f64) {
+    /// Packets of users at their labels, a tenth without one if asked for, through both ports; the reference decides what
+    /// the queue is. Returns drops, decisions that differ, and the worst error of alpha.
+    fn train(seed: u64, q_min: u32, packets: u32, has_labels: bool) -> (u32, u32, f64) {
         let mut pair = Pair::new(q_min, seed);
         let mut rng = Rng::stream(seed, 0, "train", 0);
         let (mut now, mut backlog) = (0u64, 0.0f64);
@@ -305,7 +309,8 @@ mod tests {
                 })
                 .unwrap_or(&8e6);
             let label = Activity::from_f64(libm::log2(rate / UNIT.as_f64()) + 0.05 * (rng.open01() - 0.5));
-            let (fixed, real) = pair.admit(label, 1500, backlog as u32, now);
+            let is_labelled = has_labels || rng.open01() < 0.9;
+            let (fixed, real) = pair.admit(is_labelled.then_some(label), 1500, backlog as u32, now);
             drops += u32::from(real);
             different += u32::from(fixed != real);
             if !real {
@@ -319,7 +324,7 @@ mod tests {
     #[test]
     fn decisions_and_the_fair_rate_are_those_of_the_reference() {
         for seed in 0..4 {
-            let (drops, different, worst) = train(seed, 0, 50_000);
+            let (drops, different, worst) = train(seed, 0, 50_000, seed % 2 == 0);
             println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
             assert!(drops > 5_000, "{drops}");
             assert!(different < 50, "{different} of 50 000");
@@ -334,7 +339,7 @@ mod tests {
     fn without_drops_the_fair_rate_errs_by_its_inputs_only() {
         // Q_min above every queue: all is accepted, and both ports see the same. Each congested window adds the error
         // of F, 1.5e-5; of those without a cut in between there are 50 at most in a phase of 6000 packets.
-        let (drops, different, worst) = train(7, 1_000_000, 50_000);
+        let (drops, different, worst) = train(7, 1_000_000, 50_000, true);
         assert_eq!((drops, different), (0, 0));
         assert!(worst < 50.0 * 1.5e-5, "{worst:e}");
     }
@@ -348,14 +353,44 @@ mod tests {
         let free = QueueState { spares: false, is_short: false };
         let decide = |label: f64, queue, random: f64| {
             let mut port = port;
-            port.admit(&params, of(label), 1500, queue, (random * 4_294_967_296.0) as u32, 0)
+            port.admit(&params, Some(of(label)), 1500, queue, (random * 4_294_967_296.0) as u32, 0)
         };
         // Labels are exact to 7.7e-6 of log2: p to 1.1e-5 * 0.4.
         assert!(decide(500.0, free, 0.59999).0 && !decide(500.0, free, 0.60001).0);
-        assert_eq!(decide(500.0, free, 0.7).1, of(200.0));
-        assert_eq!(decide(200.0, free, 0.0), (false, of(200.0)));
-        assert_eq!(decide(100.0, free, 0.0), (false, of(100.0)));
-        assert_eq!(decide(500.0, QueueState { spares: true, is_short: true }, 0.0), (false, of(200.0)));
+        assert_eq!(decide(500.0, free, 0.7).1, Some(of(200.0)));
+        assert_eq!(decide(200.0, free, 0.0), (false, Some(of(200.0))));
+        assert_eq!(decide(100.0, free, 0.0), (false, Some(of(100.0))));
+        assert_eq!(decide(500.0, QueueState { spares: true, is_short: true }, 0.0), (false, Some(of(200.0))));
+    }
+
+    #[test]
+    fn a_burst_without_labels_does_not_shut_out_those_who_have_one() {
+        // 4 of 10 Mbit/s for ten windows behind a long queue: each window ends without a label to take alpha from, so
+        // that none is left or, at the packet behind, C/2 = 500 units.
+        let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
+        let (mut port, long) = (FixedCsfq::default(), QueueState { spares: false, is_short: false });
+        let half = params.log2_capacity_q31() - (1 << 31);
+        for number in 1..=500u64 {
+            let outcome = port.admit(&params, None, 1000, long, 0, number * 2_000_000);
+            assert_eq!(outcome, (false, None), "packet {number}");
+            assert!(port.log2_alpha_q31().is_none_or(|alpha| alpha == half), "packet {number}");
+        }
+        // Rates count such packets: 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, within (1) of a packet.
+        let sum = libm::exp2(port.rates().log2_sums_q31()[0] as f64 / (1u64 << 31) as f64) / 65_536.0;
+        assert!((sum - 50_000.0).abs() < 1000.0, "{sum}");
+        // A user of 2 Mbit/s is below the fair rate.
+        let label = Activity::from_f64(libm::log2(200.0));
+        assert_eq!(port.admit(&params, Some(label), 1500, long, 0, 1_002_000_000), (false, Some(label)));
+    }
+
+    #[test]
+    fn a_packet_without_a_label_is_not_dropped_early_however_low_the_fair_rate() {
+        // Below log2 of zero, as a fair rate scaled again and again can be.
+        let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
+        let mut port = FixedCsfq { log2_alpha: -70 << 31, ..FixedCsfq::default() };
+        let queue = QueueState { spares: false, is_short: false };
+        assert_eq!(port.admit(&params, None, 1500, queue, 0, 0), (false, None));
+        assert!(port.admit(&params, Some(Activity::MIN), 1500, queue, 0, 0).0);
     }
 
     #[test]
@@ -365,7 +400,7 @@ mod tests {
             let mut port = FixedCsfq { log2_alpha, ..FixedCsfq::default() };
             let queue = QueueState { spares: false, is_short: false };
             for age in [0, 1, u64::MAX, 5] {
-                port.admit(&params, label, u32::MAX, queue, u32::MAX, age);
+                port.admit(&params, Some(label), u32::MAX, queue, u32::MAX, age);
                 (0..40).for_each(|_| port.overflow());
             }
             assert_eq!(port.cuts_left, 0);
