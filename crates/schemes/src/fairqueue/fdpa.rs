@@ -344,14 +344,14 @@ mod tests {
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // 8 and 6 Mbit/s beside 2 on a link of 10, from 24 packets on.
+        // 20 and 14 Mbit/s beside 2 on a link of 10: both have a priority of their own, and each could fill its queue.
         for limit in [24, 100] {
             let limit = QueueLimit::Packets(limit);
             let rates = shares::<FdpaScheme>(
                 &FdpaParams::default(),
                 limit,
                 &Weights::equal(),
-                &[8e6, 6e6, 2e6],
+                &[20e6, 14e6, 2e6],
                 &[1500, 1500, 1500],
             );
             // Within the 2 % that a packet of 2 s at 2 Mbit/s and the first packets, at priority 0 for all, are.
