@@ -28,6 +28,7 @@ from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.external import load_schemes
+from fairlane.files import written_below
 from fairlane.folders import check_replaceable
 from fairlane.output import READABLE, print_json, say
 from fairlane.papers import papers, select
@@ -47,13 +48,23 @@ EXIT_USER_ERROR = 2
 
 def main() -> None:
     """Runs the command line and exits."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors=READABLE)
+    _prepare_output()
     with as_interrupts() as received:
         code = _run(sys.argv[1:], received)
     # Whoever interrupts now need not see how the interpreter ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)
+
+
+def _prepare_output() -> None:
+    """Makes the standard output take every character, and all of them or an error."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        raw: object = out.buffer
+        if isinstance(raw, io.RawIOBase):
+            # With PYTHONUNBUFFERED Python passes over a write that was cut short, as on a full disk.
+            out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding, write_through=True)
+        out.reconfigure(errors=READABLE)
 
 
 def _run(arguments: list[str], received: Received | None = None) -> int:
@@ -243,7 +254,8 @@ def run(
             watched=watched,
         )
     if out:
-        result.write(out)
+        with written_below(out, "--out"):
+            result.write(out)
     if as_json:
         print_json(result.json())
     else:
@@ -280,7 +292,8 @@ def compare(
             progress=True,
         )
     if out:
-        comparison.write(out)
+        with written_below(out, "--out"):
+            comparison.write(out)
     if as_json:
         print_json(comparison.json())
     else:
@@ -342,7 +355,8 @@ def reproduce(
                 store=store,
                 progress=True,
             )
-        figures = reproduction.write(folders[key])
+        with written_below(folders[key], "--out"):
+            figures = reproduction.write(folders[key])
         documents.append(reproduction.document())
         if not as_json:
             _print_reproduction(reproduction, figures)
@@ -472,7 +486,8 @@ def sweep(
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     with _named(file):
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
-    result.write(out)
+    with written_below(out, "--out"):
+        result.write(out)
     if as_json:
         print_json(result.json())
     else:

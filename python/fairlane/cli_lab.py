@@ -113,6 +113,7 @@ def run(
     """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
     from fairlane.cli import parse_settings
     from fairlane.errors import Interrupted
+    from fairlane.files import written_below
     from fairlane.folders import check_replaceable
     from fairlane.lab import LabError
     from fairlane.lab.verb import lab, made, write, write_runs
@@ -132,9 +133,11 @@ def run(
     try:
         found = lab(*names, **what, jobs=jobs, progress=True)
     except (Interrupted, LabError):
-        write_runs(made(*names, **what), out)
+        with written_below(out, "--out"):
+            write_runs(made(*names, **what), out)
         raise
-    figures = write(found, made(*names, **what), out)
+    with written_below(out, "--out"):
+        figures = write(found, made(*names, **what), out)
     if as_json:
         documents = {plane: reproduction.document() for plane, reproduction in found.items()}
         print_json(json.dumps(documents, allow_nan=False, ensure_ascii=False))
@@ -167,6 +170,7 @@ def compare_command(
 ) -> None:
     """Run a scenario of your own under several queues on every plane, for as long as it says."""
     from fairlane.cli import parse_settings
+    from fairlane.files import written_below
     from fairlane.folders import check_replaceable
     from fairlane.lab.comparison import compare, document, write
     from fairlane.store import Store
@@ -186,7 +190,8 @@ def compare_command(
         progress=True,
     )
     if out is not None:
-        write(found, out)
+        with written_below(out, "--out"):
+            write(found, out)
     if as_json:
         print_json(json.dumps(document(found), allow_nan=False, ensure_ascii=False))
         return

@@ -134,13 +134,15 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
 @_store
 def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) -> None:
     """Write stored runs as tables, or their time series for Flent."""
+    from fairlane.files import written_below
     from fairlane.folders import check_replaceable
     from fairlane.store import Store
     from fairlane.store.export import export as write
     from fairlane.store.upkeep import entries
 
     check_replaceable(out, "--out", {"--store": Store(folder).folder})
-    names = write(entries(Store(folder), keys), out, form)
+    with written_below(out, "--out"):
+        names = write(entries(Store(folder), keys), out, form)
     say(f"{len(names)} files in {out}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
 
 

@@ -6,7 +6,16 @@ from typing import Any
 
 from fairlane._fairlane import ScenarioError, SchemeError
 
-__all__ = ["FairlaneError", "Interrupted", "ScenarioError", "SchemeError", "UserError", "check_kind", "shortened"]
+__all__ = [
+    "FairlaneError",
+    "Interrupted",
+    "ScenarioError",
+    "SchemeError",
+    "UserError",
+    "WriteError",
+    "check_kind",
+    "shortened",
+]
 
 
 class FairlaneError(Exception):
@@ -15,6 +24,10 @@ class FairlaneError(Exception):
 
 class UserError(FairlaneError):
     """Input that cannot be used: the message names what was given and, where there is one, the range."""
+
+
+class WriteError(UserError):
+    """A file that cannot be written: the message names it and says why."""
 
 
 class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairlane.errors import UserError
+from fairlane.errors import UserError, WriteError
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def write_aside(path: Path, content: bytes) -> None:
@@ -45,6 +48,25 @@ def parents_of(path: Path) -> Iterator[None]:
         with suppress(OSError):  # there is something in it now, or it could not be made
             for folder in made:
                 folder.rmdir()
+
+
+def reason(error: Exception) -> str | None:
+    """Why the system refused, in its words; None for errors of another kind. Polars has it in its message only."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    found = _OS_ERROR.search(str(error))
+    return os.strerror(int(found[1])) if found else None
+
+
+@contextmanager
+def written_below(folder: Path, option: str) -> Iterator[None]:
+    """An error while files below a folder are written names the option and the file."""
+    try:
+        yield
+    except WriteError as error:
+        raise WriteError(f"{option}: {error}") from error
+    except OSError as error:
+        raise WriteError(f"{option}: cannot write to {error.filename or folder}: {reason(error)}") from error
 
 
 def check_writable(folder: Path, option: str) -> None:

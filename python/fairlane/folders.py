@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairlane.errors import UserError
-from fairlane.files import parents_of
+from fairlane.errors import UserError, WriteError
+from fairlane.files import parents_of, reason
 
 LIST = ".fairlane"
 """In a folder of results: the names of its files, a line each."""
@@ -40,7 +40,8 @@ def staged(folder: Path) -> Iterator[Path]:
         UserError: The folder cannot be replaced. If that shows at the end only, the message says where the results are.
     """
     with _stage(folder) as stage:
-        yield stage
+        with _named_files(stage, folder):
+            yield stage
         names = sorted(name for name, _ in _entries(stage))
         (stage / LIST).write_text("".join(f"{name}\n" for name in (*names, LIST)), encoding="utf-8")
         whole = _real(folder)
@@ -85,7 +86,25 @@ def _named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}") from error
+        raise WriteError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+@contextmanager
+def _named_files(stage: Path, folder: Path) -> Iterator[None]:
+    """An error while a file is written into a stage names the file as it was to be in the folder."""
+    try:
+        yield
+    except Exception as error:
+        why = None if isinstance(error, UserError) else reason(error)
+        if why is None:
+            raise
+        # Most errors of writing name no file: it is the one that was written last.
+        files = [stage / name for name, _ in _entries(stage)]
+        newest = max(files, key=lambda file: file.stat().st_mtime_ns, default=stage)
+        named = Path(getattr(error, "filename", None) or newest)
+        if not named.is_relative_to(stage):
+            raise
+        raise WriteError(f"cannot write to {folder / named.relative_to(stage)}: {why}") from error
 
 
 def _real(path: Path) -> Path:

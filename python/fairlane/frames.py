@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -120,7 +121,9 @@ def series_frame(results: list[Result]) -> pl.DataFrame:
 
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Writes Parquet with schema version, version of fairlane and units in the metadata."""
-    frame.write_parquet(path, metadata=metadata(frame.columns))
+    content = io.BytesIO()  # polars does not always tell why a file cannot be written
+    frame.write_parquet(content, metadata=metadata(frame.columns))
+    path.write_bytes(content.getvalue())
 
 
 def metadata(columns: Iterable[str]) -> dict[str, str]:

@@ -75,7 +75,12 @@ def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) 
         # A name may have characters that the font lacks; boxes stand for them.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         for suffix in suffixes:
-            drawn.savefig(stem.with_name(stem.name + suffix), metadata=without[suffix])
+            file = stem.with_name(stem.name + suffix)
+            try:
+                drawn.savefig(file, metadata=without[suffix])
+            except OSError as error:
+                error.filename = error.filename or str(file)  # what was written of it is gone
+                raise
 
 
 def result_figures(results: Sequence[Result]) -> dict[str, Figure]:

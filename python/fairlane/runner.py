@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
 from fairlane.external import external_queue
+from fairlane.files import written_below
 from fairlane.progress import progress, tell
 from fairlane.store import Store, Writer
 from fairlane.store.point import Identity
@@ -64,7 +65,7 @@ def simulate(
         return work.runs()
     try:
         if keep:
-            with store.writer() as writer:
+            with written_below(store.folder, "--store"), store.writer() as writer:
                 work.keep_with(writer)
                 _run(work, jobs, cores() if threads is None else threads, title, show_progress)
         else:

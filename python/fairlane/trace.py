@@ -13,7 +13,7 @@ import polars as pl
 
 from fairlane import _fairlane, frames
 from fairlane.errors import Interrupted, ScenarioError, UserError
-from fairlane.files import check_writable, new_beside, parents_of
+from fairlane.files import check_writable, new_beside, parents_of, reason
 from fairlane.folders import check_replaceable, staged
 from fairlane.progress import progress
 from fairlane.runner import replications
@@ -96,7 +96,7 @@ class Watch:
         except ScenarioError as error:
             raise UserError(str(error)) from error
         except OSError as error:
-            raise UserError(f"--pcap: cannot write to {self.pcap}: {error}") from error
+            raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
 
     def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> str:
         record = None
@@ -104,7 +104,7 @@ class Watch:
             try:
                 chunk, record = run.next(WAIT_S)
             except OSError as error:
-                raise UserError(f"--pcap: cannot write to {self.pcap}: {error}") from error
+                raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
             if chunk and tables:
                 with self._named_trace():
                     tables.add(*chunk)
@@ -118,7 +118,7 @@ class Watch:
         try:
             yield
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise UserError(f"--trace: cannot write to {self.trace}: {error}") from error
+            raise UserError(f"--trace: cannot write to {self.trace}: {reason(error) or error}") from error
 
 
 class _Tables:

@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from fairlane import _fairlane
 from fairlane.errors import Interrupted, UserError
+from fairlane.files import written_below
 from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
@@ -69,7 +70,8 @@ def run_in_lab(
 
                 def keep(job: Job, run: str, rejected: int) -> None:
                     point = points[job.scenario]
-                    writer.keep(point.identity, job.replication, run)
+                    with written_below(store.folder, "--store"):
+                        writer.keep(point.identity, job.replication, run)
                     point.done[job.replication] = run
                     advance(f"{rejected} rejected" if rejected else "")
 

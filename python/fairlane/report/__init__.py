@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.files import written_below
 from fairlane.folders import check_replaceable
 from fairlane.store import Store
 
@@ -56,5 +57,6 @@ def report(
     comparison = None if compare is None else read(Path(compare))
     wanted = Wanted(quick, replications, dict(settings or {}), store)
     papers = collect(names, wanted, run=run, threads=threads, progress=progress)
-    write(folder, papers, comparison, show_progress=progress)
+    with written_below(folder, "--out"):
+        write(folder, papers, comparison, show_progress=progress)
     return folder / START_PAGE

@@ -29,6 +29,8 @@ from fairlane.store.record import join, split
 DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20
 """Size of the journal at which its runs move into the files of their points."""
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What a system says that lets nothing be written, or no more."""
 
 
 class Store:
@@ -96,7 +98,7 @@ class Store:
             try:
                 self.recover()
             except OSError as error:
-                if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                if error.errno not in _NOT_WRITABLE:
                     raise
                 for path in (self.folder / "journal").glob("*.jsonl"):
                     with suppress(OSError):

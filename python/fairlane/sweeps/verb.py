@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlane.errors import Interrupted, UserError, check_kind
+from fairlane.files import written_below
 from fairlane.progress import reporting
 from fairlane.runner import check_threads, cores
 from fairlane.scenario import Scenario
@@ -60,7 +61,11 @@ def sweep(
 
     try:
         if work.finished < work.total:
-            with where.writer() as writer, reporting(plan.name, work.total, show=progress) as report:
+            with (
+                written_below(where.folder, "--store"),
+                where.writer() as writer,
+                reporting(plan.name, work.total, show=progress) as report,
+            ):
                 work.execute(connect, writer, report)
     except KeyboardInterrupt:
         at_least = "at least " if plan.stop.targets else ""
