@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlane._fairlane import ScenarioError, SchemeError
+from fairlane.text import quoted
 
 __all__ = [
     "FairlaneError",
@@ -14,7 +15,6 @@ __all__ = [
     "UserError",
     "WriteError",
     "check_kind",
-    "shortened",
 ]
 
 
@@ -44,16 +44,7 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
         self.total = total
 
 
-MOST_SHOWN = 60
-
-
-def shortened(value: Any) -> str:
-    """A value as an error shows it."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
-
-
 def check_kind(name: str, value: Any, kinds: tuple[type, ...], wanted: str) -> None:
     """Raises a UserError if an argument is of no kind that the function takes."""
     if not isinstance(value, kinds):
-        raise UserError(f"{name}: {shortened(value)} is not {wanted}")
+        raise UserError(f"{name}: {quoted(value)} is not {wanted}")

@@ -75,8 +75,9 @@ def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iter
 
 def tell(line: str, *, show: bool) -> None:
     """Says something on stderr before the work begins."""
-    if show:
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+    if show and sys.stderr is not None:
+        with suppress(OSError):
+            print(visible(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def duration(seconds: float) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.catalogue import schemes
-from fairlane.errors import UserError, check_kind, shortened
+from fairlane.errors import UserError, check_kind
 from fairlane.results import Comparison, Result
 from fairlane.runner import check_threads, simulate
 from fairlane.runner import replications as count
 from fairlane.scenario import Scenario
 from fairlane.store import Store
+from fairlane.text import quoted
 
 #: In place of names of schemes: every scheme there is.
 ALL = "all"
@@ -139,7 +140,7 @@ def queue_names(queues: Iterable[str]) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise UserError(
-                f"queues: {shortened(name)} is not the name of a scheme, such as droptail; parameters are keys of the "
+                f"queues: {quoted(name)} is not the name of a scheme, such as droptail; parameters are keys of the "
                 'scenario: fairlane.run(scenario.replace("queue", {...}))'
             )
     if names == [ALL]:
