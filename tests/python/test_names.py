@@ -1,6 +1,7 @@
 """Names are text everywhere: in tables, figures and pages, in errors and progress, whatever is in them."""
 
 import json
+import re
 import subprocess
 from html import unescape
 from pathlib import Path
@@ -195,3 +196,22 @@ def test_json_holds_no_character_that_a_terminal_would_obey(capsys: pytest.Captu
     shown = capsys.readouterr().out
     assert shown == '{\n  "name": "\\u009b31m \\u202e \\udb40\\udc01 \u00e9 \u65e5"\n}\n'
     assert json.loads(shown) == document
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_narrow_terminal_cuts_no_number(
+    width: int, comparison: fairlane.Comparison, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed() -> str:
+        print_comparison(comparison)
+        return capsys.readouterr().out
+
+    wide = printed()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed())
+    assert "…" not in narrow
+    # Every mean with its half width, as often as before; columns that found no room follow below.
+    number = re.compile(r"[\d.]+ ± [\d.]+")
+    assert sorted(number.findall(narrow)) == sorted(number.findall(wide))
+    assert narrow.count("max-min share") > 1
