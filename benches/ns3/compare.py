@@ -104,7 +104,7 @@ def run_fairlane(scenario: str, replication: int) -> Run:
         queue_packets=link["queue"]["mean_packets"],
         drop_share=sum(drops["share_of_arrivals"] for drops in link["drops"]),
         packets=record["performance"]["delivered_packets"],
-        cpu_seconds=record["performance"]["cpu_seconds"],
+        cpu_seconds=done[2],
     )
 
 

@@ -182,6 +182,12 @@ class SweepPoint(TypedDict):
     metrics: Annotated[dict[str, PointEstimate], "Mean by metric; the unit is the end of its name."]
 
 
+class SweepCost(TypedDict):
+    """What the runs of a sweep cost, whenever they ran."""
+
+    cpu_seconds: Annotated[float, "CPU time of the simulations alone, where it is known."]
+
+
 class SweepDocument(TypedDict):
     """What a sweep gave, printed by `fairlane sweep --json` and written as sweep.json."""
 
@@ -192,9 +198,9 @@ class SweepDocument(TypedDict):
     store: Annotated[str, "Folder of the store."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     runs: Annotated[int, "Runs of all points; those of equal points count once."]
-    cpu_seconds: Annotated[float, "What they cost, whenever they ran."]
     notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
     points: Annotated[list[SweepPoint], "The points, in order."]
+    cost: Annotated[SweepCost, "What the runs cost; all else is the same each time."]
 
 
 class PlannedPoint(TypedDict):

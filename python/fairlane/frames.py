@@ -23,6 +23,7 @@ def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
     """Every frame that has rows, by name."""
     frames = {
         "runs": runs_frame(results),
+        "costs": costs_frame(results),
         "users": users_frame(results),
         "flows": flows_frame(results),
         "transfers": transfers_frame(results),
@@ -35,6 +36,15 @@ def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
 def runs_frame(results: list[Result]) -> pl.DataFrame:
     """One row per run: identity, metrics by group and link, parameters as `scenario.<key>`."""
     return _frame(run_row(result.scenario, run) for result in results for run in result.runs)
+
+
+def costs_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run with its CPU time, null where that is not known: all that differs from one time to the next."""
+    return _frame(
+        {**_identity(result.scenario, run), "cpu_seconds": cpu_seconds}
+        for result in results
+        for run, cpu_seconds in zip(result.runs, result.cpu_seconds, strict=True)
+    )
 
 
 def users_frame(results: list[Result]) -> pl.DataFrame:
@@ -142,7 +152,7 @@ def _frame(rows: Iterable[Row]) -> pl.DataFrame:
 
 
 def run_row(scenario: Row, run: Row) -> Row:
-    """The row of a run: identity, metrics, cost, parameters."""
+    """The row of a run: identity, metrics, parameters."""
     row = {
         **_identity(scenario, run),
         "version": run["version"],
@@ -150,7 +160,7 @@ def run_row(scenario: Row, run: Row) -> Row:
         "window_end_s": run["window_s"][1],
         **metrics(run),
     }
-    row |= {metric: run["performance"][metric] for metric in ("delivered_packets", "events", "cpu_seconds")}
+    row |= {metric: run["performance"][metric] for metric in ("delivered_packets", "events")}
     return row | {f"scenario.{key}": value for key, value in _flat(scenario) if key != "name"}
 
 

@@ -6,6 +6,7 @@ Rates are in bit/s, times in s, queues in packets or bytes of waiting packets.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from fairlane.notes import notes_of
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairlane.store.point import Kept
+
 
 @dataclass(frozen=True, repr=False)
 class Result:
@@ -25,11 +28,18 @@ class Result:
 
     Attributes:
         scenario_json: The canonical scenario.
-        runs_json: One run record per replication, in order.
+        runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
+        cpu_seconds: What each of them cost, None where that is not known.
     """
 
     scenario_json: str
     runs_json: tuple[str, ...]
+    cpu_seconds: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, scenario: str, runs: Sequence[Kept]) -> Result:
+        """The result of a canonical scenario."""
+        return cls(scenario, tuple(run.run for run in runs), tuple(run.cpu_seconds for run in runs))
 
     @property
     def scenario(self) -> dict[str, Any]:
@@ -48,8 +58,8 @@ class Result:
         return notes_of(self.scenario_json)
 
     def json(self, confidence: float = CONFIDENCE) -> str:
-        """The result document: scenario, notes, means with intervals, cost, runs (`fairlane schema result`)."""
-        return _fairlane.summarise(self.scenario_json, list(self.runs_json), confidence)
+        """The result document: scenario, notes, means with intervals, runs, cost (`fairlane schema result`)."""
+        return _fairlane.summarise(self.scenario_json, list(self.runs_json), list(self.cpu_seconds), confidence)
 
     def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
         """The result document as a table."""
@@ -75,10 +85,16 @@ class Result:
         return frames.transfers_frame([self])
 
     def runs_frame(self) -> pl.DataFrame:
-        """One row per run: parameters, seed, replication, version, CPU time and every metric."""
+        """One row per run: parameters, seed, replication, version and every metric."""
         from fairlane import frames
 
         return frames.runs_frame([self])
+
+    def costs_frame(self) -> pl.DataFrame:
+        """One row per run: what it cost, which differs from one time to the next."""
+        from fairlane import frames
+
+        return frames.costs_frame([self])
 
     def users_frame(self) -> pl.DataFrame:
         """One row per run and user."""

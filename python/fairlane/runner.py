@@ -12,7 +12,7 @@ from fairlane.external import external_queue
 from fairlane.files import written_below
 from fairlane.progress import progress, tell
 from fairlane.store import Store, Writer
-from fairlane.store.point import Identity
+from fairlane.store.point import Cost, Identity, Kept
 from fairlane.text import quoted
 
 WAIT_S = 0.1
@@ -35,12 +35,12 @@ def simulate(
     store: Store,
     *,
     keep: bool,
-    given: Mapping[int, str] | None = None,
+    given: Mapping[int, Kept] | None = None,
     threads: int | None = None,
     show_progress: bool = False,
     title: str = "simulating",
-) -> list[list[str]]:
-    """The runs (JSON) of every canonical scenario in order of replication, simulating only what the store lacks.
+) -> list[list[Kept]]:
+    """The runs of every canonical scenario in order of replication, simulating only what the store lacks.
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
@@ -86,8 +86,8 @@ def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str,
                 if (done := batch.next(WAIT_S)) is None:
                     advance.waiting(lambda: _slowest(batch))
                     continue
-                job, run = done
-                work.finish(*jobs[job], run)
+                job, run, cpu_seconds = done
+                work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
                 advance()
     finally:
         batch.cancel()
@@ -113,7 +113,7 @@ class _Work:
             store.load(scenario) if storable else {}
             for scenario, storable in zip(scenarios, self._storable, strict=True)
         ]
-        self._unsaved: dict[int, dict[int, str]] = {}
+        self._unsaved: dict[int, dict[int, Kept]] = {}
         self._writer: Writer | None = None
         self._identities: dict[int, Identity] = {}
 
@@ -141,14 +141,14 @@ class _Work:
             if number not in self._done[index]
         ]
 
-    def finish(self, index: int, number: int, run: str) -> None:
+    def finish(self, index: int, number: int, run: Kept) -> None:
         self._done[index][number] = run
-        if not self._storable[index]:
+        if not self._storable[index] or run.cost is None:
             return
         if self._writer is None:
             self._unsaved.setdefault(index, {})[number] = run
         else:
-            self._writer.keep(self._identities[index], number, run)
+            self._writer.keep(self._identities[index], number, run.run, run.cost)
 
     def save_or_say_why(self) -> str:
         if not self.finished:
@@ -163,7 +163,7 @@ class _Work:
         kept = f"finished and kept in {self._store.folder}; the same command continues from there"
         return kept if all(self._storable) else f"{kept}, but runs of schemes written in Python are not kept"
 
-    def runs(self) -> list[list[str]]:
+    def runs(self) -> list[list[Kept]]:
         return [
             [done[number] for number in range(wanted)] for done, wanted in zip(self._done, self._wanted, strict=True)
         ]

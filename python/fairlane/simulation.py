@@ -14,6 +14,7 @@ from fairlane.runner import check_threads, simulate
 from fairlane.runner import replications as count
 from fairlane.scenario import Scenario
 from fairlane.store import Store
+from fairlane.store.point import Kept
 from fairlane.text import quoted
 
 #: In place of names of schemes: every scheme there is.
@@ -64,7 +65,7 @@ def run(
         Interrupted: Ctrl-C.
     """
     canonical = _prepare(scenario, replications, seed).canonical()
-    given: dict[int, str] = {}
+    given: dict[int, Kept] = {}
     check_threads(threads)
     for name, (is_given, is_needed) in {
         "pcap_drops": (pcap_drops, pcap),
@@ -166,10 +167,10 @@ def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: in
 def _results(
     scenarios: list[str],
     *,
-    given: Mapping[int, str] | None = None,
+    given: Mapping[int, Kept] | None = None,
     threads: int | None,
     store: str | Path | None,
     progress: bool,
 ) -> list[Result]:
     runs = simulate(scenarios, Store(store), keep=False, given=given, threads=threads, show_progress=progress)
-    return [Result(scenario, tuple(records)) for scenario, records in zip(scenarios, runs, strict=True)]
+    return [Result.of(scenario, of_scenario) for scenario, of_scenario in zip(scenarios, runs, strict=True)]

@@ -50,7 +50,7 @@ def print_result(result: Result) -> None:
     _print_headline(out, document["scenario"], summary)
     _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
     _print_notes(out, notes_in(document))
-    out.print(_performance(document["performance"]))
+    out.print(_performance(document))
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -354,10 +354,10 @@ def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
         out.print(Text.assemble(("note:", "yellow"), " ", visible(line)))
 
 
-def _performance(performance: dict[str, Any]) -> str:
-    delivered, seconds = performance["delivered_packets"], performance["cpu_seconds"]
+def _performance(document: dict[str, Any]) -> str:
+    delivered, cost = document["performance"]["delivered_packets"], document["cost"]
+    seconds, memory = cost["cpu_seconds"], cost["peak_memory_bytes"] / 1e6
     speed = f" ({delivered / seconds / 1e6:.2f} million per CPU second)" if seconds else ""
-    memory = performance["peak_memory_bytes"] / 1e6
     return f"{delivered} packets delivered in {seconds:.2f} CPU seconds{speed}, peak memory {memory:.0f} MB"
 
 

@@ -17,6 +17,7 @@ from fairlane.files import check_writable, new_beside, parents_of, reason
 from fairlane.folders import check_replaceable, staged
 from fairlane.progress import progress
 from fairlane.runner import replications
+from fairlane.store.point import Cost, Kept
 
 WAIT_S = 0.1
 
@@ -55,8 +56,8 @@ class Watch:
         if self.trace:
             check_replaceable(self.trace, "--trace")
 
-    def run(self, scenario: str, *, show_progress: bool = False) -> str:
-        """Simulates the replication of a canonical scenario; gives its record (JSON), which watching does not change.
+    def run(self, scenario: str, *, show_progress: bool = False) -> Kept:
+        """Simulates the replication of a canonical scenario; watching does not change its record.
 
         Raises:
             UserError: The scenario cannot be watched so, or something cannot be written.
@@ -98,11 +99,11 @@ class Watch:
         except OSError as error:
             raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
 
-    def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> str:
-        record = None
-        while record is None:
+    def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> Kept:
+        done = None
+        while done is None:
             try:
-                chunk, record = run.next(WAIT_S)
+                chunk, done = run.next(WAIT_S)
             except OSError as error:
                 raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
             if chunk and tables:
@@ -111,7 +112,8 @@ class Watch:
         if tables:
             with self._named_trace():
                 tables.close()
-        return record
+        record, cpu_seconds = done
+        return Kept(record, Cost.now(cpu_seconds))
 
     @contextmanager
     def _named_trace(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ def test_run_prints_the_result_document(cli: Cli, workdir: Path) -> None:
 
 def test_a_plain_run_stays_small(cli: Cli) -> None:
     document = json.loads(cli("run", "short.toml", "--json").stdout)
-    assert document["performance"]["peak_memory_bytes"] < 50e6
+    assert document["cost"]["peak_memory_bytes"] < 50e6
 
 
 def test_options_change_the_scenario(cli: Cli) -> None:
@@ -57,6 +57,7 @@ def test_out_writes_files_and_leaves_others_alone(cli: Cli, workdir: Path) -> No
     (out / "mine.txt").write_text("mine")
     assert cli("run", "short.toml", "--out", "deep/out").returncode == 0
     assert files(out) == [
+        "costs.parquet",
         "flows.parquet",
         "links.parquet",
         "mine.txt",

@@ -30,7 +30,7 @@ from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
 from fairlane.store import Store
 from fairlane.store.export import export
-from fairlane.store.point import Identity
+from fairlane.store.point import Cost, Identity, Kept
 from fairlane.store.upkeep import entries
 
 PAPER = papers()["p4abc"]
@@ -98,7 +98,7 @@ def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
 class ScriptedWorkers:
     """In place of processes: gives the outcomes that were written down for each replication, one after another."""
 
-    outcomes: ClassVar[dict[int, list[str | Exception]]] = {}
+    outcomes: ClassVar[dict[int, list[Kept | Exception]]] = {}
     beside: ClassVar[list[tuple[int, int]]] = []
 
     def __init__(self, count: int) -> None:
@@ -121,7 +121,7 @@ class ScriptedWorkers:
     def begin(self, job: Job) -> None:
         self.running.append(job)
 
-    def finished(self) -> Iterator[tuple[Job, str | Exception]]:
+    def finished(self) -> Iterator[tuple[Job, Kept | Exception]]:
         self.beside.append((self.running[0].replication, len(self.running) - 1))
         job = self.running.pop(0)
         yield job, self.outcomes[job.replication].pop(0)
@@ -129,15 +129,16 @@ class ScriptedWorkers:
 
 def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = RejectedError("busy")
-    outcomes = {0: [busy, busy, "run 0"], 1: ["run 1"], 2: [busy, "run 2"], 3: [busy] * 4}
+    runs = [Kept(f"run {number}", None) for number in range(3)]
+    outcomes = {0: [busy, busy, runs[0]], 1: [runs[1]], 2: [busy, runs[2]], 3: [busy] * 4}
     monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", outcomes)
     monkeypatch.setattr(ScriptedWorkers, "beside", [])
-    done: dict[int, str] = {}
+    done: dict[int, Kept] = {}
     jobs = [Job(canonical("single"), "user", number) for number in range(4)]
     with pytest.raises(LabError, match="p4abc, abc, run 3: rejected 4 times, last: busy"):
         runner._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
-    assert done == {0: "run 0", 1: "run 1", 2: "run 2"}
+    assert done == dict(enumerate(runs))
     assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
 
 
@@ -145,11 +146,11 @@ def test_a_rejected_run_is_made_before_the_next_replication(monkeypatch: pytest.
     class OneByOne(ScriptedWorkers):
         made: ClassVar[list[tuple[str, int]]] = []
 
-        def finished(self) -> Iterator[tuple[Job, str | Exception]]:
+        def finished(self) -> Iterator[tuple[Job, Kept | Exception]]:
             job = self.running.pop(0)
             is_first = not self.made
             self.made.append((json.loads(job.scenario)["queue"]["scheme"], job.replication))
-            yield job, RejectedError("busy") if is_first else "run"
+            yield job, RejectedError("busy") if is_first else Kept("run", None)
 
     monkeypatch.setattr(runner, "Workers", OneByOne)
     schemes = {name: _fairlane.with_queue(canonical("single"), name) for name in ("abc", "droptail")}
@@ -270,10 +271,10 @@ def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
     }
     switch_said = {"wait_mean_s": 12e-6, "bmv2": "1.15.5"}
     measured = {"link": link, "emulation": {"plane": "p4", "lateness_mean_s": 4e-5, "switch": switch_said}}
-    record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [3e7, 1e7], 0.0)
+    record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [3e7, 1e7])
     store = Store(tmp_path / "store")
     with store.writer() as writer:
-        writer.keep(identity(canonical_scenario, "lab/p4/4/0.1.0/x"), 0, record)
+        writer.keep(identity(canonical_scenario, "lab/p4/4/0.1.0/x"), 0, record, Cost.now(1.0))
     export(entries(store), tmp_path / "tables", "csv")
     (run,) = pl.read_csv(tmp_path / "tables" / "runs.csv").iter_rows(named=True)
     assert (run["throughput_ratio"], run["lab_plane"], run["lab_switch_wait_mean_s"]) == (3.0, "p4", 12e-6)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import SHORT
+from conftest import SHORT, files
 from fairlane import Comparison, Result, Scenario
 
 
@@ -40,7 +40,9 @@ def test_runs_frame_has_a_row_per_run_with_parameters_and_metrics(result: Result
     assert set(frame["scenario.queue.q_min"]) == {"12 packets"}
     assert frame["throughput_bps.heavy"].to_list() == [run["groups"][0]["throughput_bps"] for run in result.runs]
     assert frame["queue_mean_packets.bottleneck"].null_count() == 0
-    assert frame["cpu_seconds"].min() >= 0
+    assert result.costs_frame()["replication"].to_list() == [0, 1, 2]
+    assert result.costs_frame()["cpu_seconds"].to_list() == result.document()["cost"]["run_cpu_seconds"]
+    assert min(result.document()["cost"]["run_cpu_seconds"]) > 0
 
 
 def test_a_group_and_a_link_of_one_name_have_columns_of_their_own(scenario: Scenario) -> None:
@@ -95,12 +97,24 @@ def test_written_files_have_schema_version_and_units(result: Result, tmp_path: P
         assert "<svg" in (tmp_path / f"{name}.svg").read_text()
 
 
-def test_writing_again_gives_the_same_figures(result: Result, tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        result.write(tmp_path / folder)
-    for suffix in ("png", "svg"):
-        a, b = ((tmp_path / folder / f"queue.{suffix}").read_bytes() for folder in ("a", "b"))
-        assert a == b
+def test_simulating_again_gives_the_same_bytes_but_for_the_cost(
+    result: Result, scenario: Scenario, tmp_path: Path
+) -> None:
+    again = fairlane.run(scenario, threads=1)
+    assert again.runs_json == result.runs_json
+    assert again.cpu_seconds != result.cpu_seconds
+    before, after = (one.json().split(',"cost":{') for one in (result, again))
+    assert before[0] == after[0]
+    assert json.loads("{" + before[1].removesuffix("}")).keys() == {
+        "cpu_seconds",
+        "run_cpu_seconds",
+        "peak_memory_bytes",
+    }
+    result.write(tmp_path / "a")
+    again.write(tmp_path / "b")
+    for file in files(tmp_path / "a"):
+        same = (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+        assert same == (file not in {"costs.parquet", "result.json"}), file
 
 
 def test_a_comparison_has_one_result_per_queue(comparison: Comparison, result: Result, tmp_path: Path) -> None:

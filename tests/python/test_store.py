@@ -15,9 +15,10 @@ from conftest import FAIRLANE, files
 from fairlane import Scenario, _fairlane
 from fairlane.files import write_aside
 from fairlane.runner import simulate
-from fairlane.store import Store, key
-from fairlane.store.point import Identity
-from fairlane.store.record import join, split
+from fairlane.store import Store, key, point
+from fairlane.store.journal import Journal
+from fairlane.store.point import Cost, Identity, Kept
+from fairlane.store.record import with_name, without_cost
 from fairlane.store.upkeep import entries
 
 
@@ -56,7 +57,7 @@ def test_name_and_number_of_replications_do_not_matter(scenario: str) -> None:
 def test_a_stored_run_carries_the_name_of_the_scenario_that_asks(store: Store, scenario: str) -> None:
     simulate([scenario], store, keep=True)
     renamed = Scenario.from_dict(json.loads(scenario)).replace("name", "other").canonical()
-    assert {json.loads(run)["scenario"] for run in store.load(renamed).values()} == {"other"}
+    assert {json.loads(run.run)["scenario"] for run in store.load(renamed).values()} == {"other"}
 
 
 def test_a_file_that_cannot_be_read_counts_as_missing(store: Store, scenario: str) -> None:
@@ -65,7 +66,7 @@ def test_a_file_that_cannot_be_read_counts_as_missing(store: Store, scenario: st
     file.write_bytes(file.read_bytes()[:100])
     assert store.load(scenario) == {}
     (again,) = simulate([scenario], store, keep=True)
-    assert [deterministic(run) for run in again] == [deterministic(run) for run in runs]
+    assert [run.run for run in again] == [run.run for run in runs]
 
 
 def test_metadata_tell_what_a_file_holds(store: Store, scenario: str) -> None:
@@ -84,14 +85,7 @@ def test_metadata_tell_what_a_file_holds(store: Store, scenario: str) -> None:
 def test_runs_do_not_depend_on_threads(threads: int, store: Store, scenario: str, tmp_path: Path) -> None:
     (reference,) = simulate([scenario], Store(tmp_path / "reference"), keep=False, threads=1)
     (runs,) = simulate([scenario], store, keep=False, threads=threads)
-    assert [deterministic(run) for run in runs] == [deterministic(run) for run in reference]
-
-
-def deterministic(run: str) -> str:
-    """The run without its CPU time, bytes as they came."""
-    before, performance, _ = run.partition(',"performance":')
-    assert performance
-    return before
+    assert [run.run for run in runs] == [run.run for run in reference]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -106,24 +100,51 @@ def test_the_same_runs_are_the_same_bytes_in_whatever_order_they_came(
     other = Store(tmp_path / "other")
     renamed = Scenario.from_dict(json.loads(scenario)).replace("name", "other").canonical()
     for number in (2, 0, 1):
-        kept, cpu_seconds = split(runs[number])
-        other.add(renamed, {number: join(kept, 2 * cpu_seconds, "other")})
+        other.add(renamed, {number: Kept(with_name(runs[number].run, "other"), Cost.now(7.0))})
     assert contents(store.folder) == contents(other.folder)
 
 
 @pytest.mark.parametrize("name", ["plain", 'with "quotes"', "back\\slash", 'ü "cpu_seconds":1}}', ""])
-def test_a_record_is_taken_apart_and_put_together_again(name: str, scenario: str) -> None:
+def test_a_record_is_kept_without_its_name_and_gets_another(name: str, scenario: str) -> None:
     (run,) = fairlane.run(Scenario.from_dict({**json.loads(scenario), "name": name}), replications=1).runs_json
-    kept, cpu_seconds = split(run)
-    assert join(kept, cpu_seconds, name) == run
-    assert json.loads(kept)["scenario"] == ""
-    assert json.loads(join(kept, 1.5, "other"))["performance"]["cpu_seconds"] == 1.5
+    kept = with_name(run, "")
+    assert with_name(kept, name) == run
+    assert json.loads(kept) == {**json.loads(run), "scenario": ""}
+    assert without_cost(run) == run
 
 
 def test_what_is_no_record_is_not_kept(store: Store, scenario: str) -> None:
     with pytest.raises(ValueError, match="no run record"):
-        store.add(scenario, {0: "{}"})
+        store.add(scenario, {0: Kept("{}", Cost.now(1.0))})
     assert store.load(scenario) == {}
+
+
+def of_format_1(run: Kept) -> str:
+    """The record as it was kept when costs were a part of it."""
+    return with_name(run.run.removesuffix("}}") + ',"cpu_seconds":0.0}}', "").replace('"schema":2', '"schema":1', 1)
+
+
+def test_runs_of_an_earlier_layout_are_read_and_kept_in_the_new_one(
+    store: Store, scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (runs,) = simulate([scenario], store, keep=False)
+    identity = Identity.of(scenario)
+    assert all(run.cost for run in runs)
+    with monkeypatch.context() as patch:
+        patch.setattr(point, "SCHEMA", 2)
+        point.write(store.folder, identity, {0: Kept(of_format_1(runs[0]), runs[0].cost)})
+    journal = Journal(store.folder / "journal")
+    for number in (0, 1):
+        journal.append(identity, number, of_format_1(runs[number]), Cost.now(1.0))
+    journal.close()
+    store = Store(store.folder)  # which looks into the journals once more
+    (entry,) = entries(store)
+    assert entry.damage == ""
+    expected = {number: json.loads(runs[number].run) | {"schema": 1} for number in (0, 1)}
+    assert {number: json.loads(kept.run) for number, kept in store.load(scenario).items()} == expected
+    assert store.load(scenario)[0].cost == runs[0].cost
+    metadata = pl.read_parquet_metadata(point.runs_file(store.folder, identity.key))
+    assert metadata["fairlane.schema"] == "3"
 
 
 def test_an_engine_with_other_sources_has_other_keys(
@@ -135,7 +156,7 @@ def test_an_engine_with_other_sources_has_other_keys(
 
 
 def test_the_engine_is_the_format_and_a_fingerprint() -> None:
-    assert re.fullmatch(r"1-[0-9a-f]{32}", _fairlane.engine_version())
+    assert re.fullmatch(r"2-[0-9a-f]{32}", _fairlane.engine_version())
 
 
 def test_a_journal_that_was_cut_off_gives_every_whole_run(store: Store, scenario: str, tmp_path: Path) -> None:
@@ -143,7 +164,8 @@ def test_a_journal_that_was_cut_off_gives_every_whole_run(store: Store, scenario
     killed = Store(tmp_path / "killed")
     writer = killed.writer()
     for number, run in enumerate(runs):
-        writer.keep(Identity.of(scenario), number, run)
+        assert run.cost
+        writer.keep(Identity.of(scenario), number, run.run, run.cost)
     (journal,) = (killed.folder / "journal").iterdir()
     content = journal.read_bytes()
     writer._journal.close()  # as a kill does, without settling
@@ -160,18 +182,20 @@ def test_a_journal_that_was_cut_off_gives_every_whole_run(store: Store, scenario
 
 def test_a_journal_that_is_being_written_is_left_alone(store: Store, scenario: str) -> None:
     (run,) = fairlane.run(Scenario.from_dict(json.loads(scenario)), replications=1, store=store.folder).runs_json
+    cost = Cost.now(1.0)
     with store.writer() as writer:
-        writer.keep(Identity.of(scenario), 0, run)
+        writer.keep(Identity.of(scenario), 0, run, cost)
         assert Store(store.folder).load(scenario) == {}
         assert len(files(store.folder / "journal")) == 1
-    assert store.load(scenario) == {0: run}
+    assert store.load(scenario) == {0: Kept(run, cost)}
     assert files(store.folder / "journal") == []
 
 
 def test_nobody_can_lead_a_write_elsewhere_by_a_link(store: Store, scenario: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("untouched")
-    runs = dict(enumerate(fairlane.run(Scenario.from_dict(json.loads(scenario))).runs_json))
+    records = fairlane.run(Scenario.from_dict(json.loads(scenario))).runs_json
+    runs = {number: Kept(record, Cost.now(1.0)) for number, record in enumerate(records)}
     (tmp_path / f".file.{os.getpid()}").symlink_to(victim)
     write_aside(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"new"

@@ -17,7 +17,6 @@ import pytest
 import fairlane
 from conftest import FAIRLANE, Cli, files
 from fairlane.store import Store, point, upkeep
-from fairlane.store.record import join
 
 SWEEP = """
 scenario = "short.toml"
@@ -127,8 +126,8 @@ def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Pat
     writer = Store(filled).writer()
     for file in sorted((more / "runs").iterdir()):
         identity, kept = point.read(more, file.stem)
-        run = join(kept[2].run, 1.0, "short")
-        writer.keep(identity, 2, run)
+        assert kept[2].cost
+        writer.keep(identity, 2, kept[2].run, kept[2].cost)
     writer._journal.close()
     before = {name: (filled / name).read_bytes() for name in files(filled)}
     for path in (filled, *filled.rglob("*")):
@@ -204,7 +203,9 @@ def test_gc_removes_other_engines_and_damage_and_nothing_else(cli: Cli, filled: 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_export_writes_tables(cli: Cli, filled: Path, workdir: Path, form: str) -> None:
     assert cli("store", "export", "--out", "out", "--format", form).returncode == 0
-    assert files(workdir / "out") == [f"{name}.{form}" for name in ("flows", "links", "runs", "series", "users")]
+    assert files(workdir / "out") == [
+        f"{name}.{form}" for name in ("costs", "flows", "links", "runs", "series", "users")
+    ]
     read = pl.read_parquet if form == "parquet" else pl.read_csv
     runs = read(workdir / "out" / f"runs.{form}")
     assert runs.height == 4

@@ -96,14 +96,20 @@ def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path
     assert done.returncode == 0, done.stderr
     assert "12 points, 24 runs" in done.stdout
     out = workdir / "results" / "grid"
-    assert files(out) == ["points.csv", "points.parquet", "runs.csv", "runs.parquet", "sweep.json"]
+    tables = ("costs", "points", "runs")
+    assert files(out) == [*(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")), "sweep.json"]
     runs = pl.read_parquet(out / "runs.parquet")
     assert runs.height == 24
     assert runs["point"].to_list() == [index for index in range(12) for _ in range(2)]
     assert set(runs["version"]) == {fairlane.__version__}
     assert set(runs["engine"]) == {_fairlane.engine_version()}
     assert set(runs["seed"]) == {1}
-    assert runs["cpu_seconds"].min() > 0  # type: ignore[operator]
+    costs = pl.read_parquet(out / "costs.parquet")
+    assert costs["cpu_seconds"].min() > 0  # type: ignore[operator]
+    assert [costs[name].to_list() for name in ("point", "replication")] == [
+        runs[name].to_list() for name in ("point", "replication")
+    ]
+    assert not {"cpu_seconds", "host", "finished_at"} & set(runs.columns)
     assert (runs["window_end_s"] - runs["window_start_s"]).unique().to_list() == [1.0]
     assert set(runs["point.queue.scheme"]) == set(runs["queue"]) == {"droptail", "abc"}
     assert runs["point.groups[1].users"].to_list() == runs["scenario.groups.1.users"].to_list()
@@ -142,7 +148,7 @@ def test_a_second_call_simulates_nothing_and_says_the_same(
     monkeypatch.chdir(workdir)
     monkeypatch.setattr("fairlane._fairlane.Batch", None)
     again, expected = dict(fairlane.sweep("grid.toml").document()), json.loads(first)
-    assert again.pop("cpu_seconds") == pytest.approx(expected.pop("cpu_seconds"))
+    assert again.pop("cost")["cpu_seconds"] == pytest.approx(expected.pop("cost")["cpu_seconds"])
     assert again == expected
     assert contents(workdir / "results" / "store") == before
 

@@ -140,14 +140,20 @@ fn check_confidence(confidence: f64) -> PyResult<()> {
 
 /// Joins the records of a scenario to a result document.
 #[pyfunction]
-#[pyo3(signature = (scenario, runs, confidence=0.95))]
-fn summarise(scenario: &str, runs: Vec<String>, confidence: f64) -> PyResult<String> {
+#[pyo3(signature = (scenario, runs, cpu_seconds, confidence=0.95))]
+fn summarise(scenario: &str, runs: Vec<String>, cpu_seconds: Vec<Option<f64>>, confidence: f64) -> PyResult<String> {
     check_confidence(confidence)?;
     let scenario = read_scenario(scenario)?;
-    let records: Vec<RunRecord> =
+    let mut records: Vec<RunRecord> =
         runs.iter().map(|run| serde_json::from_str(run)).collect::<Result<_, _>>().map_err(runtime_error)?;
     if records.is_empty() {
         return Err(PyValueError::new_err("runs: there must be at least one"));
+    }
+    if records.len() != cpu_seconds.len() {
+        return Err(PyValueError::new_err("cpu_seconds: there must be one for each run"));
+    }
+    for (record, seconds) in records.iter_mut().zip(cpu_seconds) {
+        record.cpu_seconds = seconds;
     }
     let document: ResultDocument = summary::summarise(&scenario, records, confidence, peak_memory_bytes());
     to_json(&document)
@@ -190,13 +196,14 @@ impl Batch {
         Ok(Self(batch))
     }
 
-    /// The next finished run: index of its job and its record; None after `timeout_s` seconds without one.
-    fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<(usize, String)>> {
+    /// The next finished run: index of its job, its record, its CPU time in seconds; None after `timeout_s` seconds
+    /// without one.
+    fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<(usize, String, f64)>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
         match py.detach(|| self.0.next(timeout)) {
             None => Ok(None),
-            Some((index, Ok(record))) => Ok(Some((index, to_json(&record)?))),
+            Some((index, Ok(record))) => Ok(Some((index, to_json(&record)?, known_cost(&record)))),
             Some((_, Err(Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
             Some((_, Err(Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
         }
@@ -254,6 +261,9 @@ struct TracedRun(Arc<Mutex<Option<traced::TracedRun>>>);
 /// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 
+/// The record of a run, and its CPU time in seconds.
+type TracedRecord = (String, f64);
+
 #[pymethods]
 impl TracedRun {
     /// Checks the request and starts the run.
@@ -289,7 +299,7 @@ impl TracedRun {
     }
 
     /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
-    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<String>)> {
+    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<TracedRecord>)> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
         let message = py.detach(|| {
@@ -309,7 +319,7 @@ impl TracedRun {
                 }
                 Ok((Some((chunk.table, columns)), None))
             }
-            Some(Message::Ended(Ok(record))) => Ok((None, Some(to_json(&record)?))),
+            Some(Message::Ended(Ok(record))) => Ok((None, Some((to_json(&record)?, known_cost(&record))))),
             Some(Message::Ended(Err(traced::Failure::Io(error)))) => Err(error.into()),
             Some(Message::Ended(Err(traced::Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
             Some(Message::Ended(Err(traced::Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
@@ -327,6 +337,11 @@ impl Drop for TracedRun {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| exit::Run::end(&*self.0)));
     }
+}
+
+/// The CPU time of a run that has just ended.
+fn known_cost(record: &RunRecord) -> f64 {
+    record.cpu_seconds.unwrap_or_default()
 }
 
 fn runtime_error(error: impl std::fmt::Display) -> PyErr {

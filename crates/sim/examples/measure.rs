@@ -23,7 +23,7 @@ fn main() {
         json!({
             "delivered_packets": record.performance.delivered_packets,
             "events": record.performance.events,
-            "cpu_seconds": record.performance.cpu_seconds,
+            "cpu_seconds": record.cpu_seconds,
             "jain_index": record.jain_index,
             "peak_bytes": peak_memory(),
             "utilisation": link.utilisation,

@@ -24,7 +24,7 @@ fn turn(scenario: &Arc<Scenario>, replications: u32, threads: usize) -> Turn {
     let mut cpu = 0.0;
     while batch.remaining() > 0 {
         if let Some((_, outcome)) = batch.next(Duration::from_secs(60)) {
-            cpu += outcome.expect("no replication fails").performance.cpu_seconds;
+            cpu += outcome.expect("no replication fails").cpu_seconds.unwrap_or_default();
         }
     }
     Turn { wall: start.elapsed().as_secs_f64(), cpu }

@@ -60,8 +60,8 @@ pub fn try_observe<O: Observer>(
     engine.run(cancelled)?;
     let (network, events) = (engine.network, engine.handled);
     let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
-    let performance = Performance { delivered_packets, events, cpu_seconds: cpu_seconds() - cpu_start };
-    Ok(record(scenario, replication, &network, performance))
+    let record = record(scenario, replication, &network, Performance { delivered_packets, events });
+    Ok(RunRecord { cpu_seconds: Some(cpu_seconds() - cpu_start), ..record })
 }
 
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if

@@ -82,6 +82,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         edge_state: state_record(network.meters.state_size()),
         series: series_record(scenario, probes[scenario.series_link()]),
         performance,
+        cpu_seconds: None,
     }
 }
 

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the format of records and results.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
-/// One replication of a scenario. All but `performance` is the same on every machine and for any number of threads.
+/// One replication of a scenario: the same bytes on every machine, each time, and for any number of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Version of this format.
@@ -43,8 +43,12 @@ pub struct RunRecord {
     pub edge_state: StateRecord,
     /// Time series over the whole run, if the scenario asks for them.
     pub series: Option<SeriesRecord>,
-    /// What the run cost.
+    /// How much was simulated.
     pub performance: Performance,
+    /// CPU time of the simulation alone, if it is known. It differs from one time to the next, so that it is no part of
+    /// the record as it is written.
+    #[serde(skip)]
+    pub cpu_seconds: Option<f64>,
 }
 
 /// A user group in one run.
@@ -320,13 +324,11 @@ pub struct GroupSeriesRecord {
     pub rate_bps: Vec<f64>,
 }
 
-/// What a run cost.
+/// How much was simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Performance {
     /// Packets that crossed links, access links not counted, warm-up included.
     pub delivered_packets: u64,
     /// Events handled.
     pub events: u64,
-    /// CPU time of the simulation alone.
-    pub cpu_seconds: f64,
 }

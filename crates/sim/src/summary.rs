@@ -80,10 +80,12 @@ pub struct ResultDocument {
     pub notes: Vec<NoteRecord>,
     /// Means and intervals.
     pub summary: Summary,
-    /// What all runs together cost.
-    pub performance: TotalPerformance,
+    /// How much was simulated in all runs together.
+    pub performance: Performance,
     /// The single runs, by number.
     pub runs: Vec<RunRecord>,
+    /// What the runs cost. All else is the same bytes each time that the scenario is simulated.
+    pub cost: Cost,
 }
 
 /// Something to know about a scenario that is valid, in one line.
@@ -213,15 +215,13 @@ pub struct DropSummary {
     pub share_of_arrivals: Estimate,
 }
 
-/// What all runs together cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TotalPerformance {
-    /// Packets that crossed links, access links not counted, warm-up included.
-    pub delivered_packets: u64,
-    /// Events handled.
-    pub events: u64,
-    /// CPU time of the simulations alone.
+/// What the runs of a scenario cost: on this machine, this time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// CPU time of the simulations alone; of those whose cost is known.
     pub cpu_seconds: f64,
+    /// CPU time of each run; null where it is not known.
+    pub run_cpu_seconds: Vec<Option<f64>>,
     /// High-water mark of the resident memory of the process that ran them; null where the system does not tell.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -242,7 +242,6 @@ pub fn summarise(
 ) -> ResultDocument {
     runs.sort_by_key(|run| run.replication);
     let all = Runs { runs: &runs, confidence };
-    let total = |value: fn(&Performance) -> f64| runs.iter().map(|run| value(&run.performance)).sum::<f64>();
     ResultDocument {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -259,10 +258,13 @@ pub fn summarise(
             links: (0..runs[0].links.len()).map(|link| link_summary(all, link)).collect(),
             edge_state: state_summary(all, |run| run.edge_state),
         },
-        performance: TotalPerformance {
+        performance: Performance {
             delivered_packets: runs.iter().map(|run| run.performance.delivered_packets).sum(),
             events: runs.iter().map(|run| run.performance.events).sum(),
-            cpu_seconds: total(|performance| performance.cpu_seconds),
+        },
+        cost: Cost {
+            cpu_seconds: runs.iter().filter_map(|run| run.cpu_seconds).sum(),
+            run_cpu_seconds: runs.iter().map(|run| run.cpu_seconds).collect(),
             peak_memory_bytes,
         },
         runs,

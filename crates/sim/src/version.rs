@@ -3,7 +3,7 @@
 /// Version of what can change a record: the format ([`crate::result::SCHEMA`]), and a fingerprint of the sources of
 /// this crate and of fairlane-schemes and of the versions of all dependencies. Two builds with the same value give the
 /// same bytes; a change of anything but comments, layout and tests gives another value.
-pub const ENGINE: &str = concat!("1-", env!("FAIRLANE_ENGINE_FINGERPRINT"));
+pub const ENGINE: &str = concat!("2-", env!("FAIRLANE_ENGINE_FINGERPRINT"));
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use fairlane_schemes::units::{BitRate, Time};
 use fairlane_sim::batch::Batch;
 use fairlane_sim::engine;
-use fairlane_sim::result::{Performance, RunRecord};
+use fairlane_sim::result::RunRecord;
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -17,7 +17,7 @@ fn read(scenario: &Json) -> Scenario {
 
 fn run(scenario: &Json, replication: u32) -> RunRecord {
     let record = engine::run(&read(scenario), replication, &AtomicBool::new(false)).expect("nobody cancels");
-    RunRecord { performance: Performance::default(), ..record }
+    RunRecord { cpu_seconds: None, ..record }
 }
 
 /// A queue of either scheme, limits in packets or bytes, thresholds in all three measures.
@@ -169,7 +169,7 @@ proptest! {
             let mut texts = vec![String::new(); 4];
             while batch.remaining() > 0 {
                 let (index, outcome) = batch.next(Duration::from_secs(60)).expect("runs end within a minute");
-                let record = RunRecord { performance: Performance::default(), ..outcome.expect("no defect") };
+                let record = RunRecord { cpu_seconds: None, ..outcome.expect("no defect") };
                 texts[index] = serde_json::to_string(&record).unwrap();
             }
             texts

@@ -4,7 +4,7 @@ use fairlane_schemes::units::Time;
 use fairlane_sim::engine;
 use fairlane_sim::observe::Observer;
 use fairlane_sim::pcap::{self, Pcap, PcapOptions};
-use fairlane_sim::result::{Performance, RunRecord};
+use fairlane_sim::result::RunRecord;
 use fairlane_sim::scenario::Scenario;
 use fairlane_sim::tcp::Phase;
 use fairlane_sim::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
@@ -36,7 +36,7 @@ fn scenario() -> Scenario {
 
 fn observed(scenario: &Scenario, observer: &mut impl Observer) -> RunRecord {
     let record = engine::observe(scenario, 1, &AtomicBool::new(false), observer).expect("nobody cancels");
-    RunRecord { performance: Performance { cpu_seconds: 0.0, ..record.performance }, ..record }
+    RunRecord { cpu_seconds: None, ..record }
 }
 
 fn capture(scenario: &Scenario, options: PcapOptions) -> (RunRecord, Vec<u8>) {
@@ -70,7 +70,7 @@ fn tables(scenario: &Scenario, interval: Time) -> (RunRecord, BTreeMap<String, V
 fn watching_changes_nothing() {
     let scenario = scenario();
     let plain = engine::run(&scenario, 1, &AtomicBool::new(false)).unwrap();
-    let plain = RunRecord { performance: Performance { cpu_seconds: 0.0, ..plain.performance }, ..plain };
+    let plain = RunRecord { cpu_seconds: None, ..plain };
     assert_eq!(capture(&scenario, PcapOptions { drops: true, snaplen: 200, link: 0 }).0, plain);
     assert_eq!(tables(&scenario, Time::ZERO).0, plain);
     assert_eq!(tables(&scenario, Time::from_millis(1)).0, plain);

@@ -19,6 +19,7 @@ from fairlane.runner import simulate
 from fairlane.scenario import Scenario
 from fairlane.simulation import queue_names
 from fairlane.store import Store
+from fairlane.store.point import Kept
 
 Record = Mapping[str, Any]
 
@@ -131,13 +132,13 @@ def compare(
     for plane in planes:
         made = _made(scenarios[plane], where, plane, jobs, show_progress=progress)
         for queue, canonical, records in zip(names, scenarios[plane], made, strict=True):
-            runs[queue, plane] = Result(canonical, tuple(run for run in records if isinstance(run, str)))
+            runs[queue, plane] = Result.of(canonical, [run for run in records if isinstance(run, Kept)])
     return [PlaneResult(queue, plane, runs[queue, plane]) for queue in names for plane in planes]
 
 
 def _made(
     scenarios: Sequence[str], store: Store, plane: str, jobs: int | None, *, show_progress: bool
-) -> Sequence[Sequence[str | Measured]]:
+) -> Sequence[Sequence[Kept | Measured]]:
     if plane == SIMULATOR:
         return simulate(scenarios, store, keep=True, show_progress=show_progress)
     return run_in_lab(scenarios, store, plane=plane, jobs=jobs, show_progress=show_progress)

@@ -42,11 +42,11 @@ AHEAD_S = 0.5
 """TCP starts so much before UDP: a client that is starved afterwards still has a connection, and a goodput."""
 
 
-def measure(setup: Setup, plane: str, replication: int) -> str:
+def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
     """Runs a set-up once.
 
     Returns:
-        The run record (JSON), of the same form as the simulator's.
+        The run record (JSON), of the same form as the simulator's, and the CPU time of the run in seconds.
 
     Raises:
         RejectedError: The machine was too busy.
@@ -65,7 +65,8 @@ def measure(setup: Setup, plane: str, replication: int) -> str:
         traffic.end()
         goodputs = traffic.goodputs_bps()
     _judge(bottleneck["emulation"])
-    return _record(setup, plane, replication, bottleneck, goodputs, before)
+    record = _record(setup, plane, replication, bottleneck, goodputs)
+    return record, _cpu_seconds() - before
 
 
 def _judge(emulation: Mapping[str, Any]) -> None:
@@ -224,7 +225,6 @@ def _record(
     replication: int,
     bottleneck: Mapping[str, Any],
     goodputs: Sequence[float],
-    cpu_before: float,
 ) -> str:
     """The record; fields that only a simulation has are absent, `lab` says where it was measured."""
     link = dict(bottleneck["link"])
@@ -243,7 +243,7 @@ def _record(
     first, last = groups[0]["goodput_bps"], groups[-1]["goodput_bps"]
     squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
     record = {
-        "schema": 1,
+        "schema": 2,
         "version": _fairlane.version(),
         "scenario": setup.table["name"],
         "seed": setup.table["run"]["seed"],
@@ -258,7 +258,6 @@ def _record(
         "performance": {
             "delivered_packets": round(link["throughput_bps"] * setup.measure_s / 8 / 1500),
             "events": 0,
-            "cpu_seconds": _cpu_seconds() - cpu_before,
         },
     }
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

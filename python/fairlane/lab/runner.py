@@ -20,15 +20,14 @@ from fairlane.papers.grid import Measured
 from fairlane.progress import progress
 from fairlane.runner import replications
 from fairlane.store import Store
-from fairlane.store.point import MEASURED, Identity
-from fairlane.store.record import join
+from fairlane.store.point import MEASURED, Identity, Kept
 
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""
 TRIES_BESIDE_OTHERS = 2
 """So many of them while other runs are made; then it waits until it can be alone."""
 
-Keep = Callable[[Job, str, int], None]
+Keep = Callable[[Job, Kept, int], None]
 """Takes a run, and how many were rejected so far."""
 
 
@@ -40,8 +39,8 @@ def run_in_lab(
     known: PlaneRuns | None = None,
     jobs: int | None = None,
     show_progress: bool = False,
-) -> list[list[str | Measured]]:
-    """The runs of every canonical scenario in order of replication: records (JSON), or metrics of those that are known.
+) -> list[list[Kept | Measured]]:
+    """The runs of every canonical scenario in order of replication: with records, or metrics of those that are known.
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
@@ -68,10 +67,11 @@ def run_in_lab(
         try:
             with store.writer() as writer, progress(f"lab, {plane}", len(wanted), show=show_progress) as advance:
 
-                def keep(job: Job, run: str, rejected: int) -> None:
+                def keep(job: Job, run: Kept, rejected: int) -> None:
                     point = points[job.scenario]
-                    with written_below(store.folder, "--store"):
-                        writer.keep(point.identity, job.replication, run)
+                    if run.cost:
+                        with written_below(store.folder, "--store"):
+                            writer.keep(point.identity, job.replication, run.run, run.cost)
                     point.done[job.replication] = run
                     advance(f"{rejected} rejected" if rejected else "")
 
@@ -134,12 +134,12 @@ class _Point:
         self.setup = setup
         self.identity = identity
         self.wanted = replications(setup.scenario)
-        self.done: dict[int, str | Measured] = {}
+        self.done: dict[int, Kept | Measured] = {}
 
     def load(self, store: Store) -> None:
         name = json.loads(self.setup.scenario)["name"]
         for number, kept in store.kept(self.identity).items():
-            self.done[number] = join(kept.run, kept.cost.cpu_seconds if kept.cost else 0.0, name)
+            self.done[number] = kept.named(name)
 
     def missing(self) -> list[int]:
         return [number for number in range(self.wanted) if number not in self.done]
@@ -166,7 +166,7 @@ def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
             if alone and not workers.busy:
                 workers.begin(alone.popleft())
             for job, outcome in workers.finished():
-                if isinstance(outcome, str):
+                if isinstance(outcome, Kept):
                     keep(job, outcome, tries.total())
                     continue
                 table = json.loads(job.scenario)

@@ -60,10 +60,11 @@ class Worker:
             raise KeyboardInterrupt
 
 
-def _answer(job: dict[str, Any]) -> dict[str, str]:
+def _answer(job: dict[str, Any]) -> dict[str, Any]:
     """The run record, or why there is none."""
     try:
-        return {"run": measure(setup_of(job["scenario"]), job["plane"], job["replication"])}
+        run, cpu_seconds = measure(setup_of(job["scenario"]), job["plane"], job["replication"])
+        return {"run": run, "cpu_seconds": cpu_seconds}
     except RejectedError as error:
         return {"rejected": str(error)}
     except (LabError, UserError) as error:

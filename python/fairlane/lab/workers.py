@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from fairlane.lab.namespaces import LabError, RejectedError, undisturbed
+from fairlane.store.point import Cost, Kept
 
 END_S = 30.0
 """Time that a worker has to remove what it has built."""
@@ -42,8 +43,8 @@ class Job:
         return json.dumps(vars(self)).encode() + b"\n"
 
 
-Outcome = str | RejectedError | LabError
-"""The run record (JSON), or why there is none."""
+Outcome = Kept | RejectedError | LabError
+"""The run, or why there is none."""
 
 
 class Workers:
@@ -122,5 +123,5 @@ def _outcome(line: bytes) -> Outcome:
         return LabError("a process of the lab has ended")
     answer = json.loads(line)
     if "run" in answer:
-        return str(answer["run"])
+        return Kept(answer["run"], Cost.now(answer["cpu_seconds"]))
     return RejectedError(answer["rejected"]) if "rejected" in answer else LabError(answer["failed"])

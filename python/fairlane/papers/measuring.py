@@ -11,9 +11,10 @@ from fairlane import _fairlane
 from fairlane.papers.grid import Measured, Point, Row, matches
 from fairlane.papers.paper import Experiment, Paper, Record
 from fairlane.store import key
+from fairlane.store.point import Kept
 
-Run = str | Measured
-"""A run record (JSON), or the metrics of a run whose record is elsewhere."""
+Run = Kept | Measured
+"""A run with its record, or the metrics of a run whose record is elsewhere."""
 
 Simulate = Callable[[Sequence[str]], Sequence[Sequence[Run]]]
 """Gives the runs of canonical scenarios, of each as many as it says."""
@@ -102,14 +103,14 @@ class Measurements:
             done = min(self.rows[index].replications for index in indices)
             # Records are large: those of one scenario at a time.
             records = {
-                number: run if isinstance(run, Measured) else json.loads(run)
+                number: run if isinstance(run, Measured) else json.loads(run.run)
                 for number, run in enumerate(of_scenario)
                 if number >= done
             }
             for index in indices:
                 new = range(self.rows[index].replications, wanted[index])
                 self._append(index, [records[number] for number in new])
-                self._count(scenario, index, {number: records[number] for number in new})
+                self._count(scenario, index, {number: of_scenario[number] for number in new})
 
     def _append(self, index: int, records: Sequence[Record | Measured]) -> None:
         row, place = self.rows[index], self.places[index]
@@ -124,12 +125,12 @@ class Measurements:
             },
         )
 
-    def _count(self, scenario: str, index: int, records: Mapping[int, Record | Measured]) -> None:
+    def _count(self, scenario: str, index: int, runs: Mapping[int, Run]) -> None:
         name = self.places[index].experiment.id
-        for number, record in records.items():
-            if not isinstance(record, Measured) and (name, scenario, number) not in self._counted:
+        for number, run in runs.items():
+            if not isinstance(run, Measured) and (name, scenario, number) not in self._counted:
                 self._counted.add((name, scenario, number))
-                self.cpu_seconds[name] += record["performance"]["cpu_seconds"]
+                self.cpu_seconds[name] += run.cpu_seconds or 0.0
 
 
 def with_replications(scenario: str, replications: int) -> str:

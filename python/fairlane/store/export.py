@@ -12,7 +12,6 @@ from fairlane.errors import UserError
 from fairlane.folders import staged
 from fairlane.results import Result
 from fairlane.store import flent
-from fairlane.store.record import join
 from fairlane.store.upkeep import SHORT_KEY, Entry
 
 Format = Literal["parquet", "csv", "flent"]
@@ -51,8 +50,8 @@ def result(entry: Entry) -> Result:
     if entry.identity is None:
         raise UserError(f"{entry.key}: {entry.damage}")
     name = entry.key[:SHORT_KEY]
-    runs = [join(kept.run, kept.cost.cpu_seconds if kept.cost else 0.0, name) for _, kept in sorted(entry.runs.items())]
-    return Result(entry.identity.canonical(name, len(runs)), tuple(runs))
+    runs = [kept.named(name) for _, kept in sorted(entry.runs.items())]
+    return Result.of(entry.identity.canonical(name, len(runs)), runs)
 
 
 def _write_tables(entries: Sequence[Entry], stage: Path, form: Format) -> None:

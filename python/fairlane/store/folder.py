@@ -23,8 +23,8 @@ from types import TracebackType
 from fairlane.files import check_writable
 from fairlane.store import point
 from fairlane.store.journal import Journal, Points, abandoned, read
-from fairlane.store.point import DamagedError, Identity, Kept
-from fairlane.store.record import join, split
+from fairlane.store.point import Cost, DamagedError, Identity, Kept
+from fairlane.store.record import with_name
 
 DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20
@@ -42,13 +42,10 @@ class Store:
         self._recovered = False
         self._in_journals: Points = {}
 
-    def load(self, scenario: str) -> dict[int, str]:
-        """The stored runs (JSON) of a canonical scenario by replication; a damaged file counts as none."""
+    def load(self, scenario: str) -> dict[int, Kept]:
+        """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none."""
         name = json.loads(scenario)["name"]
-        return {
-            number: join(kept.run, kept.cost.cpu_seconds if kept.cost else 0.0, name)
-            for number, kept in self.kept(Identity.of(scenario)).items()
-        }
+        return {number: kept.named(name) for number, kept in self.kept(Identity.of(scenario)).items()}
 
     def kept(self, identity: Identity) -> dict[int, Kept]:
         """The stored runs of a point by replication; a damaged file counts as none."""
@@ -59,11 +56,12 @@ class Store:
                 found |= point.read(self.folder, identity.key)[1]
         return found
 
-    def add(self, scenario: str, runs: Mapping[int, str]) -> None:
-        """Adds runs (JSON) of a canonical scenario to those that are stored."""
+    def add(self, scenario: str, runs: Mapping[int, Kept]) -> None:
+        """Adds runs of a canonical scenario to those that are stored."""
         with Writer(self) as writer:
             for number, run in runs.items():
-                writer.keep(Identity.of(scenario), number, run)
+                if run.cost:
+                    writer.keep(Identity.of(scenario), number, run.run, run.cost)
 
     def writer(self) -> Writer:
         """A writer, to be used in a `with` block.
@@ -145,21 +143,17 @@ class Writer:
         self._store.recover()
         return self
 
-    def keep(self, identity: Identity, replication: int, run: str) -> float:
-        """Keeps a run (JSON).
-
-        Returns:
-            Its CPU time in seconds.
+    def keep(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
+        """Keeps a run (JSON), whatever the name of its scenario.
 
         Raises:
             OSError: It cannot be written; what was kept before is safe.
         """
-        record, cpu_seconds = split(run)
-        kept = self._journal.append(identity, replication, record, cpu_seconds)
-        self._unsettled.setdefault(identity, {})[replication] = kept
+        unnamed = with_name(run, "")
+        self._journal.append(identity, replication, unnamed, cost)
+        self._unsettled.setdefault(identity, {})[replication] = Kept(unnamed, cost)
         if self._journal.bytes >= SETTLE_BYTES:
             self.settle()
-        return cpu_seconds
 
     def settle(self) -> None:
         """Moves all runs from the journal into the files of their points."""

@@ -15,11 +15,11 @@ import socket
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fairlane.store.point import Cost, Identity, Kept
+from fairlane.store.record import without_cost
 
 Points = dict[Identity, dict[int, Kept]]
 """Runs by point and replication."""
@@ -33,16 +33,14 @@ class Journal:
         self._file: int | None = None
         self._path: Path | None = None
         self._known: set[Identity] = set()
-        self._host = socket.gethostname()
         self.bytes = 0
 
-    def append(self, identity: Identity, replication: int, run: str, cpu_seconds: float) -> Kept:
+    def append(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
         """Keeps a run. After this call a kill of the process does not lose it.
 
         Raises:
             OSError: It cannot be written; the journal is as before.
         """
-        cost = Cost(cpu_seconds, self._host, datetime.now(UTC).isoformat(timespec="seconds"))
         text = b""
         if identity not in self._known:
             text = _line({"key": identity.key, "engine": identity.engine, "scenario": identity.scenario})
@@ -58,7 +56,6 @@ class Journal:
         )
         self._write(text)
         self._known.add(identity)
-        return Kept(run, cost)
 
     def clear(self) -> None:
         """Forgets everything, once it is in the files of the points."""
@@ -153,4 +150,4 @@ def read(path: Path, points: Points) -> None:
                 identities[entry["key"]] = Identity(entry["engine"], entry["scenario"])
             elif (identity := identities.get(entry["key"])) is not None:
                 cost = Cost(entry["cpu_seconds"], entry["host"], entry["finished_at"])
-                points.setdefault(identity, {})[entry["replication"]] = Kept(entry["run"], cost)
+                points.setdefault(identity, {})[entry["replication"]] = Kept(without_cost(entry["run"]), cost)

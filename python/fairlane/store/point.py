@@ -9,9 +9,11 @@ import hashlib
 import io
 import json
 import math
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from fairlane import _fairlane
 from fairlane.errors import UserError
 from fairlane.external import external_queue
 from fairlane.files import write_aside
+from fairlane.store.record import with_name, without_cost
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,13 +109,27 @@ class Cost:
     host: str
     finished_at: str
 
+    @classmethod
+    def now(cls, cpu_seconds: float) -> Cost:
+        """That of a run that has just finished here."""
+        return cls(cpu_seconds, socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run as it is kept: the record without name and CPU time, and its cost, None if that was lost."""
+    """A run record (JSON), and what the run cost, None if that was lost. The store keeps records without a name."""
 
     run: str
     cost: Cost | None
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        """CPU time, if it is known."""
+        return self.cost.cpu_seconds if self.cost else None
+
+    def named(self, scenario_name: str) -> Kept:
+        """The same for a scenario of that name."""
+        return Kept(with_name(self.run, scenario_name), self.cost)
 
 
 def key(scenario: str) -> str:
@@ -177,7 +194,8 @@ def check_columns(folder: Path, key: str, runs: Mapping[int, Kept]) -> None:
         stored = pl.read_parquet(io.BytesIO(runs_file(folder, key).read_bytes()))
     except _errors() as error:
         raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
-    if not expected.equals(stored, null_equal=True):
+    # The digest is that of the records.
+    if not expected.drop("run").equals(stored.drop("run", strict=False), null_equal=True):
         raise DamagedError("a column does not match the records")
 
 
@@ -276,7 +294,7 @@ def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
     runs: dict[int, str] = dict(stored.iter_rows())
     if None in runs or None in runs.values() or digest != _digest(runs):
         raise DamagedError("its content does not match its digest")
-    return identity, runs
+    return identity, {number: without_cost(run) for number, run in runs.items()}
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> tuple[dict[str, str], pl.DataFrame]:

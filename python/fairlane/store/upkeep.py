@@ -15,7 +15,7 @@ from fairlane.runner import cores
 from fairlane.store import point
 from fairlane.store.folder import Store
 from fairlane.store.point import DamagedError, Identity, Kept
-from fairlane.store.record import split
+from fairlane.store.record import with_name
 
 if TYPE_CHECKING:
     from fairlane.documents import StoreEntry
@@ -124,7 +124,7 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
             while batch.remaining:
                 if (done := batch.next(0.1)) is not None:
                     number = chosen[done[0]]
-                    if split(done[1])[0] != entry.runs[number].run:
+                    if with_name(done[1], "") != entry.runs[number].run:
                         differing.append(number)
                     advance()
     finally:

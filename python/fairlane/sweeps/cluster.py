@@ -21,13 +21,13 @@ MOST_ATTEMPTS = 10
 LOOK_AT_CLUSTER_EVERY_S = 2.0
 
 
-def run_batch(jobs: Sequence[tuple[str, int]]) -> tuple[str, list[str]]:
-    """What a node does: the version of its engine, and the record of every job in order."""
+def run_batch(jobs: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, float]]]:
+    """What a node does: the version of its engine, and record and CPU time of every job in order."""
     batch = _fairlane.Batch(list(jobs), 1)
-    runs = [""] * len(jobs)
+    runs = [("", 0.0)] * len(jobs)
     while batch.remaining:
         if (done := batch.next(POLL_S)) is not None:
-            runs[done[0]] = done[1]
+            runs[done[0]] = done[1:]
     return _fairlane.engine_version(), runs
 
 
@@ -108,7 +108,7 @@ class Cluster:
                     f"--ray: a node has engine {engine}, this machine has {_fairlane.engine_version()}; "
                     "install the same fairlane on every node"
                 )
-            finished.extend(zip(jobs, runs, strict=True))
+            finished.extend((job, *run) for job, run in zip(jobs, runs, strict=True))
         return finished
 
     def close(self) -> None:

@@ -22,8 +22,8 @@ class Job:
     scenario: str
 
 
-Done = tuple[Job, str]
-"""A job and its run record."""
+Done = tuple[Job, str, float]
+"""A job, its run record, and its CPU time in seconds."""
 
 
 class Executor(Protocol):
@@ -117,6 +117,7 @@ class Threads:
         try:
             while batch.remaining and not self._closed.is_set():
                 if (done := batch.next(POLL_S)) is not None:
-                    self._finished.put((jobs[done[0]], done[1]))
+                    index, run, cpu_seconds = done
+                    self._finished.put((jobs[index], run, cpu_seconds))
         finally:
             batch.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fairlane.documents import PointEstimate, SweepDocument
+    from fairlane.store.point import Kept
     from fairlane.sweeps.work import Work
 
-SCHEMA = 1
+SCHEMA = 2
+_COST: dict[str, Any] = {"cpu_seconds": float, "host": str, "finished_at": str}
 _KINDS: dict[type, str] = {bool: "truth", int: "number", float: "number", str: "text"}
 
 
@@ -42,12 +44,27 @@ class SweepResult:
     work: Work
 
     def runs_frame(self) -> pl.DataFrame:
-        """One row per run: point, values that vary, identity, metrics, cost, version, every parameter."""
+        """One row per run: point, values that vary, identity, metrics, version, every parameter."""
         import polars as pl
 
         frames = [pl.DataFrame(list(self._rows(point)), infer_schema_length=None) for point in self.plan.points]
         # Points of different schemes have different columns.
         return pl.concat(frames, how="diagonal_relaxed")
+
+    def costs_frame(self) -> pl.DataFrame:
+        """One row per run: point, values that vary, CPU time, host and date; null where they are lost."""
+        import polars as pl
+
+        rows = [
+            {
+                **self._place(point),
+                "replication": number,
+                **(asdict(kept.cost) if kept.cost else dict.fromkeys(_COST)),
+            }
+            for point in self.plan.points
+            for number, kept in enumerate(self._runs(point))
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_COST)
 
     def points_frame(self) -> pl.DataFrame:
         """One row per point and metric: mean, half width of the 95 % interval, number of runs."""
@@ -70,7 +87,6 @@ class SweepResult:
             "store": str(self.store.folder),
             "confidence": CONFIDENCE,
             "runs": self.work.total,
-            "cpu_seconds": sum(point.costs[1] for point in self.work.points),
             "notes": joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points}),
             "points": [
                 {
@@ -83,6 +99,7 @@ class SweepResult:
                 }
                 for point in self.plan.points
             ],
+            "cost": {"cpu_seconds": sum(point.costs[1] for point in self.work.points)},
         }
 
     def json(self) -> str:
@@ -90,11 +107,12 @@ class SweepResult:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def write(self, folder: str | Path) -> None:
-        """Writes runs and points as Parquet and CSV, and sweep.json."""
+        """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
         from fairlane import frames
 
         with staged(Path(folder)) as stage:
-            for name, frame in {"runs": self.runs_frame(), "points": self.points_frame()}.items():
+            tables = {"runs": self.runs_frame(), "points": self.points_frame(), "costs": self.costs_frame()}
+            for name, frame in tables.items():
                 frames.write(frame, stage / f"{name}.parquet")
                 frame.write_csv(stage / f"{name}.csv")
             (stage / "sweep.json").write_text(self.json() + "\n", encoding="utf-8")
@@ -103,26 +121,20 @@ class SweepResult:
         from fairlane.frames import run_row
 
         scenario = json.loads(point.scenario)
-        for run, host, finished_at in self._runs(point):
-            row = {**self._place(point), **run_row(scenario, run)}
-            yield row | {"engine": point.identity.engine, "host": host, "finished_at": finished_at}
+        for kept in self._runs(point):
+            row = run_row(scenario, json.loads(kept.run))
+            yield {**self._place(point), **row, "engine": point.identity.engine}
 
-    def _runs(self, point: Point) -> Iterator[tuple[dict[str, Any], str | None, str | None]]:
-        """Record, host and date of every run."""
-        name = json.loads(point.scenario)["name"]
-        kept = self.store.kept(point.identity)
-        for number in range(self.work.at(point.identity).wanted):
-            record = json.loads(kept[number].run)
-            record["scenario"] = name
-            cost = kept[number].cost
-            record["performance"]["cpu_seconds"] = cost.cpu_seconds if cost else None
-            yield record, cost.host if cost else None, cost.finished_at if cost else None
+    def _runs(self, point: Point) -> list[Kept]:
+        """Every run."""
+        kept = self.store.load(point.scenario)
+        return [kept[number] for number in range(self.work.at(point.identity).wanted)]
 
     def _estimates(self, point: Point) -> dict[str, PointEstimate]:
         """Mean and half width by metric, over the runs that have it."""
         samples: dict[str, list[float]] = {}
-        for run, _, _ in self._runs(point):
-            for metric, value in metrics(run).items():
+        for kept in self._runs(point):
+            for metric, value in metrics(json.loads(kept.run)).items():
                 if value is not None:
                     samples.setdefault(metric, []).append(value)
         estimates = {metric: interval(values) for metric, values in samples.items()}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fairlane.measures import metrics
 from fairlane.progress import Report
 from fairlane.store import Store, Writer
-from fairlane.store.point import Identity, Kept
+from fairlane.store.point import Cost, Identity, Kept
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Executor, Job
 from fairlane.sweeps.plan import Plan
@@ -44,7 +44,7 @@ class PointWork:
         self._done: set[int] = set()
         self._samples: dict[str, dict[int, float | None]] = {metric: {} for metric in stop.targets}
         for replication, one in kept.items():
-            self._note(replication, one.run, one.cost.cpu_seconds if one.cost else None)
+            self._note(replication, one.run, one.cpu_seconds)
         self.missing = self._missing()
         self.advance()
 
@@ -140,9 +140,10 @@ class Work:
                     jobs = self._batch(pending, executor, estimate)
                     executor.submit(jobs)
                     running += len(jobs)
-                for job, run in executor.wait(WAIT_S):
+                for job, run, cpu_seconds in executor.wait(WAIT_S):
                     running -= 1
-                    pending.extend(self._finish(job, run, writer, estimate))
+                    writer.keep(self.points[job.work].identity, job.replication, run, Cost.now(cpu_seconds))
+                    pending.extend(self._finish(job, run, cpu_seconds, estimate))
                 if time.monotonic() - reported_at >= REPORT_EVERY_S:
                     report(*estimate.words(executor.slots))
                     reported_at = time.monotonic()
@@ -162,9 +163,8 @@ class Work:
             seconds += executor.batch_s if cost is None else cost
         return jobs
 
-    def _finish(self, job: Job, run: str, writer: Writer, estimate: Estimate) -> list[tuple[int, int]]:
+    def _finish(self, job: Job, run: str, cpu_seconds: float, estimate: Estimate) -> list[tuple[int, int]]:
         point = self.points[job.work]
-        cpu_seconds = writer.keep(point.identity, job.replication, run)
         point.finish(job.replication, run, cpu_seconds)
         estimate.finished(cpu_seconds)
         return [] if point.missing else [(job.work, number) for number in point.advance()]

@@ -115,7 +115,7 @@ def _runs(
         probes={"series_interval": f"{interval_s} s", "series_memory": f"{memory_s} s"},
     )
     (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
-    return [json.loads(run) for run in runs]
+    return [json.loads(run.run) for run in runs]
 
 
 def _number(scheme: str, claim: str, of_runs: Sequence[float], **variables: Any) -> Row:

@@ -51,7 +51,7 @@ def _max_min_mbps(values: Mapping[str, Any]) -> list[float]:
     """Max-min share of a flow of each group."""
     short = scenario(values).replace("run.warmup", "5 s").replace("run.measure", "0.1 s")
     ((run,),) = simulate([short.replace("run.replications", 1).canonical()], Store(None), keep=False)
-    return [group["max_min_share_bps"] / 1e6 for group in json.loads(run)["groups"]]
+    return [group["max_min_share_bps"] / 1e6 for group in json.loads(run.run)["groups"]]
 
 
 def group_ratios(tables: Mapping[str, Table]) -> Table:

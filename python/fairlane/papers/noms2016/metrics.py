@@ -43,7 +43,7 @@ def adapted_probability(experiment: Experiment) -> list[Row]:
     ]
     scenario = base.replace("groups", groups).replace("marker.meter", "rate")
     (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
-    records = [json.loads(run) for run in runs]
+    records = [json.loads(run.run) for run in runs]
     return [
         Row(
             {"scheme": "abc_old", "A_minus_avg": difference},
