@@ -291,12 +291,12 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
             Some(choices) => format!("one of {}", choices.join(", ")),
             None => format!("a {} such as {}{bounds}", T::KIND, quoted::<T>()),
         };
-        return Err(ConfigError::new(key, format!("{value} is not {wanted}")));
+        return Err(ConfigError::new(key, format!("{} is not {wanted}", shown(value))));
     };
     if let Some((min, max)) = range {
         let limits = T::parse(&min).zip(T::parse(&max)).expect("declared ranges are well-formed");
         if !parsed.within(&limits.0, &limits.1) {
-            return Err(ConfigError::new(key, format!("{value} is out of range, it must be{bounds}")));
+            return Err(ConfigError::new(key, format!("{} is out of range, it must be{bounds}", shown(value))));
         }
     }
     Ok(parsed)
@@ -308,6 +308,24 @@ fn quoted<T: ConfigValue>() -> String {
         "list" => format!("[\"{}\"]", T::EXAMPLE),
         _ => format!("\"{}\"", T::EXAMPLE),
     }
+}
+
+/// A value in a message.
+fn shown(value: &Json) -> String {
+    shortened(&value.to_string())
+}
+
+/// A text in a message, its middle left out if it is very long.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    const MOST: usize = 80;
+    let length = text.chars().count();
+    if length <= MOST {
+        return text.into();
+    }
+    let part = (MOST - 1) / 2;
+    let (head, tail) = (text.chars().take(part), text.chars().skip(length - part));
+    head.chain(['…']).chain(tail).collect()
 }
 
 /// A JSON value without the quotes of a text.
@@ -334,7 +352,7 @@ impl<'a> Table<'a> {
             Some(map) => Ok(Self { path, map, known: Vec::new() }),
             None => Err(ConfigError::new(
                 if path.is_empty() { "scenario" } else { &path },
-                format!("{value} is not a table of keys"),
+                format!("{} is not a table of keys", shown(value)),
             )),
         }
     }
@@ -395,7 +413,7 @@ impl<'a> Table<'a> {
         let path = self.key(name);
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let Some(items) = value.as_array() else {
-            return Err(ConfigError::new(path, format!("{value} is not an array of tables")));
+            return Err(ConfigError::new(path, format!("{} is not an array of tables", shown(value))));
         };
         items.iter().enumerate().map(|(i, item)| Table::new(format!("{path}[{i}]"), item)).collect()
     }
@@ -416,7 +434,7 @@ impl<'a> Table<'a> {
             Some(name) if strsim::jaro_winkler(name, unknown) > 0.8 => format!("did you mean {name}?"),
             _ => format!("known keys: {}", self.known.join(", ")),
         };
-        Err(ConfigError::new(self.key(unknown), format!("unknown key (value {value}); {hint}")))
+        Err(ConfigError::new(self.key(shortened(unknown)), format!("unknown key (value {}); {hint}", shown(value))))
     }
 }
 
@@ -646,5 +664,17 @@ mod tests {
         assert_eq!(message(&json!({"colour": "green"})), r#"queue.colour: "green" is not one of red, blue"#);
         assert_eq!(message(&json!({"flowz": 3})), "queue.flowz: unknown key (value 3); did you mean flows?");
         assert_eq!(message(&json!([])), "queue: [] is not a table of keys");
+    }
+
+    #[test]
+    fn very_long_values_and_keys_are_cut_in_errors() {
+        let long = "x".repeat(5000);
+        for value in [json!({"memory": long}), json!({"flows": [long]}), json!({"memory": {"x": long}}), json!([long])]
+        {
+            let message = message(&value);
+            assert!(message.len() < 200, "{message}");
+            assert!(message.contains("xx…xx"), "{message}");
+        }
+        assert!(message(&json!({long: 3})).len() < 200);
     }
 }

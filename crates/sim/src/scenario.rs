@@ -16,7 +16,7 @@ pub use sources::{
 pub use tcp::TcpConfig;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
 use fairlane_schemes::params;
@@ -206,7 +206,8 @@ impl Scenario {
         if let Some(name) = &self.probes.series_link
             && !self.topology.links.iter().any(|link| link.name == *name)
         {
-            return Err(ConfigError::new("probes.series_link", format!("\"{name}\" is not a link of the topology")));
+            let problem = format!("\"{}\" is not a link of the topology", shortened(name));
+            return Err(ConfigError::new("probes.series_link", problem));
         }
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
         let numbers_per_bin = 2 * self.groups.len() as u64 + 3;

@@ -10,6 +10,8 @@ use fairlane_sim::tcp::Phase;
 use fairlane_sim::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
 use fairlane_sim::traced::{Failure, Message, TracedRun, Watch};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -74,6 +76,32 @@ fn watching_changes_nothing() {
     assert_eq!(capture(&scenario, PcapOptions { drops: true, snaplen: 200, link: 0 }).0, plain);
     assert_eq!(tables(&scenario, Time::ZERO).0, plain);
     assert_eq!(tables(&scenario, Time::from_millis(1)).0, plain);
+}
+
+#[test]
+fn names_that_are_longer_than_an_option_are_cut_in_a_capture() {
+    // An option has 65 535 bytes; these names have 70 000, two a character.
+    let mut document = document();
+    let long = "\u{e4}".repeat(35_000);
+    document["name"] = long.clone().into();
+    document["run"]["measure"] = "1 ms".into();
+    document["topology"] = json!({"kind": "graph", "links": [{"name": long, "rate": "1 Mbit/s", "delay": "1 ms"}]});
+    for group in document["groups"].as_array_mut().unwrap() {
+        group["route"] = json!([long]);
+        group["start_until"] = "0 s".into();
+    }
+    let (_, bytes) = capture(&Scenario::read(&document).unwrap(), PcapOptions::default());
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let comment = reader.section().options.iter().find_map(|option| match option {
+        SectionHeaderOption::Comment(comment) => Some(comment.to_string()),
+        _ => None,
+    });
+    let comment = comment.unwrap();
+    assert!((65_534..=65_535).contains(&comment.len()));
+    assert!(comment.starts_with("scenario \u{e4}") && comment.ends_with("\u{e4}, seed 3, replication 1"));
+    let Block::InterfaceDescription(interface) = reader.next_block().unwrap().unwrap() else { panic!() };
+    assert_eq!(interface.options[0], InterfaceDescriptionOption::IfName("\u{e4}".repeat(32_767).into()));
+    assert!(reader.next_block().unwrap().is_ok());
 }
 
 #[test]

@@ -49,6 +49,9 @@ use std::time::Duration;
 /// Least length of a TCP packet: IPv4 and TCP headers without options.
 const LEAST_TCP_BYTES: u32 = 40;
 
+/// Bytes of an option at most: pcapng counts them in 16 bits.
+const LONGEST_OPTION: usize = u16::MAX as usize;
+
 /// What a capture contains.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PcapOptions {
@@ -139,7 +142,9 @@ impl<W: Write> Pcap<W> {
     /// # Errors
     /// `output` cannot be written.
     pub fn new(output: W, scenario: &Scenario, replication: u32, options: PcapOptions) -> io::Result<Self> {
-        let comment = format!("scenario {}, seed {}, replication {replication}", scenario.name, scenario.run.seed);
+        let run = format!(", seed {}, replication {replication}", scenario.run.seed);
+        let comment =
+            format!("scenario {}{run}", beginning(&scenario.name, LONGEST_OPTION - "scenario ".len() - run.len()));
         let program = concat!("fairlane ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
             options: vec![
@@ -153,7 +158,7 @@ impl<W: Write> Pcap<W> {
             linktype: DataLink::RAW,
             snaplen: 0,
             options: vec![
-                InterfaceDescriptionOption::IfName(link.name.clone().into()),
+                InterfaceDescriptionOption::IfName(beginning(&link.name, LONGEST_OPTION).into()),
                 InterfaceDescriptionOption::IfSpeed(link.params.rate.0),
                 InterfaceDescriptionOption::IfTsResol(9),
             ],
@@ -245,6 +250,12 @@ impl<W: Write> Pcap<W> {
         };
         self.failure = self.writer.write_block(&block.into_block()).map_err(io_error).err();
     }
+}
+
+/// The characters at the beginning of a text that fit into so many bytes.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// Propagation from the beginning of `link` back to that of the route; `None` if the route does not have it.

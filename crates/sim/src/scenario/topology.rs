@@ -3,7 +3,7 @@
 //! Every topology is a list of links, each with a queue of its own, and a route for each group of users. The named kinds
 //! make the list from a few keys; `graph` writes it out.
 
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value};
+use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value, shortened};
 use fairlane_schemes::external::FindExternal;
 use fairlane_schemes::scheme::QueueConfig;
 use fairlane_schemes::units::{BitRate, QueueLimit, Time};
@@ -208,7 +208,7 @@ impl TopologyConfig {
 
     /// Numbers of the links of a route by name; all links if it is empty, which a graph does not allow.
     pub(super) fn route(&self, names: &[String], key: &str) -> Result<Vec<u32>, ConfigError> {
-        let known = || self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        let known = || shortened(&self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", "));
         if names.is_empty() {
             if self.kind == TopologyKind::Graph {
                 return Err(ConfigError::new(
@@ -222,10 +222,13 @@ impl TopologyConfig {
         for (index, name) in names.iter().enumerate() {
             let key = format!("{key}[{index}]");
             let Some(link) = self.links.iter().position(|link| link.name == *name) else {
-                return Err(ConfigError::new(key, format!("\"{name}\" is not a link, there are {}", known())));
+                return Err(ConfigError::new(
+                    key,
+                    format!("\"{}\" is not a link, there are {}", shortened(name), known()),
+                ));
             };
             if route.contains(&(link as u32)) {
-                return Err(ConfigError::new(key, format!("\"{name}\" comes twice, a route has no loop")));
+                return Err(ConfigError::new(key, format!("\"{}\" comes twice, a route has no loop", shortened(name))));
             }
             route.push(link as u32);
         }
@@ -257,7 +260,8 @@ fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Vec<LinkC
             return Err(ConfigError::new(link.key("name"), format!("\"{name}\" is empty, routes need a name")));
         }
         if let Some(twin) = links.iter().position(|other| other.name == name) {
-            let problem = format!("\"{name}\" is already the name of topology.links[{twin}], names must differ");
+            let problem =
+                format!("\"{}\" is already the name of topology.links[{twin}], names must differ", shortened(&name));
             return Err(ConfigError::new(link.key("name"), problem));
         }
         if link.get("rate").is_none() {
