@@ -43,7 +43,10 @@ def quoted(value: Any) -> str:
     """A value in a message: a text in quotes, cut if it is very long."""
     if isinstance(value, int) and value.bit_length() > 4 * LONGEST_VALUE:
         return f"a number of {value.bit_length()} bits"  # Python refuses to write very long ones
-    return shortened(visible(repr(value) if isinstance(value, str) else str(value)), LONGEST_VALUE)
+    try:
+        return shortened(visible(repr(value) if isinstance(value, str) else str(value)), LONGEST_VALUE)
+    except ValueError:  # there is such a number somewhere in it
+        return f"a {type(value).__name__} with a very long number"
 
 
 def message_line(message: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlane.errors import UserError
+from fairlane.text import quoted
 
 Kind = Literal["text", "count", "settings", "axes", "list of axes", "targets", "table"]
 
@@ -112,7 +113,7 @@ def check_count(name: str, value: Any) -> int:
     """A count; a UserError with the range if it is none."""
     key = named(name)
     if isinstance(value, bool) or not isinstance(value, int) or not _within(key, value):
-        raise UserError(f"{name}: {value!r} is not a whole number from {key.least} to {key.most}")
+        raise UserError(f"{name}: {quoted(value)} is not a whole number from {key.least} to {key.most}")
     return value
 
 
@@ -120,7 +121,7 @@ def check_target(metric: str, value: Any) -> float:
     """A target of `[stop]`; a UserError with the range if it is none."""
     key = named("stop.relative_half_width")
     if isinstance(value, bool) or not isinstance(value, int | float) or not _within(key, value):
-        raise UserError(f"{key.name}.{metric}: {value!r} is not a number from {key.least} to {key.most}")
+        raise UserError(f"{key.name}.{metric}: {quoted(value)} is not a number from {key.least} to {key.most}")
     return float(value)
 
 

@@ -18,6 +18,7 @@ from fairlane.store.point import Identity
 from fairlane.sweeps import keys
 from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.targets import check_metrics
+from fairlane.text import quoted
 
 MOST_POINTS = 100_000
 
@@ -111,7 +112,7 @@ def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
         yield {key: _values(f"grid.{key}", values)}
     tables = table.get("zip", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        raise UserError(f"zip: {tables!r} is not an array of tables such as [[zip]]")
+        raise UserError(f"zip: {quoted(tables)} is not an array of tables such as [[zip]]")
     for index, one in enumerate(tables):
         place = f"zip[{index}]"
         axis = {key: _values(f"{place}.{key}", values) for key, values in _flat(one, place).items()}
@@ -128,7 +129,7 @@ def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
 
 def _values(place: str, values: Any) -> Sequence[Any]:
     if not isinstance(values, list) or not values:
-        raise UserError(f"{place}: {values!r} is not an array of at least one value")
+        raise UserError(f"{place}: {quoted(values)} is not an array of at least one value")
     return values
 
 
@@ -180,7 +181,7 @@ def _scenario(base: Scenario, settings: Settings, at: Settings) -> str:
     try:
         return _changed(base, settings).canonical()
     except ScenarioError as error:
-        where = ", ".join(f"{key} = {value!r}" for key, value in at.items())
+        where = ", ".join(f"{key} = {quoted(value)}" for key, value in at.items())
         raise ScenarioError(f"{error} (at {where})" if at else str(error)) from error
 
 
@@ -203,7 +204,7 @@ def _changed(base: Scenario, settings: Settings) -> Scenario:
 def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:
     """Values by dotted key, since `a.b = 1` and `"a.b" = 1` mean the same here."""
     if not isinstance(table, dict):
-        raise UserError(f"{place}: {table!r} is not a table")
+        raise UserError(f"{place}: {quoted(table)} is not a table")
     flat: dict[str, Any] = {}
     for name, value in table.items():
         key = f"{prefix}{name}"
@@ -217,7 +218,7 @@ def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = table.get(key, {})
     if not isinstance(value, dict):
-        raise UserError(f"{key}: {value!r} is not a table")
+        raise UserError(f"{key}: {quoted(value)} is not a table")
     return value
 
 
@@ -226,5 +227,5 @@ def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str
     if value is None:
         raise UserError(f"{key}: missing, must be a text")
     if not isinstance(value, str) or not value:
-        raise UserError(f"{key}: {value!r} is not a text")
+        raise UserError(f"{key}: {quoted(value)} is not a text")
     return value
