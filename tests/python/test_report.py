@@ -11,9 +11,21 @@ import pytest
 
 import fairlane
 from conftest import SHORT, Cli, files
+from fairlane.papers.readings import Standing
 from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
-from fairlane.report.views import DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, paper_view
+from fairlane.report.views import (
+    AS_NS3,
+    CONSISTENT,
+    DIFFERS,
+    INCONCLUSIVE,
+    NOT_RUN,
+    REPRODUCED,
+    ClaimView,
+    Counts,
+    Outcome,
+    paper_view,
+)
 from fairlane.scenario import Scenario
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
@@ -121,6 +133,29 @@ def test_counts_are_those_of_the_claims(store: Path) -> None:
     claims = sum(len(experiment.claims) for experiment in collected.experiments)
     assert counts[NOT_RUN] == claims - len(verdicts)
     assert paper.counts.total == claims
+
+
+def fared(outcome: Outcome, standing: Standing = "independent") -> ClaimView:
+    """A claim of which only its outcome and standing count."""
+    return ClaimView("", "", "", (), (), outcome, "", standing)
+
+
+@pytest.mark.parametrize(
+    ("claims", "worst"),
+    [
+        ([fared(REPRODUCED), fared(AS_NS3), fared(DIFFERS)], DIFFERS),
+        ([fared(REPRODUCED), fared(DIFFERS, "not independent")], DIFFERS),
+        ([fared(NOT_RUN, "added")], NOT_RUN),
+        ([fared(CONSISTENT)], CONSISTENT),
+        ([fared(REPRODUCED), fared(REPRODUCED, "added")], REPRODUCED),
+    ],
+)
+def test_the_colour_of_an_experiment_is_that_of_its_worst_claim(claims: list[ClaimView], worst: Outcome) -> None:
+    assert Counts.of(claims).worst == worst
+
+
+def test_claims_that_are_counted_apart_alone_are_not_called_none_of_none() -> None:
+    assert Counts.of([fared(DIFFERS, "added")]).words == "not in the paper: 0 of 1 reproduced, 1 differs"
 
 
 def test_claims_that_need_more_runs_are_shown_with_those_that_are_stored(

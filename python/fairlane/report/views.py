@@ -51,6 +51,7 @@ DIFFERS = Outcome("differs", "differs", "≠")
 UNJUDGED = Outcome("unjudged", "could not be judged", "?")
 NOT_RUN = Outcome("not-run", "not run yet", "–")
 OUTCOMES = (REPRODUCED, CONSISTENT, AS_NS3, INCONCLUSIVE, DIFFERS, DEVIATES, UNJUDGED, NOT_RUN)
+_WORST_FIRST = (NOT_RUN, DIFFERS, DEVIATES, INCONCLUSIVE, UNJUDGED, AS_NS3, CONSISTENT, REPRODUCED)
 _BY_VERDICT: Mapping[VerdictName, Outcome] = {
     "reproduced": REPRODUCED,
     "consistent": CONSISTENT,
@@ -117,10 +118,17 @@ class ClaimView:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims had which outcome; `apart` are those that are no independent test of the paper."""
+    """How many claims had which outcome.
+
+    Attributes:
+        by_outcome: Number of independent claims.
+        apart: The same in words of those that are no independent test of the paper.
+        worst: Outcome of the claim, whichever its standing, that fared worst.
+    """
 
     by_outcome: Mapping[Outcome, int]
     apart: Mapping[str, str]
+    worst: Outcome
 
     @classmethod
     def of(cls, claims: Sequence[ClaimView]) -> Counts:
@@ -130,23 +138,19 @@ class Counts:
             for standing, words in STANDING_WORDS.items()
             if any(claim.standing == standing for claim in claims)
         }
-        return cls(_counted(claims, "independent"), apart)
+        worst = min((claim.outcome for claim in claims), key=_WORST_FIRST.index, default=UNJUDGED)
+        return cls(_counted(claims, "independent"), apart, worst)
 
     @property
     def total(self) -> int:
-        """All claims."""
+        """All independent claims."""
         return sum(self.by_outcome.values())
-
-    @property
-    def worst(self) -> Outcome:
-        """What stands for all: the first of differs, unjudged, not run that there is, or else reproduced."""
-        present = [outcome for outcome, count in self.by_outcome.items() if count and outcome not in HOLDS]
-        return present[0] if present else REPRODUCED
 
     @property
     def words(self) -> str:
         """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
-        return "; ".join([_words(self.by_outcome), *(f"{words}: {counted}" for words, counted in self.apart.items())])
+        apart = [f"{words}: {counted}" for words, counted in self.apart.items()]
+        return "; ".join([_words(self.by_outcome), *apart] if self.total or not apart else apart)
 
 
 STANDING_WORDS: Mapping[Standing, str] = {
