@@ -215,6 +215,8 @@ def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
     """A row for each queue and plane of a scenario that was run in the lab."""
+    from fairlane.lab.comparison import notes  # which loads all planes
+
     heads = {
         "goodput_ratio": "ratio",
         "jain_index": "Jain index: users",
@@ -234,6 +236,7 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
     scenario = found[0].result.scenario
     out.head(scenario["name"], ": goodput; means ± half width of the 95% interval")
     out.numbers(table)
+    _print_notes(out, notes(found))
 
 
 def print_plan(plan: PlanDocument) -> None:

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 import fairlane
 from conftest import Cli
+from fairlane.lab.comparison import PlaneResult, document
 from fairlane.notes import joined
+from fairlane.tables import print_planes
 
 LATE = ("--set", "groups[0].start_until=1.5 s")
 NOTE = 'groups[0].start_until: "1.5 s" is after the warm-up of 1 s'
@@ -54,3 +57,12 @@ def test_results_in_python_have_their_notes(workdir: Path) -> None:
     result = fairlane.run(scenario, replications=1)
     assert [note[: len(NOTE)] for note in result.notes] == [NOTE]
     assert repr(result) == "<Result of short: 1 runs, 1 to note>"
+
+
+def test_a_comparison_of_planes_tells_what_all_share_once(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
+    result = fairlane.run(scenario, replications=1)
+    found = [PlaneResult(queue, "sim", result) for queue in ("droptail", "abc")]
+    print_planes(found)
+    assert capsys.readouterr().out.count(f"note: {NOTE}") == 1
+    assert document(found)["notes"] == result.notes

@@ -13,6 +13,7 @@ from fairlane.intervals import Interval, interval
 from fairlane.lab.runner import check, engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
 from fairlane.measures import jain
+from fairlane.notes import joined
 from fairlane.papers.grid import Measured
 from fairlane.results import Result
 from fairlane.runner import simulate
@@ -154,12 +155,18 @@ def _scenarios(
     return [_fairlane.with_queue(canonical, queue) for queue in queues]
 
 
+def notes(found: Sequence[PlaneResult]) -> list[str]:
+    """What to know about the scenarios before the numbers are trusted, a line each."""
+    return joined({f"{one.queue} on {one.plane}": one.result.notes for one in found})
+
+
 def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
     """The means as a table, ready for JSON: a row for each queue and plane."""
     return {
         "schema": 1,
         "version": _fairlane.version(),
         "scenario": found[0].result.scenario["name"],
+        "notes": notes(found),
         "rows": [
             {
                 "queue": one.queue,
