@@ -82,6 +82,7 @@ def damage_costs(file: Path, change: pl.Expr) -> None:
     [
         pytest.param(pl.lit(None, pl.Float64).alias("cpu_seconds"), "has None s", id="no cost"),
         pytest.param(pl.lit(float("nan")).alias("cpu_seconds"), "has nan s", id="not a number"),
+        pytest.param(pl.lit("much").alias("cpu_seconds"), "has much s", id="text"),
         pytest.param(-pl.col("cpu_seconds"), "has -0.", id="negative"),
         pytest.param(pl.lit(None, pl.String).alias("host"), "host None", id="no host"),
         pytest.param(pl.col("cpu_seconds") * 2, "does not match their digest", id="doubled"),

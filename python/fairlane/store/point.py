@@ -172,7 +172,8 @@ def read_costs(folder: Path, key: str) -> dict[int, Cost]:
     metadata, frame = _read_parquet(path, ["replication", "cpu_seconds", "host", "finished_at"])
     costs: dict[int, Cost] = {}
     for number, cpu_seconds, host, finished_at in frame.iter_rows():
-        if None in {number, cpu_seconds, host, finished_at} or not 0 <= cpu_seconds < math.inf:
+        kinds = (number, int), (cpu_seconds, float), (host, str), (finished_at, str)
+        if not all(isinstance(value, kind) for value, kind in kinds) or not 0 <= cpu_seconds < math.inf:
             raise DamagedError(f"replication {number} has {cpu_seconds} s of CPU time, host {host}, date {finished_at}")
         costs[number] = Cost(cpu_seconds, host, finished_at)
     has_digest = metadata["fairlane.schema"] != str(WITHOUT_DIGEST_OF_COSTS)
