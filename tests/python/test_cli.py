@@ -130,7 +130,7 @@ def test_a_closed_stream_disturbs_nothing(workdir: Path, closed: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert bool(done.stdout) == (closed != ">&-")
     # No file of ours got the number of the stream, and with it what others write there.
-    assert json.loads((workdir / "out" / "result.json").read_text())["schema"] == 1
+    assert json.loads((workdir / "out" / "result.json").read_text())["scenario"]["name"] == "short"
 
 
 @pytest.mark.parametrize("group", [[], ["lab"], ["p4"], ["store"]], ids=["fairlane", "lab", "p4", "store"])
