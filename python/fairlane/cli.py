@@ -52,7 +52,8 @@ def main() -> None:
     with as_interrupts() as received:
         code = _run(sys.argv[1:], received)
     # Whoever interrupts now need not see how the interpreter ends.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)
 
 

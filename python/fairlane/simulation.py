@@ -67,15 +67,15 @@ def run(
     canonical = _prepare(scenario, replications, seed).canonical()
     given: dict[int, Kept] = {}
     check_threads(threads)
-    for name, (is_given, is_needed) in {
-        "pcap_drops": (pcap_drops, pcap),
-        "pcap_snaplen": (pcap_snaplen != 0, pcap),
-        "trace_interval": (trace_interval != TRACE_INTERVAL, trace),
-        "link": (link is not None, pcap or trace),
-        "watched": (watched != 0, pcap or trace),
-    }.items():
-        if is_given and not is_needed:
-            raise UserError(f"{name}: has no effect on a run that is not watched so, by pcap or trace")
+    for name, is_given, needs, has_them in (
+        ("pcap_drops", pcap_drops, "pcap", pcap),
+        ("pcap_snaplen", pcap_snaplen != 0, "pcap", pcap),
+        ("trace_interval", trace_interval != TRACE_INTERVAL, "trace", trace),
+        ("link", link is not None, "pcap or trace", pcap or trace),
+        ("watched", watched != 0, "pcap or trace", pcap or trace),
+    ):
+        if is_given and not has_them:
+            raise UserError(f"{name}: has no effect without {needs}")
     if pcap or trace:
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.trace import Watch
