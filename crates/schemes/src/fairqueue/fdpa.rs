@@ -10,14 +10,14 @@
 //! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T |
 //! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` |
 //! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served |
-//! | (5) | drop it if the buffer is full, or the queues of priority p > 0 and of all lower ones hold `part^p` of it |
+//! | (5) | drop it if the buffer is full, or for a p > 0, up to its priority, the queues from p on hold `part^p` of it |
 //!
 //! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 65 bytes a user
 //! that sent within the last T, none for others.
 //!
 //! Deviations: 1. The rules are ours, see source. 2. The lower priorities may take a part of the buffer only, those
-//! below them a part of that part, and so on, at least one packet each: with a buffer that is shared freely the lowest
-//! fill it, and high ones find no room. 3. Classes are not looked at.
+//! below them a part of that part, and so on, each part with room for a packet: with a buffer that is shared freely the
+//! lowest fill it, and high ones find no room. 3. Classes are not looked at.
 //!
 //! It reorders packets: a user whose priority rises overtakes its own packets, which TCP may take for losses. Users that
 //! do not slow down are not cut to their share: among themselves they are only ordered by rate.
@@ -125,7 +125,7 @@ impl ActiveUsers {
         let mut is_new = false;
         let at = *by_key.or_insert_with(key, || {
             is_new = true;
-            // Measured since ever, with silence before: a first packet is a rate of L / M.
+            // As if measured from time 0, in silence so far: a first packet is a rate of L / M.
             let rate = RateState::new(Time::ZERO);
             let user = User { key, link: Link::NONE, last: now, weight: weight_of_user, rate };
             *weight += user.weight;
@@ -217,14 +217,14 @@ impl<P: Packet> Fdpa<P> {
 
     /// Rule (5): whether one more packet fits.
     fn has_room(&self, priority: u32, wire_bytes: u32) -> bool {
-        let mut below = Backlog::default();
-        for queue in priority..self.params.queues {
-            let length = self.queues.length(queue);
-            below.packets += length.packets;
-            below.bytes += length.bytes;
-        }
-        self.queues.backlog().has_room_for(wire_bytes, self.limit)
-            && (priority == 0 || below.packets == 0 || below.has_room_for(wire_bytes, self.parts[priority as usize]))
+        let mut held = Backlog::default();
+        let fits_parts = (1..self.params.queues).rev().all(|p| {
+            let length = self.queues.length(p);
+            held.packets += length.packets;
+            held.bytes += length.bytes;
+            p > priority || held.packets == 0 || held.has_room_for(wire_bytes, self.parts[p as usize])
+        });
+        fits_parts && self.queues.backlog().has_room_for(wire_bytes, self.limit)
     }
 }
 
@@ -329,33 +329,50 @@ mod tests {
         // The first 41 packets have priority 0 and find room for 9. Serve them, and the same again.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
-        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares, priorities 2, 3 and 4: from 2 on they hold a quarter of 10 when the
-        // first came, from 3 and from 4 on an eighth and less, which is one packet.
+        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares, priorities 2, 3 and 4 in this order: the first two packets of priority 2
+        // take the quarter of 10 that is for 2 and all below.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
-        assert_eq!(lengths, [0, 0, 2, 1, 1, 0, 0, 0]);
+        assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
         // A user below its share finds the rest of the buffer, and goes first.
         let before = drops.0.len();
-        (0..6).for_each(|_| queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops));
+        (0..8).for_each(|_| queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops));
         assert_eq!(drops.0.len(), before);
         let order: Vec<_> =
             std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut rng, &mut drops)).map(|p| p.user).collect();
-        assert_eq!(order, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(order, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
     }
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // 20 and 14 Mbit/s beside 2 on a link of 10: both have a priority of their own, and each could fill its queue.
-        for limit in [24, 100] {
-            let limit = QueueLimit::Packets(limit);
-            let rates = shares::<FdpaScheme>(
-                &FdpaParams::default(),
-                limit,
-                &Weights::equal(),
-                &[20e6, 14e6, 2e6],
-                &[1500, 1500, 1500],
-            );
-            // Within the 2 % that a packet of 2 s at 2 Mbit/s and the first packets, at priority 0 for all, are.
-            assert!((rates[2] - 2e6).abs() < 0.02 * 2e6, "{rates:?}");
+        // Beside the last on a link of 10: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4, 3.4, 4.8 and 6.8, 1.2 to 3.4
+        // shares, of priorities 1 to 4. Each could fill its queue.
+        for rates in [&[20e6, 14e6, 2e6][..], &[2.4e6, 3.4e6, 4.8e6, 6.8e6, 1.6e6]] {
+            for limit in [24, 100].map(QueueLimit::Packets) {
+                let sizes = vec![1500; rates.len()];
+                let served = shares::<FdpaScheme>(&FdpaParams::default(), limit, &Weights::equal(), rates, &sizes);
+                let (light, served_light) = (rates[rates.len() - 1], served[rates.len() - 1]);
+                // Within the 2 % that a packet of 2 s and the first packets, at priority 0 for all, are.
+                assert!((served_light - light).abs() < 0.02 * light, "{rates:?} {served:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_order_of_arrival_lets_the_lower_priorities_take_more_than_their_part() {
+        // 12 of 24 from 1 on, 6 from 2 on, 3 from 3 on, and one from 4 on.
+        for (order, expected) in [
+            ([1, 2, 3, 4, 5, 6, 7], [0, 12, 0, 0, 0, 0, 0, 0]),
+            ([7, 6, 5, 4, 3, 2, 1], [0, 6, 3, 2, 0, 0, 0, 1]),
+            ([3, 7, 2, 4, 1, 5, 6], [0, 6, 3, 3, 0, 0, 0, 0]),
+        ] {
+            let (mut queue, _) = port(&FdpaParams::default(), 24, &Weights::equal());
+            for priority in order {
+                while queue.has_room(priority, 1500) {
+                    queue.queues.push_back(priority, packet(0, 1500), ());
+                }
+            }
+            let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
+            assert_eq!(lengths, expected, "{order:?}");
         }
     }
 
