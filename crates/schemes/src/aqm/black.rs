@@ -26,8 +26,8 @@
 //!    it down to their own number: one source has 862 kbit/s then.
 //! 4. Below an average of `min_th` everything is accepted, and so is a packet that finds nothing waiting. A drop by (4)
 //!    restarts RED's count.
-//! 5. An arrival of a cached flow refreshes its place in the cache, dropped or not: otherwise a flow that loses its
-//!    packets is forgotten for it.
+//! 5. At an average of `min_th` or more an arrival of a cached flow refreshes its place in the cache, dropped or not:
+//!    otherwise a flow that loses its packets is forgotten for it.
 //! 6. m is in no source that we could read. It is AFC's: ten samples for each of a hundred flows.
 //!
 //! Not implemented: ECN; insertion into the cache with a probability below 1. The queue is one FIFO for all classes.

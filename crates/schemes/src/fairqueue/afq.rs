@@ -26,6 +26,7 @@
 //! looked at. 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead. 7. The
 //! default BpR follows from the buffer: a third of it in the calendar of a flow of weight 1, but room for two full
 //! packets of the flow with the smallest weight. A parameter by which a calendar would not fit into the buffer is refused.
+//! A limit in packets counts as one of full packets, so that short packets fill the buffer before the calendar.
 //!
 //! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
 
