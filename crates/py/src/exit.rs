@@ -1,7 +1,7 @@
 //! The end of the interpreter: runs that are under way end before it.
 //!
-//! A thread that asks for the interpreter's lock when the interpreter is on its way out never gets it, and who waits for
-//! the thread waits for ever. `atexit` calls while the lock can still be had.
+//! A thread that asks for the interpreter's lock when the interpreter is on its way out never gets it, and whoever waits
+//! for the thread never goes on. `atexit` calls while the lock can still be had.
 
 use fairlane_sim::batch::Batch;
 use fairlane_sim::traced::TracedRun;

@@ -12,7 +12,7 @@
 //!
 //! Cost: one hash and one bit per packet, one logarithm per estimate, `b/64` words cleared per interval; `b/8` bytes.
 //!
-//! Deviations: 1. A new hash seed for every interval, so that two flows that share a bit do not share it for ever.
+//! Deviations: 1. A new hash seed for every interval, so that two flows that share a bit do not share it for good.
 //! 2. `b` and the interval are not given by afc: both are parameters of the schemes that count.
 //! 3. Until the first interval is over the estimate is that of the flows so far.
 

@@ -130,7 +130,7 @@ pub trait QueueDiscipline<P: Packet> {
     fn state_size(&self) -> StateSize;
     /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
     fn report(&self, _report: Report<'_>) {}
-    /// Why the discipline has stopped to work, which only one from outside can ([`crate::external`]): end the run.
+    /// Why the discipline has stopped working, which only one from outside can ([`crate::external`]): end the run.
     fn failure(&self) -> Option<&str> {
         None
     }

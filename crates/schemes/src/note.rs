@@ -13,7 +13,7 @@
 //! }
 //! ```
 //!
-//! A note about the scenario as a whole belongs into `Scenario::notes` of the simulator.
+//! A note about the scenario as a whole belongs in `Scenario::notes` of the simulator.
 
 use serde::Serialize;
 use std::fmt;

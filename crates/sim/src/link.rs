@@ -114,7 +114,7 @@ impl Link {
         self.discipline.backlog()
     }
 
-    /// Why the discipline has stopped to work, if it has.
+    /// Why the discipline has stopped working, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.discipline.failure()

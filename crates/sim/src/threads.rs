@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 /// Calls what it is given, once, within whatever a host needs around the work of a thread.
 pub type Around = fn(work: &mut (dyn FnMut() + Send));
 
-/// Threads with the number of their process. A fork takes the record of a thread along, but not the thread: to wait for
-/// it there would last for ever.
+/// Threads with the number of their process. A fork takes the record of a thread along, but not the thread: waiting for
+/// it there would never end.
 #[derive(Debug)]
 pub struct Threads {
     process: u32,

@@ -18,7 +18,7 @@ pub struct Top {
     /// Seconds between two looks
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Looks until it ends; without it, for ever
+    /// Looks until it ends; without it, until interrupted
     #[arg(long)]
     turns: Option<u32>,
     /// Most users shown, the fastest first

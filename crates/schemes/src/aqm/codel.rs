@@ -33,7 +33,7 @@ use crate::units::Time;
 params! {
     /// CoDel.
     pub struct CodelParams {
-        /// Delay that a queue may have for ever.
+        /// Delay that a queue may have permanently.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.4";
         /// For how long the delay may be above the target; a round-trip time that most flows do not exceed.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.3";

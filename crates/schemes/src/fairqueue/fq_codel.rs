@@ -56,7 +56,7 @@ params! {
         buckets: u32 = 1024, in 1..=65536, source "RFC 8290 section 5.2.6";
         /// Bytes that a queue may send per round.
         quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "RFC 8290 section 5.2.4";
-        /// Delay that a queue may have for ever.
+        /// Delay that a queue may have permanently.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8290 section 5.2.2";
         /// For how long the delay may be above the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8290 section 5.2.1";

@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn a_late_user_is_not_shut_out_of_an_idle_link() {
         // From 5 s on ten packets at once, as TCP does, and 500 B every 800 us for 0.5 s: 5 Mbit/s, 625 packets; beside
-        // nobody, or 100 kbit/s since ever. Alpha starts at 10 Mbit/s, and after two windows is at least 5.6. Then the
+        // nobody, or 100 kbit/s from the start. Alpha starts at 10 Mbit/s, and after two windows is at least 5.6. Then the
         // label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so that eq. (5) leaves less than 5 % of the
         // last 400 to be dropped.
         for light_rate in [0.0, 0.1] {

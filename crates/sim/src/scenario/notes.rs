@@ -27,7 +27,7 @@ impl Scenario {
         notes
     }
 
-    /// What to know if a run takes hours: a scenario may be valid and yet without an end that anybody lives to see.
+    /// What to know if a run takes hours: a valid scenario may ask for years of computing.
     #[must_use]
     pub fn long_runs(&self) -> Option<Note> {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());

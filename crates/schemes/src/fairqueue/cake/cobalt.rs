@@ -26,7 +26,7 @@ use crate::units::Time;
 /// What COBALT aims at; one for all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltTarget {
-    /// Delay that a queue may have for ever, and least time between two changes of p.
+    /// Delay that a queue may have permanently, and least time between two changes of p.
     pub target: Time,
     /// For how long the delay may be above it.
     pub interval: Time,

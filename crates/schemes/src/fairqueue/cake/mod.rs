@@ -78,7 +78,7 @@ params! {
         ways: u32 = 8, in 1..=64, symbol "CAKE_SET_WAYS", source "sch_cake";
         /// Bytes that a queue may send per round, divided by the load of its host; absent: by the link's rate.
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "sch_cake: byte/s / 4096, from 300 to 1514 B";
-        /// Delay that a queue may have for ever, at least.
+        /// Delay that a queue may have permanently, at least.
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
         /// For how long the delay may be above the target, at least.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
