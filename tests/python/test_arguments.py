@@ -34,3 +34,19 @@ def test_an_argument_of_another_kind_is_named_in_one_line(function: Any, argumen
 
 def test_one_queue_may_be_given_by_its_name() -> None:
     assert list(fairlane.compare(scenario(), "droptail", replications=1).results) == ["droptail"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "needs"),
+    [
+        ("pcap_drops", True, "pcap"),
+        ("pcap_snaplen", 64, "pcap"),
+        ("trace_interval", "1 ms", "trace"),
+        ("link", "bottleneck", "pcap or trace"),
+        ("watched", 1, "pcap or trace"),
+    ],
+)
+def test_an_option_of_a_watched_run_names_what_it_needs(option: str, value: Any, needs: str) -> None:
+    with pytest.raises(fairlane.UserError) as caught:
+        fairlane.run(scenario(), **{option: value})
+    assert str(caught.value) == f"{option}: has no effect without {needs}"

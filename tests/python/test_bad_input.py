@@ -171,7 +171,7 @@ def test_a_wrong_command_is_named(cli: Cli, workdir: Path, arguments: list[str],
     assert_refused(cli, workdir, arguments, mentions)
 
 
-def test_a_sweep_with_a_path_that_is_none_names_it(cli: Cli, workdir: Path) -> None:
+def test_a_sweep_names_a_path_that_no_file_can_have(cli: Cli, workdir: Path) -> None:
     (workdir / "sweep.toml").write_text('scenario = "a\\u0000b"\n')
     assert_refused(cli, workdir, ["sweep", "sweep.toml"], ["sweep.toml", r"a\x00b"])
 
