@@ -1,13 +1,19 @@
 """What the tests share: the command as a user calls it, and a scenario that takes milliseconds."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from fairlane.folders import LIST
+
+# Commands that are started here take Ctrl-C as usual, also if whoever runs the tests ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAIRLANE = Path(sys.executable).with_name("fairlane")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -66,3 +72,14 @@ def cli(workdir: Path) -> Cli:
 def files(folder: Path) -> Sequence[str]:
     """Every file below a folder, but for the list that a folder of results has of its files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)
+
+
+def wait_for_cpu_time(pid: int, seconds: float) -> None:
+    """Until a process has computed for so long, however busy the machine is."""
+    deadline = time.monotonic() + 60
+    while True:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

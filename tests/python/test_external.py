@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, FAIRLANE, Cli
+from conftest import EXAMPLES, FAIRLANE, Cli, wait_for_cpu_time
 from fairlane import _fairlane
 from fairlane.external import load_schemes
 from fairlane.runner import simulate
@@ -288,7 +287,7 @@ def endless(workdir: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def test_an_interrupt_ends_a_run_of_a_python_scheme(endless: "subprocess.Popen[str]") -> None:
-    time.sleep(3)
+    wait_for_cpu_time(endless.pid, 2)  # it is well beyond the start
     endless.send_signal(signal.SIGINT)
     _, errors = endless.communicate(timeout=20)
     assert endless.returncode == 130

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from conftest import FAIRLANE
+from conftest import FAIRLANE, wait_for_cpu_time
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
 
@@ -40,17 +40,6 @@ def start(workdir: Path, command: str, hangup: Literal["default", "ignore"]) -> 
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def wait_for_cpu_time(pid: int, seconds: float) -> None:
-    """Until a process has computed for so long, however busy the machine is."""
-    deadline = time.monotonic() + 60
-    while True:
-        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def wait_for_journal(workdir: Path) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, files
+from conftest import FAIRLANE, files, wait_for_cpu_time
 from fairlane import Scenario, _fairlane
 from fairlane.files import write_aside
 from fairlane.runner import simulate
@@ -259,17 +259,6 @@ def test_control_c_ends_at_once_and_keeps_what_is_finished(tmp_path: Path) -> No
     kept = stored_runs(tmp_path / "store")
     assert f"interrupted: {kept} of 2400 runs finished and kept in store" in last
     assert [file for file in files(tmp_path) if not file.startswith("store/")] == []
-
-
-def wait_for_cpu_time(pid: int, seconds: float) -> None:
-    """Until a process has computed for so long, however busy the machine is."""
-    deadline = time.monotonic() + 60
-    while True:
-        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_control_c_in_run_keeps_what_is_finished_and_the_next_run_uses_it(workdir: Path) -> None:
