@@ -11,6 +11,7 @@ __all__ = [
     "Port",
     "ScenarioError",
     "SchemeError",
+    "ThreadError",
     "TracedRun",
     "canonical",
     "engine_version",
@@ -36,6 +37,9 @@ class ScenarioError(ValueError):
 
 class SchemeError(RuntimeError):
     """A scheme written in Python failed; one line with scheme, class, method and mistake."""
+
+class ThreadError(RuntimeError):
+    """The system starts no thread for a run."""
 
 def version() -> str: ...
 def engine_version() -> str: ...

@@ -26,7 +26,7 @@ from fairlane.cli_options import Group, check_needs, given_options, options
 from fairlane.cli_p4 import p4_commands
 from fairlane.cli_store import store_commands
 from fairlane.documents import SCHEMAS, reproductions
-from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, ThreadError, UserError
 from fairlane.external import load_schemes
 from fairlane.files import written_below
 from fairlane.folders import check_replaceable
@@ -79,7 +79,7 @@ def _run(arguments: list[str], received: Received | None = None) -> int:
         return _fail(error.format_message())
     except Interrupted as interrupted:
         _report(str(interrupted))
-    except (FairlaneError, ScenarioError, SchemeError) as error:
+    except (FairlaneError, ScenarioError, SchemeError, ThreadError) as error:
         return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
         _report("interrupted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlane._fairlane import ScenarioError, SchemeError
+from fairlane._fairlane import ScenarioError, SchemeError, ThreadError
 from fairlane.text import quoted
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Interrupted",
     "ScenarioError",
     "SchemeError",
+    "ThreadError",
     "UserError",
     "WriteError",
     "check_kind",

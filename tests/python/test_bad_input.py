@@ -180,3 +180,13 @@ def test_a_preview_refuses_options_of_the_work(cli: Cli, workdir: Path) -> None:
     (workdir / "sweep.toml").write_text('scenario = "short.toml"\n')
     for option in (["--threads", "2"], ["--out", "x"], ["--ray", "local"]):
         assert_refused(cli, workdir, ["sweep", "sweep.toml", "--dry-run", *option], [option[0], "--dry-run"])
+
+
+@pytest.mark.parametrize("options", [["run"], ["compare", "--queues", "droptail,abc"]])
+def test_a_system_that_starts_no_thread_is_named(
+    cli: Cli, workdir: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    # A stack of an exbibyte: Linux refuses the thread, as it does beyond RLIMIT_NPROC.
+    monkeypatch.setenv("RUST_MIN_STACK", str(2**60))
+    verb, *others = options
+    assert_refused(cli, workdir, [verb, "short.toml", *others], ["the system starts no thread for a run: "])

@@ -21,11 +21,13 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value as Json;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 create_exception!(fairlane, SchemeError, PyRuntimeError, "A scheme written in Python failed: scheme, method, mistake.");
+create_exception!(fairlane, ThreadError, PyRuntimeError, "The system starts no thread for a run.");
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
 
 /// The private extension module.
@@ -35,9 +37,9 @@ mod _fairlane {
 
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, TracedRun, canonical, engine_version, links, long_runs, notes,
-        register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states,
-        topologies, users, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, TracedRun, canonical, engine_version, links,
+        long_runs, notes, register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t,
+        summarise, tcp_states, topologies, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -166,6 +168,15 @@ fn peak_memory_bytes() -> Option<u64> {
     kibibytes.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
+/// Why runs do not start: pthread_create(3) gives `EAGAIN` where the system has no room for a thread, files do not.
+fn start_error(error: io::Error) -> PyErr {
+    if error.kind() == io::ErrorKind::WouldBlock {
+        ThreadError::new_err(format!("the system starts no thread for a run: {error}"))
+    } else {
+        error.into()
+    }
+}
+
 /// Runs under way in threads of their own.
 #[pyclass(frozen)]
 struct Batch(Arc<batch::Batch>);
@@ -187,11 +198,14 @@ impl Batch {
             runs.push((scenario.clone(), replication));
         }
         let is_external = runs.iter().any(|(scenario, _)| scenario.is_external());
-        let batch = Arc::new(if is_external {
-            batch::Batch::start_within(runs, threads, with_thread_state)
-        } else {
-            batch::Batch::start(runs, threads)
-        });
+        let batch = Arc::new(
+            if is_external {
+                batch::Batch::start_within(runs, threads, with_thread_state)
+            } else {
+                batch::Batch::start(runs, threads)
+            }
+            .map_err(start_error)?,
+        );
         exit::ends_at_exit(&batch);
         Ok(Self(batch))
     }
@@ -289,10 +303,11 @@ impl TracedRun {
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;
         let run = if scenario.is_external() {
-            traced::TracedRun::start_within(scenario, replication, &watch, with_thread_state)?
+            traced::TracedRun::start_within(scenario, replication, &watch, with_thread_state)
         } else {
-            traced::TracedRun::start(scenario, replication, &watch)?
-        };
+            traced::TracedRun::start(scenario, replication, &watch)
+        }
+        .map_err(start_error)?;
         let run = Arc::new(Mutex::new(Some(run)));
         exit::ends_at_exit(&run);
         Ok(Self(run))

@@ -20,7 +20,8 @@ struct Turn {
 
 fn turn(scenario: &Arc<Scenario>, replications: u32, threads: usize) -> Turn {
     let start = Instant::now();
-    let batch = Batch::start((0..replications).map(|number| (scenario.clone(), number)).collect(), threads);
+    let jobs = (0..replications).map(|number| (scenario.clone(), number)).collect();
+    let batch = Batch::start(jobs, threads).expect("the system starts a thread");
     let mut cpu = 0.0;
     while batch.remaining() > 0 {
         if let Some((_, outcome)) = batch.next(Duration::from_secs(60)) {

@@ -7,6 +7,7 @@ use crate::result::RunRecord;
 use crate::scenario::Scenario;
 use crate::threads::{Around, Threads};
 use fairlane_schemes::units::Time;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -97,15 +98,19 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Starts `jobs` on `threads` threads, at least one.
-    #[must_use]
-    pub fn start(jobs: Vec<Job>, threads: usize) -> Self {
+    /// Starts `jobs` on `threads` threads, at least one; on fewer if the system has no more.
+    ///
+    /// # Errors
+    /// The system starts no thread at all.
+    pub fn start(jobs: Vec<Job>, threads: usize) -> io::Result<Self> {
         Self::start_within(jobs, threads, |work| work())
     }
 
     /// As [`Batch::start`], with `around` around the work of each thread.
-    #[must_use]
-    pub fn start_within(jobs: Vec<Job>, threads: usize, around: Around) -> Self {
+    ///
+    /// # Errors
+    /// As [`Batch::start`].
+    pub fn start_within(jobs: Vec<Job>, threads: usize, around: Around) -> io::Result<Self> {
         let (sender, outcomes) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let remaining = AtomicUsize::new(jobs.len());
@@ -116,7 +121,7 @@ impl Batch {
         let work = |pulse: &Arc<Pulse>| {
             let (jobs, next, cancelled, sender) = (jobs.clone(), next.clone(), cancelled.clone(), sender.clone());
             let pulse = pulse.clone();
-            thread::spawn(move || {
+            thread::Builder::new().spawn(move || {
                 around(&mut || {
                     while let Some((index, (scenario, replication))) = take(&jobs, &next) {
                         let mut pulsing = Pulsing { pulse: &pulse, job: index };
@@ -130,8 +135,16 @@ impl Batch {
                 });
             })
         };
-        let threads = Threads::of(pulses.iter().map(work).collect());
-        Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads }
+        let mut running = Vec::with_capacity(threads);
+        for pulse in &pulses {
+            match work(pulse) {
+                Ok(thread) => running.push(thread),
+                Err(error) if running.is_empty() => return Err(error),
+                Err(_) => break, // those that run do the work of all
+            }
+        }
+        let threads = Threads::of(running);
+        Ok(Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads })
     }
 
     /// The next run that ends, by index of its job; `None` if none does within `timeout`, or none is left.

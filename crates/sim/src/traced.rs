@@ -118,7 +118,7 @@ impl TracedRun {
             // Nobody listens: nothing is lost.
             let _ = sender.send(Message::Ended(ended.map(Box::new)));
         };
-        let threads = Threads::of(vec![thread::spawn(move || around(&mut work))]);
+        let threads = Threads::of(vec![thread::Builder::new().spawn(move || around(&mut work))?]);
         Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 

@@ -16,7 +16,7 @@ fn a_run_that_stays_at_one_instant_shows_its_events_and_can_be_cancelled() {
             "object_interval": "0 s",
         }]}],
     });
-    let batch = Batch::start(vec![(Arc::new(Scenario::read(&scenario).unwrap()), 0)], 1);
+    let batch = Batch::start(vec![(Arc::new(Scenario::read(&scenario).unwrap()), 0)], 1).unwrap();
     let far = loop {
         assert!(batch.next(Duration::from_millis(1)).is_none(), "10^12 events are not over");
         if let Some(&run) = batch.reached().first()

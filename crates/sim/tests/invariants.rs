@@ -165,7 +165,7 @@ proptest! {
     fn same_seed_gives_the_same_bytes_for_any_number_of_threads(scenario in scenario()) {
         let parsed = Arc::new(read(&scenario));
         let bytes_with = |threads| {
-            let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(), threads);
+            let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(), threads).unwrap();
             let mut texts = vec![String::new(); 4];
             while batch.remaining() > 0 {
                 let (index, outcome) = batch.next(Duration::from_secs(60)).expect("runs end within a minute");

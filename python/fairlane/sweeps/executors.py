@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairlane import _fairlane
+from fairlane.errors import ThreadError
 
 POLL_S = 0.05
 
@@ -67,9 +68,9 @@ class Threads:
             thread = threading.Thread(target=self._work, daemon=True)
             try:
                 thread.start()
-            except RuntimeError:
+            except RuntimeError as error:
                 if not self._threads:
-                    raise
+                    raise ThreadError(f"the system starts no thread for a run: {error}") from error
                 break  # the system has no more
             self._threads.append(thread)
         self.slots = len(self._threads)
