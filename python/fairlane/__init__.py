@@ -10,6 +10,9 @@ swept = fairlane.sweep("sweep.toml")
 fairlane.report("abc2018", out="report")
 """
 
+import fairlane_command.as_module  # noqa: F401 first, for an interrupt while the others load
+
+# isort: split
 from fairlane._fairlane import version as _version
 from fairlane.catalogue import schema, schemes, topologies
 from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError

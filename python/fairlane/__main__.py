@@ -1,5 +1,5 @@
 """`python -m fairlane`."""
 
-from fairlane.cli import main
+from fairlane_command import main
 
 main()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from typing import NoReturn
 
 EXIT_INTERRUPTED = 130
 
@@ -11,12 +13,19 @@ EXIT_INTERRUPTED = 130
 def main() -> None:
     """Loads the command line and runs it."""
     try:
+        if signal.getsignal(signal.SIGINT) is end_quietly:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
         from fairlane.cli import main as run
     except KeyboardInterrupt:
         # Nothing has begun; what was half loaded has nothing to say either.
-        os._exit(EXIT_INTERRUPTED)
+        end_quietly()
     run()
+
+
+def end_quietly(*_: object) -> NoReturn:
+    """Ends this process as an interrupt does, without a word."""
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _open_closed_streams() -> None:

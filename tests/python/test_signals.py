@@ -119,3 +119,25 @@ fairlane_command.main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("loaded", ["fairlane.results", "fairlane.cli"])
+def test_an_interrupt_while_python_loads_the_module_is_quiet(tmp_path: Path, loaded: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import builtins, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+load = builtins.__import__
+def interrupted(name, *rest, **named):
+    if name == {loaded!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return load(name, *rest, **named)
+builtins.__import__ = interrupted
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlane", "run", "--help"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
