@@ -1,11 +1,10 @@
-"""Figures: style, files, and the pictures that `run` and `compare` write. Never opens a window."""
+"""Figures: style, files, and rows of schemes. Never opens a window."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from fairlane.intervals import interval
-from fairlane.results import Result
 from fairlane.text import for_figure
 
 # Okabe and Ito's palette without yellow, which is faint on white: tells apart for all common kinds of colour vision.
@@ -23,6 +21,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
+ROW_IN = 0.24
+"""Of a figure with a row for each scheme."""
 
 STYLE: Any = {
     "font.size": 10,
@@ -83,110 +83,34 @@ def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) 
                 raise
 
 
-def result_figures(results: Sequence[Result]) -> dict[str, Figure]:
-    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
-    figures = {"throughput": _throughput(results), "queue": _queue(results)}
-    if any(run["series"] for result in results for run in result.runs):
-        figures |= {"rate-over-time": _rates(results), "queue-over-time": _queue_over_time(results)}
-    return figures
-
-
-def _throughput(results: Sequence[Result]) -> Figure:
-    with figure(_title(results, "throughput of a user"), _subtitle(results, "bars: 95% intervals")) as (
-        drawn,
-        axes,
-    ):
-        groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
-        width = 0.8 / len(results)
-        for number, result in enumerate(results):
-            summaries = result.summary["groups"]
-            places = [index + (number - (len(results) - 1) / 2) * width for index in range(len(groups))]
-            axes.bar(
+def rows_of_schemes(
+    title: str,
+    schemes: Sequence[str],
+    panels: Mapping[str, Sequence[tuple[float, float | None] | None]],
+    columns: int = 4,
+) -> Figure:
+    """A row for each scheme, a panel for each measure: its mean and half width by scheme. It grows with the schemes."""
+    rows = math.ceil(len(panels) / columns)
+    places = range(len(schemes))
+    with mpl.rc_context(STYLE):
+        size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + ROW_IN * len(schemes))
+        drawn = Figure(figsize=size_in, layout="constrained")
+        grid = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
+        for unused in grid[len(panels) :]:
+            unused.remove()
+        drawn.suptitle(title, fontsize=11, x=0.01, ha="left")
+        for number, (axes, (measure, estimates)) in enumerate(zip(grid, panels.items(), strict=False)):
+            axes.errorbar(
+                [estimate[0] if estimate else math.nan for estimate in estimates],
                 places,
-                [summary["throughput_bps"]["mean"] / 1e6 for summary in summaries],
-                0.9 * width,
-                yerr=[(summary["throughput_bps"]["half_width"] or 0) / 1e6 for summary in summaries],
-                capsize=3,
+                xerr=[(estimate[1] or 0.0) if estimate else 0.0 for estimate in estimates],
+                fmt="o",
                 color=COLOURS[number % len(COLOURS)],
-                label=_queue_name(result),
+                capsize=2,
             )
-        axes.set_xticks(range(len(groups)), groups)
-        axes.set(ylabel="mean throughput of a user (Mbit/s)", ylim=(0, None))
-        axes.grid(visible=False, axis="x")
-        legend(drawn, axes)
+            axes.set(xlabel=measure)
+            axes.margins(y=0.6 / len(schemes))
+            axes.xaxis.set_major_locator(MaxNLocator(3))
+        grid[0].set_yticks(places, list(map(for_figure, schemes)))
+        grid[0].invert_yaxis()
     return drawn
-
-
-def _queue(results: Sequence[Result]) -> Figure:
-    subtitle = _subtitle(results, "mean over the runs")
-    with figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
-        for number, result in enumerate(results):
-            parts = [_bottleneck(run)["queue"]["distribution"] for run in result.runs]
-            mean = [sum(parts) / len(parts) for parts in itertools.zip_longest(*parts, fillvalue=0.0)]
-            axes.plot(
-                mean,
-                MARKERS[number % len(MARKERS)] + "-",
-                color=COLOURS[number % len(COLOURS)],
-                label=_queue_name(result),
-            )
-        axes.set(xlabel="queue length (packets)", ylabel="fraction of time", ylim=(0, None))
-        legend(drawn, axes)
-    return drawn
-
-
-def _rates(results: Sequence[Result]) -> Figure:
-    with figure(_title(results, "rate of each group"), _subtitle(results, "mean over the runs")) as (
-        drawn,
-        axes,
-    ):
-        for number, result in enumerate(results):
-            runs = result.runs
-            for index, group in enumerate(runs[0]["series"]["groups"]):
-                rates = [run["series"]["groups"][index]["rate_bps"] for run in runs]
-                axes.plot(
-                    _times(runs[0]),
-                    [interval(values).mean / 1e6 for values in zip(*rates, strict=True)],
-                    LINES[number % len(LINES)],
-                    color=COLOURS[index % len(COLOURS)],
-                    label=f"{_queue_name(result)}, {for_figure(group['name'])}",
-                )
-        axes.set(xlabel="time (s)", ylabel="metered rate of the group (Mbit/s)", ylim=(0, None))
-        legend(drawn, axes)
-    return drawn
-
-
-def _queue_over_time(results: Sequence[Result]) -> Figure:
-    subtitle = _subtitle(results, "mean over the runs")
-    with figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
-        for number, result in enumerate(results):
-            lengths = [run["series"]["queue_packets"] for run in result.runs]
-            means = [interval(values).mean for values in zip(*lengths, strict=True)]
-            colour = COLOURS[number % len(COLOURS)]
-            axes.plot(_times(result.runs[0]), means, color=colour, label=_queue_name(result))
-        axes.set(xlabel="time (s)", ylabel="mean queue length (packets)", ylim=(0, None))
-        legend(drawn, axes)
-    return drawn
-
-
-def _times(run: dict[str, Any]) -> list[float]:
-    series = run["series"]
-    count = len(series["queue_packets"])
-    return [series["start_s"] + (index + 1) * series["interval_s"] for index in range(count)]
-
-
-def _bottleneck(run: dict[str, Any]) -> dict[str, Any]:
-    bottleneck: dict[str, Any] = run["links"][0]
-    return bottleneck
-
-
-def _queue_name(result: Result) -> str:
-    return for_figure(result.scenario["queue"]["scheme"])
-
-
-def _title(results: Sequence[Result], what: str) -> str:
-    return f"{for_figure(results[0].scenario['name'])}: {what}"
-
-
-def _subtitle(results: Sequence[Result], what: str) -> str:
-    count = len(results[0].runs_json)
-    return f"{count} replication{'s' if count != 1 else ''}, {what}"

@@ -161,9 +161,10 @@ class Comparison:
 
 def _write(folder: Path, document: str, results: list[Result]) -> None:
     from fairlane import frames, plots
+    from fairlane.result_figures import result_figures
 
     with staged(folder) as stage:
-        for name, figure in plots.result_figures(results).items():
+        for name, figure in result_figures(results).items():
             plots.save(figure, stage / name)
         for name, frame in frames.all_frames(results).items():
             frames.write(frame, stage / f"{name}.parquet")

@@ -13,9 +13,10 @@ from conftest import FAIRLANE, SHORT, Cli
 from fairlane import Scenario, group, poisson
 from fairlane.lab.comparison import PlaneResult
 from fairlane.output import print_json
-from fairlane.plots import result_figures, save
+from fairlane.plots import save
 from fairlane.progress import progress
 from fairlane.report import report
+from fairlane.result_figures import result_figures
 from fairlane.store.upkeep import entries
 from fairlane.sweeps import Plan
 from fairlane.sweeps.preview import preview

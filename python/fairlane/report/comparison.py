@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-
 from fairlane.errors import UserError
 from fairlane.intervals import format_interval
 from fairlane.notes import joined, notes_in
-from fairlane.plots import COLOURS, STYLE
+from fairlane.plots import rows_of_schemes
 from fairlane.text import for_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Json = Mapping[str, Any]
@@ -55,7 +54,8 @@ class ComparisonView:
         name: Of the scenario.
         facts: How it was simulated.
         notes: What to know before the numbers are trusted.
-        schemes: Names, in the document's order.
+        order: What the schemes are sorted by, in words.
+        schemes: Names, the fairest first.
         measures: Columns.
         numbers: Estimates by scheme, one for each measure.
     """
@@ -63,6 +63,7 @@ class ComparisonView:
     name: str
     facts: Sequence[tuple[str, str]]
     notes: Sequence[str]
+    order: str
     schemes: Sequence[str]
     measures: Sequence[Measure]
     numbers: Mapping[str, Sequence[Estimate | None]]
@@ -98,6 +99,7 @@ def _view(results: Mapping[str, Json]) -> ComparisonView:
     measures = _measures(summary)
     numbers = {name: [measure.of(result["summary"]) for measure in measures] for name, result in results.items()}
     kept = [index for index in range(len(measures)) if any(row[index] is not None for row in numbers.values())]
+    order, schemes = _fairest_first(results)
     return ComparisonView(
         name=str(scenario["name"]),
         facts=[
@@ -108,10 +110,25 @@ def _view(results: Mapping[str, Json]) -> ComparisonView:
             ("version", f"fairlane {first['runs'][0]['version']}"),
         ],
         notes=joined({name: notes_in(result) for name, result in results.items()}),
-        schemes=list(results),
+        order=order,
+        schemes=schemes,
         measures=[measures[index] for index in kept],
         numbers={name: [row[index] for index in kept] for name, row in numbers.items()},
     )
+
+
+def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
+    """What schemes are sorted by, and their names in that order; equals stay in the document's."""
+    ratios = {name: _estimate(result["summary"]["throughput_ratio"]) for name, result in results.items()}
+    if any(ratios.values()):
+
+        def unfairness(name: str) -> float:
+            ratio = ratios[name]
+            return abs(math.log(ratio[0])) if ratio and ratio[0] > 0 else math.inf
+
+        return "closeness of the throughput ratio to 1", sorted(results, key=unfairness)
+    indices = {name: _estimate(result["summary"]["jain_index"]) for name, result in results.items()}
+    return "Jain index", sorted(results, key=lambda name: -(indices[name] or (0.0, None))[0])
 
 
 def _measures(summary: Json) -> list[Measure]:
@@ -160,40 +177,32 @@ DRAWN = ("throughput ratio", "utilisation", "mean delay", "dropped")
 
 def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
     """A row for each scheme, a panel for each of the main measures, so many beside one another."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-
     shown = [(index, measure) for index, measure in enumerate(view.measures) if measure.name in DRAWN]
-    places = range(len(view.schemes))
-    rows = math.ceil(len(shown) / columns)
-    with mpl.rc_context(STYLE):
-        size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + 0.24 * len(view.schemes))
-        drawn = Figure(figsize=size_in, layout="constrained")
-        panels = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
-        for unused in panels[len(shown) :]:
-            unused.remove()
-        drawn.suptitle(f"{for_figure(view.name)}: schemes side by side", fontsize=11, x=0.01, ha="left")
-        for number, (axes, (index, measure)) in enumerate(zip(panels[: len(shown)], shown, strict=True)):
-            estimates = [view.numbers[scheme][index] for scheme in view.schemes]
-            axes.errorbar(
-                [estimate[0] if estimate else float("nan") for estimate in estimates],
-                places,
-                xerr=[(estimate[1] or 0.0) if estimate else 0.0 for estimate in estimates],
-                fmt="o",
-                color=COLOURS[number],
-                capsize=2,
-            )
-            axes.set(xlabel=measure.head)
-            axes.margins(y=0.6 / len(view.schemes))
-            if measure.name == "throughput ratio" and all(estimate[0] > 0 for estimate in estimates if estimate):
-                axes.set_xscale("log")
-                axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
-                axes.xaxis.set_minor_locator(NullLocator())
-                axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-                axes.axvline(1, color="0.6", linewidth=0.8, linestyle=":")
-        panels[0].set_yticks(places, list(map(for_figure, view.schemes)))
-        panels[0].invert_yaxis()
+    panels = {measure.head: [view.numbers[scheme][index] for scheme in view.schemes] for index, measure in shown}
+    drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)
+    for axes, (_, measure) in zip(drawn.axes, shown, strict=True):
+        if measure.name == "throughput ratio":
+            _draw_ratios(axes, [estimate for estimate in panels[measure.head] if estimate])
     return drawn
+
+
+def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
+    """A logarithmic axis over the means: twice as much and half as much are as far from fair."""
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
+
+    means = [mean for mean, _ in ratios if mean > 0]
+    if len(means) < len(ratios) or not means:
+        return
+    low, high = min(0.5, *means) / 1.5, max(2.0, *means) * 1.5
+    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    few = [power for power in decades if power % math.ceil(len(decades) / 4) == 0]
+    ticks = [0.5, 1.0, 2.0] if high / low < 20 else [10.0**power for power in few]
+    axes.set(xscale="log", xlim=(low, high))
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.axvline(1, color="0.6", linewidth=0.8, linestyle=":")
 
 
 def describe(view: ComparisonView) -> str:

@@ -1,0 +1,115 @@
+"""Figures of all schemes side by side stay legible: nothing overlaps, and every scheme is named once."""
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import fairlane
+from conftest import SHORT
+from fairlane.plots import COLOURS
+from fairlane.report import comparison
+from fairlane.report.comparison import ComparisonView
+from fairlane.result_figures import result_figures
+from fairlane.results import Comparison
+from fairlane.scenario import Scenario
+
+SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
+FIGURES = ["throughput", "queue", "rate-over-time", "queue-over-time", "side-by-side", "side-by-side, narrow"]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """All schemes, one of them with a user that it starves."""
+    scenario = tomllib.loads(SHORT)
+    scenario["run"] |= {"warmup": "200 ms", "measure": "300 ms", "replications": 2}
+    scenario["probes"] = {"series_interval": "50 ms"}
+    store = tmp_path_factory.mktemp("many") / "store"
+    return fairlane.compare(Scenario.from_dict(scenario), SCHEMES, store=store)
+
+
+@pytest.fixture(scope="module")
+def view(compared: Comparison, tmp_path_factory: pytest.TempPathFactory) -> ComparisonView:
+    """Its page; ratios reach from a hundredth to ten thousand, as they do where a scheme starves a user."""
+    document = json.loads(compared.json())
+    for number, result in enumerate(document["results"].values()):
+        result["summary"]["throughput_ratio"] = {"mean": 10 ** (number % 7 - 2), "half_width": 5000.0, "n": 2}
+    file = tmp_path_factory.mktemp("many") / "result.json"
+    file.write_text(json.dumps(document))
+    return comparison.read(file)
+
+
+@pytest.fixture(scope="module")
+def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
+    narrow = comparison.draw(view, columns=2)
+    drawn = result_figures(list(compared.results.values()))
+    return drawn | {"side-by-side": comparison.draw(view), "side-by-side, narrow": narrow}
+
+
+def texts(drawn: Figure) -> Iterator[Text]:
+    """All that is written outside of the curves, as far as it is visible."""
+    yield from drawn.texts
+    for axes in drawn.axes:
+        yield from (axes.xaxis.label, axes.yaxis.label, axes.title, *tick_labels(axes))
+        yield from (title for title in axes.get_children() if isinstance(title, Text) and title is not axes.title)
+    for legend in drawn.legends:
+        yield from legend.get_texts()
+
+
+def tick_labels(axes: Axes) -> Iterator[Text]:
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if low <= tick.get_loc() <= high:
+                yield tick.label1
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_words_of_a_figure_overlap_or_leave_it(figures: dict[str, Figure], name: str) -> None:
+    drawn = figures[name]
+    canvas = FigureCanvasAgg(drawn)
+    canvas.draw()
+    shown = {text: text.get_window_extent() for text in texts(drawn) if text.get_visible() and text.get_text()}
+    for text, box in shown.items():
+        assert drawn.bbox.x0 <= box.x0 < box.x1 <= drawn.bbox.x1, text
+        assert drawn.bbox.y0 <= box.y0 < box.y1 <= drawn.bbox.y1, text
+    for (one, box), (other, beside) in combinations(shown.items(), 2):
+        # Boxes have some air around their letters.
+        assert not box.padded(-1.0).overlaps(beside.padded(-1.0)), (one, other)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_scheme_is_named_once_and_a_legend_has_a_colour_for_each_entry(
+    figures: dict[str, Figure], name: str
+) -> None:
+    drawn = figures[name]
+    FigureCanvasAgg(drawn).draw()
+    named = Counter(text.get_text() for text in texts(drawn) if text.get_visible())
+    rows = 2 if "narrow" in name else 1  # of panels, each with the names beside it
+    assert {scheme: named[scheme] for scheme in SCHEMES} == dict.fromkeys(SCHEMES, rows)
+    assert sum(len(legend.get_texts()) for legend in drawn.legends) <= len(COLOURS)
+
+
+def test_schemes_are_sorted_by_how_fair_they_are(view: ComparisonView) -> None:
+    column = [measure.name for measure in view.measures].index("throughput ratio")
+    ratios = [view.numbers[scheme][column] for scheme in view.schemes]
+    # Half as much is as far from fair as twice as much.
+    distances = [max(ratio[0], 1 / ratio[0]) for ratio in ratios if ratio]
+    assert distances == sorted(distances)
+    assert len(distances) == len(SCHEMES)
+    assert Counter(view.schemes) == Counter(SCHEMES)
+
+
+def test_files_of_a_comparison_of_all_schemes_are_written_without_a_warning(
+    compared: Comparison, tmp_path: Path
+) -> None:
+    compared.write(tmp_path)  # a warning is an error here
+    assert (tmp_path / "throughput.png").stat().st_size > 5000
