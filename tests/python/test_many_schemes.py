@@ -38,10 +38,10 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="module")
 def view(compared: Comparison, tmp_path_factory: pytest.TempPathFactory) -> ComparisonView:
-    """Its page; ratios reach from a hundredth to ten thousand, as they do where a scheme starves a user."""
+    """Its page; ratios reach from a half to 500 with wide intervals, as they do where a scheme starves a user."""
     document = json.loads(compared.json())
     for number, result in enumerate(document["results"].values()):
-        result["summary"]["throughput_ratio"] = {"mean": 10 ** (number % 7 - 2), "half_width": 5000.0, "n": 2}
+        result["summary"]["throughput_ratio"] = {"mean": 0.5 * 10 ** (number % 4), "half_width": 1500.0, "n": 2}
     file = tmp_path_factory.mktemp("many") / "result.json"
     file.write_text(json.dumps(document))
     return comparison.read(file)
