@@ -76,7 +76,7 @@ def test_what_is_not_reproduced_is_explained(paper: fairlane.papers.Paper) -> No
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 def test_the_page_counts_every_claim(paper: fairlane.papers.Paper) -> None:
-    claims = report.claims(paper)
+    claims = [row for row in report.claims(paper) if row[0].startswith("`")]  # not the rows of their metrics
     whole = [row for row in report.counts([paper]) if row[0] == "all papers"]
     assert [sum(int(row[column]) for row in whole) for column in range(2, 3 + len(report.OUTCOMES))] == [
         len(claims),
