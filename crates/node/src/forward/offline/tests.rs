@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Schemes that do otherwise for good reasons: they hash numbers of flows, which here are hashes of addresses themselves, or
 /// change something when the link falls idle, which the vectors never tell them and the forwarder does.
-const DIFFERING: [&str; 9] = ["afpft", "red", "blue", "sfb", "red_pd", "afc", "stfq", "fq_codel", "afq"];
+const DIFFERING: [&str; 10] = ["afpft", "red", "blue", "sfb", "red_pd", "black", "afc", "stfq", "fq_codel", "afq"];
 
 /// What a vector says: arrivals, and when packets depart, in picoseconds.
 struct Vector {
