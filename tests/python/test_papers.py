@@ -155,7 +155,7 @@ def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "droptail_ratio" in done.stdout
     assert "9 claims of the paper: " in done.stdout
-    names = {path.name for path in (workdir / "results" / "abc2018").iterdir()}
+    names = {path.name for path in (workdir / "results" / "abc2018").iterdir() if not path.name.startswith(".")}
     expected = {f"{name}.{suffix}" for name in ("fig4a", "fig5a") for suffix in ("png", "svg", "parquet")}
     assert names == expected | {"claims.json"}
 
