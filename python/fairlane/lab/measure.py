@@ -156,7 +156,7 @@ class _Traffic:
         else:
             rate = ["--rate", f"{source.rate_bps} bit/s", "--payload", str(source.payload_bytes)]
             shape = ["--gaps", source.kind, "--jitter", str(source.jitter)]
-            when = ["--time", f"{total_s} s", "--seed", str(self._seed), "--stream", str(client.number)]
+            when = ["--time", f"{round(1000 * total_s)} ms", "--seed", str(self._seed), "--stream", str(client.number)]
             command = [node.program(), "send", f"{SERVER_ADDRESS}:{client.port}", *rate, *shape, *when]
         with self._file(client, "client").open("wb") as out:
             self._senders[client.number] = self._namespaces.start(at, command, out)
