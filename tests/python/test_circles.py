@@ -1,0 +1,56 @@
+"""The check for circles of imports finds them in Rust and in Python, through doors, and not in tests."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import circles
+
+LAYERS = {"lib.rs": "mod a; mod b;", "a.rs": "pub struct A;", "b.rs": "use crate::a::A;\npub struct B(A);"}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "a",
+    [
+        "use crate::b::B;",
+        "use crate::{b::{B as Other}};",
+        "use super::b;",
+        "fn f() -> crate::b::B { todo!() }",
+        "use crate::door::B;",
+        "use crate::door;\nfn f(_: door::B) {}",
+    ],
+)
+def test_a_circle_of_rust_files_is_found(tmp_path: Path, a: str) -> None:
+    files = {**LAYERS, "a.rs": f"{a}\npub struct A;", "door.rs": "pub use crate::b::*;"}
+    circle = circles.a_circle(written(tmp_path, files))
+    assert circle is not None
+    assert {path.name for path in circle} == {"a.rs", "b.rs"}
+
+
+@pytest.mark.parametrize(
+    "a", ["#[cfg(test)]\nmod tests { use crate::b::B; }", "#[cfg(test)]\nuse crate::b::B;", "// use crate::b::B;"]
+)
+def test_tests_and_comments_are_no_part_of_the_house(tmp_path: Path, a: str) -> None:
+    assert circles.a_circle(written(tmp_path, {**LAYERS, "a.rs": f"pub struct A;\n{a}"})) is None
+
+
+def test_a_circle_of_modules_is_found_through_a_package(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "from house.one.a import A",
+        "one/__init__.py": "",
+        "one/a.py": "def f():\n    from house.two import B",
+        "two/__init__.py": "from house.two.b import B",
+        "two/b.py": "from house import A\n\nclass B(A): ...",
+    }
+    circle = circles.a_circle(written(tmp_path / "house", files))
+    assert circle is not None
+    assert {path.name for path in circle} == {"a.py", "b.py"}
