@@ -36,6 +36,18 @@ def test_links_between_the_docs_lead_to_files_and_headings() -> None:
             assert not anchor or anchor in anchors(page), f"{file}: {target}"
 
 
+PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+CHECKED = [page for page in PAGES if "\nChecked against: " in (DOCS / page).read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", CHECKED)
+def test_a_page_ends_with_the_files_that_it_was_checked_against(page: str) -> None:
+    last = (DOCS / page).read_text(encoding="utf-8").rstrip().split("\n\n")[-1]
+    assert re.fullmatch(r"Checked against: `[^`]+`(,\s`[^`]+`)*\.", last), last
+    missing = [path for path in re.findall(r"`([^`]+)`", last) if not (DOCS.parent / path).exists()]
+    assert not missing, f"{page}: no such files"
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of headings as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
