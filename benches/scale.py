@@ -17,7 +17,7 @@ from statistics import median
 from matplotlib.axes import Axes
 from measuring import ROOT, SCENARIOS, Json, build, machine, run, rustc, scenario
 
-from fairlane import plots
+from fairlane.results import plots
 
 FLOWS = (32, 100, 1_000, 10_000, 30_000, 100_000)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}

@@ -115,7 +115,7 @@ def main() -> int:
     parser.add_argument("schemes", nargs="*", help="only these, printed instead of written")
     wanted: list[str] = parser.parse_args().schemes
 
-    from fairlane.catalogue import schemes
+    from fairlane.simulate.catalogue import schemes
 
     names = wanted or [scheme["name"] for scheme in schemes()]
     program = build("cost", "fairlane-schemes")

@@ -23,9 +23,9 @@ import tomli_w
 from scenarios import Table
 
 from fairlane import papers
-from fairlane.files import write_aside
+from fairlane.base.files import write_aside
 from fairlane.papers.grid import Point, matches
-from fairlane.papers.measuring import point_scenario
+from fairlane.papers.measurements import point_scenario
 from fairlane.papers.paper import Experiment, Paper
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"

@@ -25,9 +25,9 @@ import ns3
 from scenarios import Case, Table, cases, default_case
 
 from fairlane._fairlane import Batch, version
-from fairlane.files import write_aside
-from fairlane.intervals import Interval, interval
+from fairlane.base.files import write_aside
 from fairlane.papers.ns3 import joint_half_width
+from fairlane.results.intervals import Interval, interval
 
 TOLERANCE = 0.05
 SPEED_RUNS = 7

@@ -14,14 +14,14 @@ import fairlane_command.as_module  # noqa: F401 first, for an interrupt while th
 
 # isort: split
 from fairlane._fairlane import version as _version
-from fairlane.catalogue import schema, schemes, topologies
-from fairlane.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
-from fairlane.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
+from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.report import report
-from fairlane.results import Comparison, Result
-from fairlane.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
-from fairlane.simulation import compare, run
+from fairlane.results.result import Comparison, Result
+from fairlane.simulate.catalogue import schema, schemes, topologies
+from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
+from fairlane.simulate.run import compare, run
+from fairlane.simulate.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
 from fairlane.store import Store
 from fairlane.sweeps import SweepResult, sweep
 

@@ -16,7 +16,7 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is end_quietly:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
-        from fairlane.cli import main as run
+        from fairlane.cli.commands import main as run
     except KeyboardInterrupt:
         # Nothing has begun; what was half loaded has nothing to say either.
         end_quietly()

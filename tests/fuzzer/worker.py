@@ -1,4 +1,4 @@
-"""Runs cases in this process, one after another, as `fairlane.cli` would: `python -m fuzzer.worker`.
+"""Runs cases in this process, one after another, as the command would: `python -m fuzzer.worker`.
 
 Standard input has a case in each line, standard output gets a line of JSON for each. The command's own output goes to
 files, whoever writes it: Python, a thread of the simulator, or a panic.
@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TextIO
 
-from fairlane import cli
+from fairlane.cli import commands as cli
 from fuzzer.case import Arguments, Case
 
 MEMORY_BYTES = 6 * 2**30

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.folders import LIST
+from fairlane.base.folders import LIST
 
 # Commands that are started here take Ctrl-C as usual, also if whoever runs the tests ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

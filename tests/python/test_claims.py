@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlane.papers.claims import Statistic, judge
 from fairlane.papers.grid import Row, Table
+from fairlane.papers.verdicts import Statistic, judge
 
 Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from fairlane import papers
-from fairlane.papers.claims import judge
 from fairlane.papers.grid import Row, Table
 from fairlane.papers.ns3 import Ns3, agree, beside, load
+from fairlane.papers.verdicts import judge
 
 CLAIM = {
     "id": "p.e.low", "experiment": "p.e", "scheme": "abc", "metric": "T_R", "kind": "at_most", "value": 1.0,

@@ -9,8 +9,8 @@ import pytest
 
 import fairlane
 from conftest import Cli
-from fairlane.documents import SCHEMAS
-from fairlane.papers.claims import Verdict
+from fairlane.papers.verdicts import Verdict
+from fairlane.results.documents import SCHEMAS
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -16,8 +16,8 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, FAIRLANE, Cli, wait_for_cpu_time
 from fairlane import _fairlane
-from fairlane.external import load_schemes
-from fairlane.runner import simulate
+from fairlane.simulate.external import load_schemes
+from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
 
 MODULE = EXAMPLES / "my_scheme.py"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, files
-from fairlane.errors import UserError
-from fairlane.folders import LIST, check_replaceable, staged
+from fairlane.base.errors import UserError
+from fairlane.base.folders import LIST, check_replaceable, staged
 
 RUN = ["run", "short.toml", "--replications", "1", "--out"]
 
@@ -161,7 +161,7 @@ def can_exchange(request: pytest.FixtureRequest) -> bool:
 KILL_AT_EACH_STEP = """
 import json, os, signal, sys
 from pathlib import Path
-from fairlane import folders
+from fairlane.base import folders
 
 out, can_exchange = Path(sys.argv[1]), sys.argv[2] == "True"
 if not can_exchange:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.intervals import format_interval, format_number, interval
+from fairlane.results.intervals import format_interval, format_number, interval
 
 
 def test_half_width_is_that_of_students_t() -> None:

@@ -15,8 +15,7 @@ import pytest
 import fairlane
 from conftest import FAIRLANE, Cli
 from fairlane import _fairlane
-from fairlane.errors import UserError
-from fairlane.intervals import format_interval
+from fairlane.base.errors import UserError
 from fairlane.lab import measure, namespaces, node, runner, switch
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
@@ -28,6 +27,7 @@ from fairlane.lab.verb import _check_machine, lab, settings_of, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
+from fairlane.results.intervals import format_interval
 from fairlane.store import Store
 from fairlane.store.export import export
 from fairlane.store.point import Cost, Identity, Kept

@@ -12,7 +12,7 @@ import pytest
 
 import fairlane
 from fairlane import Scenario
-from fairlane.errors import ScenarioError, UserError
+from fairlane.base.errors import ScenarioError, UserError
 from fairlane.lab import keys, measure, node, runner
 from fairlane.lab.keys import KEYS, Honoured, Refused
 from fairlane.lab.planes import PLANES, plane

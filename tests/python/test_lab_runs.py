@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from conftest import EXAMPLES, Cli
-from fairlane.errors import ScenarioError, UserError
+from fairlane.base.errors import ScenarioError, UserError
 from fairlane.lab import runner, runs, verb
 from fairlane.lab.page import page
 from fairlane.lab.verb import lab, made, write_runs

@@ -15,12 +15,12 @@ from matplotlib.text import Text
 
 import fairlane
 from conftest import SHORT
-from fairlane.plots import COLOURS
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
-from fairlane.result_figures import result_figures
-from fairlane.results import Comparison
-from fairlane.scenario import Scenario
+from fairlane.results.figures import result_figures
+from fairlane.results.plots import COLOURS
+from fairlane.results.result import Comparison
+from fairlane.simulate.scenario import Scenario
 
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
 FIGURES = ["throughput", "queue", "rate-over-time", "queue-over-time", "side-by-side", "side-by-side, narrow"]

@@ -11,16 +11,16 @@ import pytest
 import fairlane
 from conftest import FAIRLANE, SHORT, Cli
 from fairlane import Scenario, group, poisson
+from fairlane.base.progress import progress
+from fairlane.cli.output import print_json
+from fairlane.cli.printing import print_comparison, print_plan, print_planes, print_result, print_store, print_sweep
 from fairlane.lab.comparison import PlaneResult
-from fairlane.output import print_json
-from fairlane.plots import save
-from fairlane.progress import progress
 from fairlane.report import report
-from fairlane.result_figures import result_figures
+from fairlane.results.figures import result_figures
+from fairlane.results.plots import save
 from fairlane.store.upkeep import entries
 from fairlane.sweeps import Plan
 from fairlane.sweeps.preview import preview
-from fairlane.tables import print_comparison, print_plan, print_planes, print_result, print_store, print_sweep
 
 NAMES = {
     "closing tag": ("[/x]", "[/x]"),
@@ -158,7 +158,7 @@ def test_a_name_that_is_no_unicode_is_refused_by_its_key(scenario: Scenario) -> 
 
 
 def test_progress_shows_its_title_as_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("fairlane.progress.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("fairlane.base.progress.LINE_EVERY_S", 0.0)
     with progress("\x1b[31m[/x]", 1, show=True) as advance:
         advance("\x1b[31m")
     printed = capsys.readouterr().err

@@ -8,9 +8,9 @@ import pytest
 
 import fairlane
 from conftest import Cli
+from fairlane.cli.printing import print_planes
 from fairlane.lab.comparison import PlaneResult, document
-from fairlane.notes import joined
-from fairlane.tables import print_planes
+from fairlane.results.notes import joined
 
 LATE = ("--set", "groups[0].start_until=1.5 s")
 NOTE = 'groups[0].start_until: "1.5 s" is after the warm-up of 1 s'

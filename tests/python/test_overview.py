@@ -7,7 +7,7 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, Cli
-from fairlane.tables import print_comparison
+from fairlane.cli.printing import print_comparison
 
 SCENARIO = EXAMPLES / "compare-all.toml"
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]

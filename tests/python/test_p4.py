@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import EXAMPLES, FAIRLANE
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.lab import node, switch
 from fairlane.lab.verb import _check_machine
 

@@ -10,7 +10,7 @@ from fairlane.papers import papers
 from fairlane.papers.abc2018.metrics import METRICS
 from fairlane.papers.abc2018.scenarios import FOLDER, KEYS, scenario
 from fairlane.papers.grid import Row
-from fairlane.scenario import Scenario
+from fairlane.simulate.scenario import Scenario
 
 PAPER = papers()["abc2018"]
 QUICK = ["--set", "run.warmup=13 s", "--set", "run.measure=2 s", "--replications", "2"]

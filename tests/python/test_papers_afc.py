@@ -14,7 +14,7 @@ from fairlane.papers import papers
 from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER, scenario
 from fairlane.papers.grid import Row
-from fairlane.scenario import Scenario
+from fairlane.simulate.scenario import Scenario
 
 PAPER = papers()["afc"]
 EXPERIMENTS = PAPER.experiments

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlane import progress
+from fairlane.base import progress
 
 
 def test_a_run_that_does_not_end_says_how_far_it_is(

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import reference
-from fairlane.catalogue import schema, schemes
+from fairlane.simulate.catalogue import schema, schemes
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -26,7 +26,7 @@ from fairlane.report.views import (
     Outcome,
     paper_view,
 )
-from fairlane.scenario import Scenario
+from fairlane.simulate.scenario import Scenario
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
 """Of these, the first two are stored."""
@@ -107,7 +107,7 @@ def test_numbers_of_the_page_are_those_of_the_reproduction(pages: Path, store: P
     assert "seed</th><td>1<" in html
     (alt,) = Page(pages / "abc2018.fig4a.html").alts
     (first,) = reproduction.tables[experiment.id].cells(["abc"], ["T_R"], {"Db_ms": 5, "f0": 1})
-    assert f"D_b = 5 ms, ABC: {fairlane.intervals.format_number(first.interval.mean)} at 1 to" in alt
+    assert f"D_b = 5 ms, ABC: {fairlane.results.intervals.format_number(first.interval.mean)} at 1 to" in alt
 
 
 def test_what_is_not_stored_says_so_with_its_command(pages: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     html = (workdir / "pages" / "compare.html").read_text(encoding="utf-8")
     summary = json.loads((workdir / "compared" / "result.json").read_text())["results"]["abc"]["summary"]
     queue = summary["links"][0]["queue_mean_packets"]
-    assert f"<td>{fairlane.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
+    assert f"<td>{fairlane.results.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
     used = 100 * summary["links"][0]["utilisation"]["mean"]
     for columns in (4, 2):

@@ -12,11 +12,12 @@ import pytest
 
 import fairlane
 from conftest import Cli
-from fairlane.papers import find, papers, report, select
-from fairlane.papers.claims import Statistic
+from fairlane.papers import find, papers, select
+from fairlane.papers import verdict_tables as report
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.paper import Experiment
-from fairlane.papers.runs import Rule, load_runs
+from fairlane.papers.run_rules import Rule, load_runs
+from fairlane.papers.verdicts import Statistic
 
 ROOT = Path(__file__).parents[2]
 PAPERS = list(papers().values())

@@ -13,7 +13,7 @@ import pytest
 import fairlane
 from fairlane.papers import Experiment, Paper, papers
 from fairlane.papers.grid import Measured
-from fairlane.papers.measuring import Measurements, places
+from fairlane.papers.measurements import Measurements, places
 from fairlane.papers.rounds import Judged, Rounds
 
 ABC2018 = papers()["abc2018"]

@@ -9,7 +9,8 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT
-from fairlane import Scenario, ScenarioError, catalogue, cbr, group, on_off, poisson, tcp, web
+from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
+from fairlane.simulate import catalogue
 
 EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.papers import Paper, papers, report
+from fairlane.papers import Paper, papers
+from fairlane.papers import verdict_tables as report
 from fairlane.papers.readings import load_readings
 
 READINGS = """

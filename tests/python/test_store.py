@@ -13,8 +13,8 @@ import pytest
 import fairlane
 from conftest import FAIRLANE, files, wait_for_cpu_time
 from fairlane import Scenario, _fairlane
-from fairlane.files import write_aside
-from fairlane.runner import simulate
+from fairlane.base.files import write_aside
+from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key, point
 from fairlane.store.journal import Journal
 from fairlane.store.point import Cost, Identity, Kept

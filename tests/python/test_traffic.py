@@ -8,7 +8,7 @@ import pytest
 import fairlane
 from conftest import EXAMPLES
 from fairlane import Scenario, UserError, group, on_off, tcp, web
-from fairlane.intervals import interval
+from fairlane.results.intervals import interval
 
 RUN = {"warmup": "1 s", "measure": "4 s", "replications": 3}
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.folders import staged
-from fairlane.intervals import Interval, interval
+from fairlane.base.folders import staged
 from fairlane.lab.runner import check, engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
-from fairlane.measures import jain
-from fairlane.notes import joined
 from fairlane.papers.grid import Measured
-from fairlane.results import Result
-from fairlane.runner import simulate
-from fairlane.scenario import Scenario
-from fairlane.simulation import queue_names
+from fairlane.results.intervals import Interval, interval
+from fairlane.results.metrics import jain
+from fairlane.results.notes import joined
+from fairlane.results.result import Result
+from fairlane.simulate.replications import simulate
+from fairlane.simulate.run import queue_names
+from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.store.point import Kept
 
@@ -187,7 +187,7 @@ def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
     Returns:
         The names of the files.
     """
-    from fairlane import frames
+    from fairlane.results import frames
 
     with staged(folder) as stage:
         for name, frame in frames.all_frames([one.result for one in found]).items():

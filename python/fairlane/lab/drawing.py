@@ -36,7 +36,7 @@ def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figu
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from fairlane import plots
+    from fairlane.results import plots
 
     first = next(iter(found.values()))
     experiment = first.paper.experiments[experiment_id]

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 
 Table = Mapping[str, Any]
 

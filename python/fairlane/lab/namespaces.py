@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from fairlane.errors import FairlaneError
-from fairlane.signals import ENDING
+from fairlane.base.errors import FairlaneError
+from fairlane.base.signals import ENDING
 
 PREFIX = "fairlane-lab"
 COMMAND_S = 20

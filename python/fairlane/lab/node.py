@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 
 REPORT_S = 10.0

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from fairlane.intervals import format_interval
-from fairlane.papers.wording import paper_text
+from fairlane.papers.claim import paper_text
+from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
     from fairlane.lab.runs import Row
-    from fairlane.papers.claims import Verdict
     from fairlane.papers.paper import Experiment
     from fairlane.papers.reproduce import Reproduction
+    from fairlane.papers.verdicts import Verdict
 
 TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel", "p4": "P4 switch"}
 """Planes in words."""

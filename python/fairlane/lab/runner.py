@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlane import _fairlane
-from fairlane.errors import Interrupted, UserError
-from fairlane.files import written_below
+from fairlane.base.errors import Interrupted, UserError
+from fairlane.base.files import written_below
+from fairlane.base.progress import progress
 from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
@@ -17,8 +18,7 @@ from fairlane.lab.runs import PlaneRuns
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.papers.grid import Measured
-from fairlane.progress import progress
-from fairlane.runner import replications
+from fairlane.simulate.replications import replications
 from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity, Kept
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.papers.grid import Measured
-from fairlane.papers.measuring import metrics_of
-from fairlane.runner import replications
+from fairlane.papers.measurements import metrics_of
+from fairlane.simulate.replications import replications
 from fairlane.store.point import Identity
 from fairlane.store.upkeep import SHORT_KEY
 
 if TYPE_CHECKING:
-    from fairlane.papers.measuring import Place
+    from fairlane.papers.measurements import Place
     from fairlane.papers.paper import Paper
     from fairlane.store import Store
 

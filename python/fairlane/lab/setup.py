@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 
 UDP_HEADER_BYTES = 28
 """IPv4 and UDP: what a packet has beyond its payload here."""

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.lab.namespaces import LabError, Namespaces
 
 GUIDE = "https://github.com/p4lang/tutorials and https://github.com/p4lang/behavioral-model have how to install it"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
-from fairlane.folders import staged
+from fairlane.base.errors import UserError
+from fairlane.base.folders import staged
 from fairlane.lab import node, runs, switch
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
@@ -146,8 +146,8 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: P
     Returns:
         The figures, as PNG.
     """
-    from fairlane import plots
     from fairlane.lab.drawing import planes_in_one
+    from fairlane.results import plots
 
     figures = []
     with staged(folder) as stage:

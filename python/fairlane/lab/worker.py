@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.lab.measure import measure
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import setup_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.papers.paper import Experiment, Paper
 
 ALL = "all"

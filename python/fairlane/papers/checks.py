@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fairlane.intervals import Interval
+from fairlane.papers.claim import Claim
 from fairlane.papers.expressions import evaluate
 from fairlane.papers.grid import Cell, Point, Table
 from fairlane.papers.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
 from fairlane.papers.rule import Comparison, Outcome, best, compared, worst
-from fairlane.papers.wording import Claim
+from fairlane.results.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairlane.base.text import for_figure
 from fairlane.papers.checks import expectation
+from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Cell, Table
 from fairlane.papers.reductions import select
-from fairlane.papers.wording import Claim
-from fairlane.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
-from fairlane.text import for_figure
+from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

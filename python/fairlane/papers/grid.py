@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fairlane.intervals import CONFIDENCE, Interval, interval
 from fairlane.papers.expressions import ExpressionError, evaluate
+from fairlane.results.intervals import CONFIDENCE, Interval, interval
 
 Point = Mapping[str, Any]
 """Value of each variable of the sweep, `scheme` (and, in cells, `metric`) among them."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairlane._fairlane import student_t
-from fairlane.intervals import interval
 from fairlane.papers.checks import Check, checks_of
-from fairlane.papers.claims import Verdict
+from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.rule import compared
-from fairlane.papers.wording import Claim
+from fairlane.papers.verdicts import Verdict
+from fairlane.results.intervals import interval
 
 CONFIDENCE = 0.95
 TOLERANCE = 0.05

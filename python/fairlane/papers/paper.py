@@ -11,18 +11,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane.intervals import CONFIDENCE
-from fairlane.papers.claims import Statistic, Verdict, judge, undecided
+from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Cell, Point, Row, Table
 from fairlane.papers.ns3 import Ns3, beside, load
 from fairlane.papers.readings import Reading, Standing, load_readings
 from fairlane.papers.reductions import references
-from fairlane.papers.runs import Runs, apply
-from fairlane.papers.wording import Claim
+from fairlane.papers.run_rules import Runs, apply
+from fairlane.papers.verdicts import Statistic, Verdict, judge, undecided
+from fairlane.results.intervals import CONFIDENCE
 
 if TYPE_CHECKING:
     from fairlane.papers.drawing import Draw
-    from fairlane.scenario import Scenario
+    from fairlane.simulate.scenario import Scenario
 
 MOST_TIMES = 4
 """Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.intervals import Interval, jackknife
+from fairlane.papers.claim import Claim, names
 from fairlane.papers.grid import Cell, Point, Table
-from fairlane.papers.wording import Claim, names
+from fairlane.results.intervals import Interval, jackknife
 
 
 class NotApplicable(Exception):  # noqa: N818 it is an outcome, not an error

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane, papers
-from fairlane.errors import UserError
-from fairlane.files import write_aside
-from fairlane.folders import staged
-from fairlane.notes import joined, notes_of
-from fairlane.papers.claims import Verdict, VerdictName
+from fairlane.base.errors import UserError
+from fairlane.base.files import write_aside
+from fairlane.base.folders import staged
 from fairlane.papers.grid import Table
-from fairlane.papers.measuring import Measurements, Place, Run, needed, places, point_scenario
+from fairlane.papers.measurements import Measurements, Place, Run, needed, places, point_scenario
 from fairlane.papers.paper import Experiment, Paper
 from fairlane.papers.readings import STANDINGS, Standing
 from fairlane.papers.rounds import Rounds
-from fairlane.runner import simulate
+from fairlane.papers.verdicts import Verdict, VerdictName
+from fairlane.results.notes import joined, notes_of
+from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class Reproduction:
 
     def write_into(self, stage: Path) -> list[Path]:
         """Writes the same files into a folder that is there, and gives the figures."""
-        from fairlane import frames, plots
         from fairlane.papers.drawing import draw
+        from fairlane.results import frames, plots
 
         figures = []
         for experiment in self.experiments:

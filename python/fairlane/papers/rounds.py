@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlane.papers.claims import Verdict
+from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.measuring import Measurements
+from fairlane.papers.measurements import Measurements
 from fairlane.papers.paper import Experiment, Paper
-from fairlane.papers.wording import Claim
+from fairlane.papers.verdicts import Verdict
 
 GROWTH = 2
 """Times as many replications in each round."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.files import written_below
-from fairlane.folders import check_replaceable
+from fairlane.base.files import written_below
+from fairlane.base.folders import check_replaceable
 from fairlane.store import Store
 
 DEFAULT_FOLDER = Path("results/report")

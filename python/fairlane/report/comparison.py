@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane.errors import UserError
-from fairlane.intervals import format_interval
-from fairlane.notes import joined, notes_in
-from fairlane.plots import rows_of_schemes
-from fairlane.text import for_figure
+from fairlane.base.errors import UserError
+from fairlane.base.text import for_figure
+from fairlane.results.intervals import format_interval
+from fairlane.results.notes import joined, notes_in
+from fairlane.results.plots import rows_of_schemes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

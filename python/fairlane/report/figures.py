@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
-from fairlane import plots
-from fairlane.intervals import format_number
+from fairlane.results import plots
+from fairlane.results.intervals import format_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,16 +12,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fairlane import _fairlane
-from fairlane.folders import staged
+from fairlane.base.folders import staged
+from fairlane.base.progress import progress
+from fairlane.base.text import for_page
 from fairlane.papers.drawing import draw
-from fairlane.progress import progress
 from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
 from fairlane.report.views import LEGEND, Counts, ExperimentView, PaperView, paper_view
-from fairlane.text import for_page
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.papers.claims import QUICK, Verdict, VerdictName
+from fairlane.base.progress import duration
+from fairlane.papers.claim import Claim, paper_text
 from fairlane.papers.grid import Cell
 from fairlane.papers.paper import Experiment
 from fairlane.papers.readings import Standing
-from fairlane.papers.report import marks
 from fairlane.papers.reproduce import Reproduction
-from fairlane.papers.wording import Claim, paper_text
-from fairlane.progress import duration
+from fairlane.papers.verdict_tables import marks
+from fairlane.papers.verdicts import QUICK, Verdict, VerdictName
 from fairlane.report.collect import Collected
-from fairlane.scenario import Scenario
+from fairlane.simulate.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from fairlane import frames
-from fairlane.errors import UserError
-from fairlane.folders import staged
-from fairlane.results import Result
+from fairlane.base.errors import UserError
+from fairlane.base.folders import staged
+from fairlane.results import frames
+from fairlane.results.result import Result
 from fairlane.store import flent
 from fairlane.store.upkeep import SHORT_KEY, Entry
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from fairlane.files import check_writable
+from fairlane.base.files import check_writable
 from fairlane.store import point
 from fairlane.store.journal import Journal, Points, abandoned, read
 from fairlane.store.point import Cost, DamagedError, Identity, Kept

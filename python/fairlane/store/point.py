@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
-from fairlane.external import external_queue
-from fairlane.files import write_aside
+from fairlane.base.errors import UserError
+from fairlane.base.files import write_aside
+from fairlane.simulate.external import external_queue
 from fairlane.store.record import with_name, without_cost
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
-from fairlane.progress import progress
-from fairlane.runner import cores
+from fairlane.base.errors import UserError
+from fairlane.base.progress import progress
+from fairlane.simulate.replications import cores
 from fairlane.store import point
 from fairlane.store.folder import Store
 from fairlane.store.point import DamagedError, Identity, Kept
 from fairlane.store.record import with_name
 
 if TYPE_CHECKING:
-    from fairlane.documents import StoreEntry
+    from fairlane.results.documents import StoreEntry
 
 SHORT_KEY = 12
 """Digits of a key that are shown; enough to tell points apart."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.sweeps.executors import POLL_S, Done, Job
 
 MOST_ATTEMPTS = 10

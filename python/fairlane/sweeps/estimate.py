@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fairlane.progress import duration
+from fairlane.base.progress import duration
 
 if TYPE_CHECKING:
     from fairlane.sweeps.work import PointWork

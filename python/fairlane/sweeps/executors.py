@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairlane import _fairlane
-from fairlane.errors import ThreadError
+from fairlane.base.errors import ThreadError
 
 POLL_S = 0.05
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairlane.errors import UserError
-from fairlane.text import quoted
+from fairlane.base.errors import UserError
+from fairlane.base.text import quoted
 
 Kind = Literal["text", "count", "settings", "axes", "list of axes", "targets", "table"]
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlane.catalogue import schemes
-from fairlane.errors import ScenarioError, UserError
-from fairlane.scenario import Scenario
+from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.text import quoted
+from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.scenario import Scenario
 from fairlane.store.point import Identity
 from fairlane.sweeps import keys
 from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.targets import check_metrics
-from fairlane.text import quoted
 
 MOST_POINTS = 100_000
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlane.intervals import interval
+from fairlane.results.intervals import interval
 
 Samples = Mapping[str, Sequence[float | None]]
 """Values by metric, one per replication; None where a run has no such number."""

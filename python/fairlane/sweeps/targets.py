@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.errors import UserError
-from fairlane.measures import metrics
+from fairlane.base.errors import UserError
+from fairlane.results.metrics import metrics
 
 
 def check_metrics(targets: Mapping[str, float], scenario: str) -> None:

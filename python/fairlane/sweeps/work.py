@@ -8,8 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from fairlane.measures import metrics
-from fairlane.progress import Report
+from fairlane.base.progress import Report
+from fairlane.results.metrics import metrics
 from fairlane.store import Store, Writer
 from fairlane.store.point import Cost, Identity, Kept
 from fairlane.sweeps.estimate import Estimate

@@ -14,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from fairlane.errors import UserError
+from fairlane.base.errors import UserError
 from fairlane.lab import node
 from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
 from fairlane.lab.qdisc import Sampler

@@ -6,7 +6,7 @@ from fairlane.papers.abc2018.metrics import METRICS, TRACES
 from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
 from fairlane.papers.abc2018.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.runs import load_runs
+from fairlane.papers.run_rules import load_runs
 
 RUNS = load_runs(FOLDER / "runs.toml")
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from fairlane.intervals import interval
 from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.abc2018.scenarios import TRACE_INTERVAL_S
 from fairlane.papers.drawing import Canvas, Draw
-from fairlane.plots import COLOURS, LINES, MARKERS
+from fairlane.results.intervals import interval
+from fairlane.results.plots import COLOURS, LINES, MARKERS
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "droptail"): "drop-tail",

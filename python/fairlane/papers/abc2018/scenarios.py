@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.papers.expressions import evaluate
-from fairlane.scenario import Scenario, poisson, tcp
+from fairlane.simulate.scenario import Scenario, poisson, tcp
 
 FOLDER = Path(__file__).parent
 

@@ -10,11 +10,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 from fairlane.papers.abc2018.metrics import added
-from fairlane.papers.claims import Statistic
 from fairlane.papers.grid import Row, Table
 from fairlane.papers.paper import Experiment
-from fairlane.runner import simulate
-from fairlane.scenario import Scenario, cbr, group, poisson
+from fairlane.papers.verdicts import Statistic
+from fairlane.simulate.replications import simulate
+from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 from fairlane.store import Store
 
 PACKET_BITS = 1500 * 8

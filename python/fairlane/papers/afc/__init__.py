@@ -6,7 +6,7 @@ from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER, PENALTY_FACTORS, scenario
 from fairlane.papers.afc.statistics import STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.runs import load_runs
+from fairlane.papers.run_rules import load_runs
 
 RUNS = load_runs(FOLDER / "runs.toml")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlane.intervals import interval
 from fairlane.papers.afc.scenarios import fair_kbps
 from fairlane.papers.drawing import Canvas, Draw
-from fairlane.plots import COLOURS, MARKERS, PAPER_GREY
+from fairlane.results.intervals import interval
+from fairlane.results.plots import COLOURS, MARKERS, PAPER_GREY
 
 SCHEMES = {
     "red": "RED",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from statistics import fmean, stdev
 from typing import Any
 
-from fairlane.measures import jain
 from fairlane.papers.afc.scenarios import fair_kbps, udp_name, unresponsive
 from fairlane.papers.paper import Record
+from fairlane.results.metrics import jain
 
 Values = Mapping[str, Any]
 Metric = Callable[[Record, Values], float | None]

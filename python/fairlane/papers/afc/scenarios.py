@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.scenario import Scenario, Table, cbr, group, on_off, tcp, web
+from fairlane.simulate.scenario import Scenario, Table, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
 

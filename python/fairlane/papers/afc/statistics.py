@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from fairlane.papers.afc.scenarios import fair_kbps
-from fairlane.papers.claims import Statistic
 from fairlane.papers.grid import Row, Table
+from fairlane.papers.verdicts import Statistic
 
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 

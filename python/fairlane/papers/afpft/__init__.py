@@ -6,7 +6,7 @@ from fairlane.papers.afpft.metrics import METRICS, TRACES
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, ENGINE_SCHEMES, FOLDER, scenario
 from fairlane.papers.afpft.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.runs import load_runs
+from fairlane.papers.run_rules import load_runs
 
 RUNS = load_runs(FOLDER / "runs.toml")
 

@@ -9,9 +9,9 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S
 from fairlane.papers.afpft.statistics import averages
 from fairlane.papers.checks import expectation
+from fairlane.papers.claim import names
 from fairlane.papers.drawing import Canvas, Draw
-from fairlane.papers.wording import names
-from fairlane.plots import COLOURS, PAPER_GREY
+from fairlane.results.plots import COLOURS, PAPER_GREY
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "red"): "Adaptive RED",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.papers.expressions import evaluate
-from fairlane.scenario import Scenario, cbr, group, on_off, tcp, web
+from fairlane.simulate.scenario import Scenario, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
 

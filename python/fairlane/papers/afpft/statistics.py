@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, pvariance
 from typing import Any
 
-from fairlane.measures import jain
 from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
-from fairlane.papers.claims import Statistic
 from fairlane.papers.grid import Row, Table
 from fairlane.papers.paper import Experiment
-from fairlane.runner import simulate
+from fairlane.papers.verdicts import Statistic
+from fairlane.results.metrics import jain
+from fairlane.simulate.replications import simulate
 from fairlane.store import Store
 
 SHARES: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlane.papers.noms2016.metrics import COMPUTED, LABELS, METRICS, STATISTICS
 from fairlane.papers.noms2016.scenarios import FOLDER, exists, scenario
 from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.runs import load_runs
+from fairlane.papers.run_rules import load_runs
 
 RUNS = load_runs(FOLDER / "runs.toml")
 

@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Mapping
 
-from fairlane.papers.claims import Statistic
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
 from fairlane.papers.noms2016.scenarios import FOLDER
 from fairlane.papers.paper import Experiment, Record
-from fairlane.runner import simulate
-from fairlane.scenario import Scenario, poisson
+from fairlane.papers.verdicts import Statistic
+from fairlane.simulate.replications import simulate
+from fairlane.simulate.scenario import Scenario, poisson
 from fairlane.store import Store
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.scenario import Scenario, cbr, tcp
+from fairlane.simulate.scenario import Scenario, cbr, tcp
 
 FOLDER = Path(__file__).parent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlane.papers.p4abc.metrics import COMPUTED, METRICS
 from fairlane.papers.p4abc.scenarios import FOLDER, scenario
 from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.runs import load_runs
+from fairlane.papers.run_rules import load_runs
 
 RUNS = load_runs(FOLDER / "runs.toml")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.scenario import Scenario, cbr, poisson, tcp
+from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 
 FOLDER = Path(__file__).parent
 

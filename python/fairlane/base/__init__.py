@@ -1,0 +1,1 @@
+"""What all rooms use: text, files, errors, signals, progress."""

@@ -1,0 +1,79 @@
+"""Writing files so that a kill at any time leaves old content or new content, never a half."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fairlane.base.errors import UserError, WriteError
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+def write_aside(path: Path, content: bytes) -> None:
+    """Writes beside `path` and renames; creates the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_beside(path) as aside:
+        aside.write_bytes(content)
+        aside.replace(path)
+
+
+@contextmanager
+def new_beside(path: Path) -> Iterator[Path]:
+    """A new empty file beside `path`; what is left of it when the block ends is removed.
+
+    Nobody can foretell its name, and it is never a file that is there already, nor what a link points to: whoever may
+    write into the folder too cannot lead us elsewhere.
+    """
+    aside = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    aside.open("xb").close()
+    try:
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def parents_of(path: Path) -> Iterator[None]:
+    """The folders above `path`; those that were made and are empty when the block ends are removed."""
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        with suppress(FileExistsError):  # it is a file: what follows will say so
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        with suppress(OSError):  # there is something in it now, or it could not be made
+            for folder in made:
+                folder.rmdir()
+
+
+def reason(error: Exception) -> str | None:
+    """Why the system refused, in its words; None for errors of another kind. Polars has it in its message only."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    found = _OS_ERROR.search(str(error))
+    return os.strerror(int(found[1])) if found else None
+
+
+@contextmanager
+def written_below(folder: Path, option: str) -> Iterator[None]:
+    """An error while files below a folder are written names the option and the file."""
+    try:
+        yield
+    except WriteError as error:
+        raise WriteError(f"{option}: {error}") from error
+    except OSError as error:
+        raise WriteError(f"{option}: cannot write to {error.filename or folder}: {reason(error)}") from error
+
+
+def check_writable(folder: Path, option: str) -> None:
+    """Raises a UserError that names `option` unless files can be written into `folder`; leaves nothing behind."""
+    try:
+        probe = folder.absolute() / "probe"
+        with parents_of(probe), new_beside(probe):
+            pass
+    except OSError as error:
+        raise UserError(f"{option}: cannot write to {folder}: {error.strerror}") from error

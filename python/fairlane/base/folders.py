@@ -1,0 +1,230 @@
+"""Folders of results, replaced as a whole: a kill at any time leaves the old results or the new ones, never a mixture.
+
+The new folder is made beside the old one, and the two change places in one step. So nothing old stays beside what is
+new. A list in the folder, `.fairlane`, names the files that were written. All others are the user's: they get a second
+name in the new folder before the change, and lose that in the old one after it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fairlane.base.errors import UserError, WriteError
+from fairlane.base.files import parents_of, reason
+
+LIST = ".fairlane"
+"""In a folder of results: the names of its files, a line each."""
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_NOT_SUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
+"""What a file system says that cannot exchange two folders."""
+_OLD = "-old"
+"""Ends the name of a folder that is about to change places with the new one in several steps."""
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
+
+    `folder` is created with its parents if missing; files of the user in it stay. On an error nothing is left, and what
+    was there stays.
+
+    Raises:
+        UserError: The folder cannot be replaced. If that shows at the end only, the message says where the results are.
+    """
+    with _stage(folder) as stage:
+        with _named_files(stage, folder):
+            yield stage
+        names = sorted(name for name, _ in _entries(stage))
+        (stage / LIST).write_text("".join(f"{name}\n" for name in (*names, LIST)), encoding="utf-8")
+        whole = _real(folder)
+        try:
+            with _named(folder):
+                if whole.exists():
+                    _keep_others(whole, stage)
+                    shutil.copymode(whole, stage)
+                    _exchange(stage, whole)
+                else:
+                    stage.rename(whole)
+        except UserError as error:
+            kept = whole.with_name(f"{whole.name}.{os.urandom(4).hex()}")
+            stage.rename(kept)
+            raise UserError(f"{error}; the results are in {kept}") from error
+        with suppress(OSError, UserError):
+            _keep_others(stage, whole)  # what came while they changed places
+
+
+def check_replaceable(folder: Path, option: str, others: Mapping[str, Path | None] | None = None) -> None:
+    """Raises a UserError that names `option` unless `folder` can be replaced; leaves nothing behind.
+
+    Args:
+        folder: A folder of results, or one that does not exist.
+        option: Its option.
+        others: Folders that other options write; they must not be in it.
+    """
+    try:
+        with _stage(folder) as probe, _named(folder):
+            if folder.exists():
+                _keep_others(_real(folder), probe)
+    except UserError as error:
+        raise UserError(f"{option}: {error}") from error
+    for other, path in (others or {}).items():
+        if path is not None and _real(path).is_relative_to(_real(folder)):
+            raise UserError(f"{other}: {path} lies in {folder}, which {option} replaces; name a place beside it")
+
+
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """An OSError within the block is a UserError about a folder."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+@contextmanager
+def _named_files(stage: Path, folder: Path) -> Iterator[None]:
+    """An error while a file is written into a stage names the file as it was to be in the folder."""
+    try:
+        yield
+    except Exception as error:
+        why = None if isinstance(error, UserError) else reason(error)
+        if why is None:
+            raise
+        # Most errors of writing name no file: it is the one that was written last.
+        files = [stage / name for name, _ in _entries(stage)]
+        newest = max(files, key=lambda file: file.stat().st_mtime_ns, default=stage)
+        named = Path(getattr(error, "filename", None) or newest)
+        if not named.is_relative_to(stage):
+            raise
+        raise WriteError(f"cannot write to {folder / named.relative_to(stage)}: {why}") from error
+
+
+def _real(path: Path) -> Path:
+    """Behind all links: what is replaced is the folder, not a link to it."""
+    return Path(os.path.realpath(path))
+
+
+def _check_kind(folder: Path) -> None:
+    """Raises a UserError if there is something that cannot be replaced."""
+    whole = _real(folder)
+    if whole.exists() and not whole.is_dir():
+        raise UserError(f"cannot write to {folder}: it is not a folder")
+    if Path.cwd().is_relative_to(whole):
+        raise UserError(f"cannot write to {folder}: it is the current folder, or above it; name one below")
+    if whole.is_mount():
+        raise UserError(f"cannot write to {folder}: it is a mount point, which cannot be replaced; name a folder below")
+
+
+def _keep_others(old: Path, new: Path) -> None:
+    """Gives the files of a folder that are not in its list a second name in a new one, unless that has such a file.
+
+    Raises:
+        UserError: There is a folder among them. Whoever works in it would go on in one that is no longer there.
+    """
+    try:
+        ours = set((old / LIST).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError):
+        ours = set()
+    folders = {parent.as_posix() for name in ours for parent in Path(name).parents}
+    for name, is_folder in _entries(old, folders):
+        if is_folder:
+            raise UserError(f"cannot write to {old}: it has a folder {name} of yours; name another one, or move that")
+        if name not in ours:
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.link(old / name, new / name, follow_symlinks=False)
+
+
+def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterator[tuple[str, bool]]:
+    """Files below a folder, by name; of folders that are not in `into`, if it is given, only the name, and True."""
+    with os.scandir(folder / at) as entries:
+        for entry in entries:
+            name = f"{at}/{entry.name}" if at else entry.name
+            if not entry.is_dir(follow_symlinks=False):
+                yield name, False
+            elif into is None or name in into:
+                yield from _entries(folder, into, name)
+            else:
+                yield name, True
+
+
+@contextmanager
+def _stage(folder: Path) -> Iterator[Path]:
+    """A new folder beside one that may be replaced, removed when the block ends, if it is still there.
+
+    It is locked: one that is not was left by a process that was killed, and goes.
+
+    Raises:
+        UserError: The folder cannot be replaced.
+    """
+    _check_kind(folder)
+    whole = _real(folder)
+    with parents_of(whole):
+        with _named(folder):
+            _remove_abandoned(whole)
+            stage, lock = _locked_stage(whole)
+        try:
+            yield stage
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+            os.close(lock)
+
+
+def _prefix(whole: Path) -> str:
+    return f".{whole.name}.fairlane-"
+
+
+def _locked_stage(whole: Path) -> tuple[Path, int]:
+    while True:
+        stage = whole.with_name(f"{_prefix(whole)}{os.urandom(8).hex()}")
+        stage.mkdir()
+        with suppress(FileNotFoundError):
+            lock = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
+            with suppress(OSError):  # a file system without locks: nobody will take it for abandoned
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if stage.exists():
+                return stage, lock
+            # Somebody took it for an abandoned one before it was locked.
+            os.close(lock)
+
+
+def _remove_abandoned(whole: Path) -> None:
+    for path in whole.parent.iterdir():
+        if not path.name.startswith(_prefix(whole)):
+            continue
+        with suppress(OSError):  # it is locked or gone, or no folder
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.name.endswith(_OLD) and not whole.exists():
+                    path.rename(whole)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Exchanges two folders: in one step where the file system can, else in three.
+
+    A kill between these may leave no folder of the name `other`; the next command that writes to it gives it back.
+    """
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is not None:
+        if renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in _NOT_SUPPORTED:
+            raise OSError(code, os.strerror(code), str(other))
+    aside = one.with_name(f"{one.name}{_OLD}")
+    other.rename(aside)
+    one.rename(other)
+    aside.rename(one)

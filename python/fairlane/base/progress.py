@@ -1,0 +1,131 @@
+"""Progress of long work on stderr: a bar on a terminal, a plain line every few seconds elsewhere.
+
+A stderr that cannot be written, or a terminal that has gone, does not disturb the work.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from fairlane.base.text import visible
+
+LINE_EVERY_S = 5.0
+
+
+class Advance(Protocol):
+    """A function to call after each piece of work."""
+
+    def __call__(self, note: str = "") -> None:
+        """Takes what there is to say beside the time that is left."""
+
+    def waiting(self, say: Callable[[], str]) -> None:
+        """Asks what there is to say if no piece of work has ended for a while."""
+
+
+Report = Callable[[int, int, str], None]
+
+
+@contextmanager
+def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Advance]:
+    """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
+    with reporting(title, total, show=show and total > 0, unit=unit) as report:
+        yield _Work(total, report)
+
+
+class _Work:
+    """Counts what is done of some work."""
+
+    def __init__(self, total: int, report: Report) -> None:
+        self._total = total
+        self._report = report
+        self._done = 0
+        self._left = ""
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, note: str = "") -> None:
+        self._done += 1
+        self._last = time.monotonic()
+        left_s = (self._last - self._start) / self._done * (self._total - self._done)
+        self._left = f"about {duration(left_s)} left"
+        self._say(note)
+
+    def waiting(self, say: Callable[[], str]) -> None:
+        if time.monotonic() - self._last >= LINE_EVERY_S:
+            self._say(say())
+
+    def _say(self, note: str) -> None:
+        self._report(self._done, self._total, ", ".join(filter(None, [self._left, note])))
+
+
+@contextmanager
+def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Report]:
+    """Gives a function that says how many runs, or other units, are done, of how many, and how much time is left."""
+    if not show or sys.stderr is None:
+        yield lambda _done, _total, _left: None
+    elif sys.stderr.isatty():
+        with _bar(title, total) as report:
+            yield report
+    else:
+        yield _lines(title, unit)
+
+
+def tell(line: str, *, show: bool) -> None:
+    """Says something on stderr before the work begins."""
+    if show and sys.stderr is not None:
+        with suppress(OSError):
+            print(visible(line), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    if whole < 6000:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def _bar(title: str, total: int) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+    )
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(visible(title), total=total, left="")
+
+    def report(done: int, total: int, left: str) -> None:
+        with suppress(OSError):
+            bar.update(task, completed=done, total=total, left=visible(left))
+
+    with suppress(OSError):
+        bar.start()
+    try:
+        yield report
+    finally:
+        with suppress(OSError):
+            bar.stop()
+
+
+def _lines(title: str, unit: str) -> Report:
+    last_line = time.monotonic()
+
+    def report(done: int, total: int, left: str) -> None:
+        nonlocal last_line
+        now = time.monotonic()
+        if now - last_line >= LINE_EVERY_S:
+            last_line = now
+            with suppress(OSError):
+                print(visible(f"{title}: {done} of {total} {unit}, {left}"), file=sys.stderr, flush=True)  # noqa: T201
+
+    return report

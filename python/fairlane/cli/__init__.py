@@ -1,0 +1,1 @@
+"""The command `fairlane`: its commands, and what they print."""

@@ -1,0 +1,207 @@
+"""The commands `fairlane lab run|compare|clean`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairlane.base.errors import UserError
+from fairlane.cli.options import Decorator, Group, given_options, options
+from fairlane.cli.output import print_json, say
+
+PLANES = ("user", "ebpf", "p4", "sim")
+MOST_JOBS = 1024
+
+
+@click.group("lab", cls=Group)
+def lab_commands() -> None:
+    """Run experiments on real packets, in network namespaces of this machine. Needs root."""
+
+
+def _tool(option: str, variable: str, name: str) -> Decorator:
+    """An option that names a program of the plane `p4`, kept in the environment: runs have processes of their own."""
+
+    def keep(_context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+        if path:
+            os.environ[variable] = str(path)
+
+    text = f"{name}, for the plane p4 [default: in the path]."
+    kind = click.Path(path_type=Path)
+    return click.option(option, type=kind, metavar="FILE", expose_value=False, callback=keep, help=text)
+
+
+_plane_options = options(
+    click.option(
+        "--plane",
+        "planes",
+        type=click.Choice(PLANES),
+        multiple=True,
+        default=("user",),
+        show_default=True,
+        help="Who forwards; can be given again.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, MOST_JOBS),
+        metavar="N",
+        help="Runs at once, each in a network of its own [default: one for every two processors].",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
+    ),
+    click.option(
+        "--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store]."
+    ),
+    _tool("--p4c", "FAIRLANE_P4C", "p4c-bm2-ss"),
+    _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+)
+
+
+def _check_planes_use_options(planes: tuple[str, ...]) -> None:
+    """Raises a UserError for an option that none of the planes looks at."""
+    given = given_options()
+    if "jobs" in given and set(planes) == {"sim"}:
+        raise UserError(f"{given['jobs']}: has no effect on the plane sim")
+    for tool in ("p4c", "simple_switch"):
+        if tool in given and "p4" not in planes:
+            raise UserError(f"{given[tool]}: has no effect without --plane p4")
+
+
+@lab_commands.command("run")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--quick", is_flag=True, help="Fewer points.")
+@click.option(
+    "--replications", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="Runs of every point."
+)
+@click.option(
+    "--known",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Table of runs (runs.csv of another lab) that are not made again; can be given again.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results/lab"),
+    show_default=True,
+    metavar="DIR",
+    help="Points, claims, runs and figures.",
+)
+@_plane_options
+def run(
+    names: tuple[str, ...],
+    planes: tuple[str, ...],
+    quick: bool,
+    replications: int,
+    jobs: int | None,
+    settings: tuple[str, ...],
+    store: Path | None,
+    out: Path,
+    known: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
+    from fairlane.base.errors import Interrupted
+    from fairlane.base.files import written_below
+    from fairlane.base.folders import check_replaceable
+    from fairlane.cli.commands import parse_settings
+    from fairlane.cli.printing import print_reproduction
+    from fairlane.lab import LabError
+    from fairlane.lab.verb import lab, made, write, write_runs
+    from fairlane.store import Store
+
+    _check_planes_use_options(planes)
+    check_replaceable(out, "--out", {"--store": Store(store).folder})
+    what: dict[str, Any] = {
+        "planes": list(dict.fromkeys(planes)),
+        "quick": quick,
+        "replications": replications,
+        "settings": parse_settings(settings),
+        "store": store,
+        "known": known,
+    }
+    try:
+        found = lab(*names, **what, jobs=jobs, progress=True)
+    except (Interrupted, LabError):
+        with written_below(out, "--out"):
+            write_runs(made(*names, **what), out)
+        raise
+    with written_below(out, "--out"):
+        figures = write(found, made(*names, **what), out)
+    if as_json:
+        documents = {plane: reproduction.document() for plane, reproduction in found.items()}
+        print_json(json.dumps(documents, allow_nan=False, ensure_ascii=False))
+        return
+    for plane, reproduction in found.items():
+        say(f"plane {plane}")
+        print_reproduction(reproduction)
+    for figure in figures:
+        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+
+
+@lab_commands.command("compare")
+@click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc.")
+@click.option(
+    "--replications", type=click.IntRange(min=1), metavar="N", help="Runs [default: run.replications of the scenario]."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all runs as Parquet.")
+@_plane_options
+def compare_command(
+    file: Path,
+    queues: str,
+    planes: tuple[str, ...],
+    replications: int | None,
+    jobs: int | None,
+    settings: tuple[str, ...],
+    store: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a scenario of your own under several queues on every plane, for as long as it says."""
+    from fairlane.base.files import written_below
+    from fairlane.base.folders import check_replaceable
+    from fairlane.cli.commands import parse_settings
+    from fairlane.cli.printing import print_planes
+    from fairlane.lab.comparison import compare, document, write
+    from fairlane.store import Store
+
+    _check_planes_use_options(planes)
+    if out is not None:
+        check_replaceable(out, "--out", {"--store": Store(store).folder})
+    found = compare(
+        file,
+        [name.strip() for name in queues.split(",")],
+        planes=list(dict.fromkeys(planes)),
+        replications=replications,
+        settings=parse_settings(settings),
+        store=store,
+        jobs=jobs,
+        progress=True,
+    )
+    if out is not None:
+        with written_below(out, "--out"):
+            write(found, out)
+    if as_json:
+        print_json(json.dumps(document(found), allow_nan=False, ensure_ascii=False))
+        return
+    print_planes(found)
+
+
+@lab_commands.command("clean")
+def clean_up() -> None:
+    """Remove what killed labs have left: namespaces, processes in them, mounts."""
+    from fairlane.lab import clean
+
+    for name in clean():
+        say(f"removed {name}")

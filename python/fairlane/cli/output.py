@@ -1,0 +1,52 @@
+"""Standard output and standard error: lines and JSON, whatever the encoding."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+
+import click
+
+from fairlane.base.text import visible
+
+_SIGNS = {"±": "+-", "≥": ">=", "≤": "<=", "∞": "inf", "…": "...", "–": "-"}
+"""Signs of ours in an encoding that lacks them."""
+
+
+def say(line: str, *, error: bool = False) -> None:
+    """Prints a line."""
+    click.echo(visible(line), err=error)
+
+
+def print_json(text: str) -> None:
+    """Prints a JSON text; what the encoding lacks, or a terminal would obey, is written with the escapes of JSON."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    shown = "\n".join(line if line.isprintable() else _printable(line) for line in text.split("\n"))
+    click.echo(shown.encode(encoding, errors=_JSON).decode(encoding))
+
+
+def _printable(line: str) -> str:
+    return "".join(character if character.isprintable() else _units(character) for character in line)
+
+
+def _units(text: str) -> str:
+    r"""The escapes of JSON, such as `\u009b`."""
+    units = text.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _units(error.object[error.start : error.end]), error.end
+
+
+def _signs(error: UnicodeError) -> tuple[str, int]:
+    if isinstance(error, UnicodeEncodeError) and (sign := _SIGNS.get(error.object[error.start])):
+        return sign, error.start + 1
+    return _escaped(error)
+
+
+_JSON, READABLE = "fairlane.json", "fairlane.readable"
+codecs.register_error(_JSON, _escaped)
+codecs.register_error(READABLE, _signs)

@@ -1,0 +1,455 @@
+"""Results as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from fairlane.base.progress import duration
+from fairlane.base.text import name, visible
+from fairlane.cli.terminal import Numbers, Terminal, lines, texts
+from fairlane.papers.verdict_tables import MARKS
+from fairlane.papers.verdicts import QUICK, Finding, VerdictName
+from fairlane.results.intervals import format_interval
+from fairlane.results.notes import joined, notes_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from fairlane.lab.comparison import PlaneResult
+    from fairlane.papers.grid import Cell
+    from fairlane.papers.paper import Experiment, Paper
+    from fairlane.papers.readings import Standing
+    from fairlane.papers.reproduce import Reproduction
+    from fairlane.results.documents import Overview, PlanDocument, PointEstimate
+    from fairlane.results.result import Comparison, Result
+    from fairlane.simulate.catalogue import Parameter, Scheme, Topology
+    from fairlane.store.upkeep import Entry
+    from fairlane.sweeps import SweepResult
+
+VERDICT_STYLES = {
+    "reproduced": "green",
+    "consistent": "green",
+    "as ns-3": "cyan",
+    "inconclusive": "magenta",
+    "differs": "yellow",
+    "deviates": "yellow",
+    "not applicable": "dim",
+}
+
+
+def print_result(result: Result) -> None:
+    """Groups, links and ratios of one scenario."""
+    document = result.document()
+    out = Terminal()
+    summary = document["summary"]
+    _print_headline(out, document["scenario"], summary)
+    _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
+    _print_notes(out, notes_in(document))
+    out.print(_performance(document))
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The same tables with a row for each queue; if that gets too long, one table with what matters."""
+    document = comparison.document()
+    documents = document["results"]
+    first = next(iter(documents.values()))
+    out = Terminal()
+    _print_headline(out, first["scenario"], first["summary"])
+    if len(documents) > MOST_QUEUES:
+        _print_overview(out, document["overview"])
+    else:
+        _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+    _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
+
+
+#: More queues than that are compared in one table.
+MOST_QUEUES = 3
+
+
+def _print_overview(out: Terminal, overview: Overview) -> None:
+    """A row for max-min shares and for each queue, and a further one for each link but the first."""
+    rows = [overview["max_min"], *overview["queues"]]
+    has_links = len(rows[0]["links"]) > 1
+    delays = [(row["queue"], link["name"], delay) for row in rows for link in row["links"] for delay in link["delay"]]
+    classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
+    of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
+    delay_heads = [
+        lines(quantity, f"delay {name}" if len(classes) > 1 else "delay", "(ms)")
+        for name in classes
+        for quantity in ("mean", "p99")
+    ]
+    table = Numbers(
+        "scheme",
+        *(["link"] if has_links else []),
+        *(lines(name(group["name"]), "(Mbit/s)") for group in rows[0]["groups"]),
+        lines("Jain", "(users)"),
+        "ratio",
+        lines("utilisation", "(%)"),
+        lines("queue", "(packets)"),
+        *delay_heads,
+        lines("drops", "(%)"),
+        lines("state:", "port (B)"),
+        lines("edge", "(B/user)"),
+        keys=2 if has_links else 1,
+    )
+    for row in rows:
+        for index, link in enumerate(row["links"]):
+            throughputs = [_mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
+            of_row = [*throughputs, _mean(row["jain_index"]), _mean(row["throughput_ratio"])]
+            queue = row["queue"] or "max-min share"
+            times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
+            delay = [_mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
+            table.add_row(
+                queue if index == 0 else "",
+                *([link["name"]] if has_links else []),
+                *(of_row if index == 0 else [""] * len(of_row)),
+                _mean(link["utilisation"], 100),
+                _mean(link["queue_mean_packets"]),
+                *delay,
+                _mean(link["dropped_share"], 100),
+                _whole(link["state_bytes"]),
+                _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
+            )
+    out.numbers(table)
+    out.print("throughput per user and group; ratio of the first group's to the second's; state at the end of the runs")
+
+
+def _whole(estimate: PointEstimate | None) -> str:
+    return "" if estimate is None else f"{estimate['mean']:.0f}"
+
+
+def print_schemes(schemes: Sequence[Scheme]) -> None:
+    """One row per scheme."""
+    table = texts("scheme", "title", "kind", "state in the core", "marker", "source")
+    for scheme in schemes:
+        table.add_row(
+            scheme["name"],
+            scheme["title"],
+            scheme["kind"],
+            scheme["state"],
+            scheme["marker"],
+            scheme["source"],
+        )
+    Terminal().print(table)
+
+
+def print_scheme(scheme: Scheme) -> None:
+    """A scheme with all parameters."""
+    out = Terminal()
+    out.head(scheme["name"], f": {scheme['title']}. {scheme['summary']}")
+    out.print(f"source: {scheme['source']}; state in the core: {scheme['state']}; marker: {scheme['marker']}")
+    out.print(_parameters({f"{parameter['table']}.{parameter['name']}": parameter for parameter in scheme["params"]}))
+
+
+def print_topologies(topologies: Sequence[Topology]) -> None:
+    """Every topology with its parameters."""
+    out = Terminal()
+    for topology in topologies:
+        out.head(topology["name"], f": {topology['summary']}")
+        out.print(Text(topology["picture"]))
+        out.print(_parameters({f"topology.{parameter['name']}": parameter for parameter in topology["params"]}))
+
+
+def print_papers(papers: Iterable[Paper], threads: int) -> None:
+    """What can be reproduced, with the time that it takes on so many threads."""
+    out = Terminal()
+    for paper in papers:
+        seconds = paper.expected().cpu_seconds
+        out.head(paper.key, f": {paper.title}")
+        table = texts("name", "what", "where", "runs", "claims", f"time on {threads} threads")
+        for experiment in paper.experiments.values():
+            runs = experiment.replications * sum(1 for _ in paper.points(experiment))
+            time = f"{seconds[experiment.id] / threads:.0f} s" if experiment.id in seconds else "?"
+            claims = str(len(experiment.claims))
+            table.add_row(experiment.id, experiment.title, experiment.where, str(runs), claims, time)
+        out.print(table)
+    out.print("`all` stands for every experiment of every paper")
+
+
+def print_reproduction(reproduction: Reproduction) -> None:
+    """Measured points and claims of every experiment, and how many claims hold."""
+    out = Terminal()
+    for experiment in reproduction.experiments:
+        count = _replications(reproduction, experiment)
+        out.head(experiment.id, f": {experiment.title} ({experiment.where}; n = {count})")
+        for metric in experiment.metrics[:2]:
+            cells = reproduction.tables[experiment.id].cells(experiment.schemes, [metric])
+            if cells and experiment.id not in reproduction.paper.computed:
+                out.numbers(_points(experiment, metric, cells))
+        out.print(_claims(reproduction, experiment))
+        _print_notes(out, reproduction.notes(experiment))
+    for standing, counts in reproduction.counts().items():
+        parts = [f"{counts[name]} {words}" for name, words in VERDICT_WORDS.items() if counts[name]]
+        out.print(f"{counts.total()} {STANDING_WORDS[standing]}: {', '.join(parts)}")
+    if reproduction.quick:
+        out.print("quick runs: look before you trust; only full runs can reproduce a claim")
+
+
+VERDICT_WORDS: dict[VerdictName, str] = {
+    "reproduced": "reproduced",
+    "consistent": "consistent",
+    "as ns-3": "agree with ns-3, which differs from the paper",
+    "inconclusive": "inconclusive",
+    "differs": "differ",
+    "deviates": "deviate",
+    "not applicable": "not applicable",
+}
+"""Verdicts after a number."""
+
+STANDING_WORDS: dict[Standing, str] = {
+    "independent": "claims of the paper",
+    "not independent": "claims of the paper that are not independent, since their numbers chose a reading",
+    "added": "claims added by this project",
+}
+
+
+def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
+    count, most = reproduction.replications[experiment.id], reproduction.most[experiment.id]
+    return str(count) if most <= count else f"{count}, up to {most} where a claim is inconclusive"
+
+
+def print_planes(found: Sequence[PlaneResult]) -> None:
+    """A row for each queue and plane of a scenario that was run in the lab."""
+    from fairlane.lab.comparison import notes  # which loads all planes
+
+    heads = {
+        "goodput_ratio": "ratio",
+        "jain_index": "Jain index: users",
+        "utilisation": "utilisation",
+        "queue_mean_packets": "queue (packets)",
+        "dropped_share": "dropped",
+    }
+    metrics = [one.metrics() for one in found]
+    names = [metric for metric in dict.fromkeys(metric for row in metrics for metric in row) if metric not in heads]
+    goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s a user)") for metric in names}
+    columns: dict[str, str | Text] = {**goodputs, **heads}
+    table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
+    for one, row in zip(found, metrics, strict=True):
+        runs = str(len(one.result.runs_json))
+        table.add_row(one.queue, one.plane, runs, *(str(row[metric]) if metric in row else "" for metric in columns))
+    out = Terminal()
+    scenario = found[0].result.scenario
+    out.head(scenario["name"], ": goodput; means ± half width of the 95% interval")
+    out.numbers(table)
+    _print_notes(out, notes(found))
+
+
+def print_plan(plan: PlanDocument) -> None:
+    """A row per point: what is stored, what is missing."""
+    out = Terminal()
+    table = Numbers("point", *map(_in_lines, plan["points"][0]["at"]), "stored", "missing", "most", "key")
+    for point in plan["points"]:
+        counts = (str(point["stored"]), str(point["missing"]), str(point["most"]))
+        table.add_row(str(point["point"]), *map(str, point["at"].values()), *counts, point["key"][:12])
+    out.numbers(table)
+    cost = plan["cpu_seconds"]
+    time = "CPU time not known yet" if cost is None else f"about {duration(cost)} of CPU time"
+    out.print(
+        f"{plan['name']}: {len(plan['points'])} points, {plan['stored']} runs stored in {plan['store']}, "
+        f"{plan['missing']} missing ({time})"
+    )
+    if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
+        out.print("the rule of [stop] may want more, up to `most` at every point")
+
+
+SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
+
+
+def print_sweep(result: SweepResult, folder: Path) -> None:
+    """A row per point: replications, the metrics of the rule and the usual ones."""
+    document = result.document()
+    targets = list(result.plan.stop.targets)
+    known = dict.fromkeys(metric for point in document["points"] for metric in point["metrics"])
+    shown = targets + [name for name in known if name.split(".")[0] in SWEEP_METRICS and name not in targets]
+    out = Terminal()
+    keys = 1 + len(result.plan.axes)
+    table = Numbers("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown), keys=keys)
+    for point in document["points"]:
+        n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
+        means = (_mean(point["metrics"].get(metric)) for metric in shown)
+        table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *means)
+    out.numbers(table)
+    out.print(
+        f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
+        f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
+    )
+    _print_notes(out, document["notes"])
+    wide = sum(point["narrow_enough"] is False for point in document["points"])
+    if wide:
+        out.print(f"{wide} points have max_replications and intervals wider than [stop] asks for")
+
+
+def print_store(entries: Sequence[Entry]) -> None:
+    """A row per point of the store."""
+    table = Numbers("key", "queue", "groups", "seed", "runs", "CPU (s)", "size (kB)", "state")
+    for entry in entries:
+        row = entry.to_dict()
+        state = f"damaged: {entry.damage}" if entry.damage else "" if entry.is_current else f"engine {row['engine']}"
+        table.add_row(
+            entry.key[:12],
+            row["queue"] or "",
+            ", ".join(row["groups"]),
+            "" if row["seed"] is None else str(row["seed"]),
+            str(row["replications"]),
+            f"{row['cpu_seconds']:.2f}",
+            f"{row['bytes'] / 1e3:.0f}",
+            state,
+        )
+    out = Terminal()
+    out.numbers(table)
+    out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
+
+
+def _in_lines(key: str) -> Text:
+    """A long key as the head of a column."""
+    return lines(*key.replace(".", ".\n").split("\n"))
+
+
+def _print_headline(out: Terminal, scenario: dict[str, Any], summary: dict[str, Any]) -> None:
+    run = scenario["run"]
+    out.head(
+        scenario["name"],
+        f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
+        f"means ± half width of the {100 * summary['confidence']:g}% interval",
+    )
+
+
+def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> None:
+    rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
+    groups = Numbers("queue", "group", "users", *rates, "over max-min share", keys=2)
+    shares = Numbers("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
+    transfers = Numbers("queue", "group", "transfers", "mean time (s)", "p95 time (s)", keys=2)
+    links = Numbers("queue", "link", "utilisation (%)", "queue (packets)", keys=2)
+    delays = Numbers("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)", keys=3)
+    drops = Numbers("queue", "link", "reason", "drops (packets)", "share of arrivals (%)", keys=3)
+    for queue, summary in summaries.items():
+        for group in summary["groups"]:
+            means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
+            normalised = _mean(group["normalised_throughput"])
+            groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
+            if group["transfers_completed"]:
+                counted = (_mean(group[f"transfer{key}"]) for key in ("s_completed", "_mean_s", "_p95_s"))
+                transfers.add_row(queue, group["name"], *counted)
+        jain = (_mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
+        shares.add_row(queue, _mean(summary["throughput_ratio"]), *jain)
+        for link in summary["links"]:
+            name = link["name"]
+            links.add_row(queue, name, _mean(link["utilisation"], 100), _mean(link["queue_mean_packets"]))
+            for delay in link["delay"]:
+                means = (_mean(delay[key], 1e3) for key in ("mean_s", "p99_s"))
+                delays.add_row(queue, name, delay["traffic_class"], *means)
+            for drop in link["drops"]:
+                share = _mean(drop["share_of_arrivals"], 100)
+                drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
+    for table in (groups, shares, transfers, links, delays, drops):
+        if table.rows:
+            out.numbers(table)
+
+
+def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
+    """What to know before the numbers are trusted."""
+    for line in lines:
+        out.print(Text.assemble(("note:", "yellow"), " ", visible(line)))
+
+
+def _performance(document: dict[str, Any]) -> str:
+    delivered, cost = document["performance"]["delivered_packets"], document["cost"]
+    seconds, memory = cost["cpu_seconds"], cost["peak_memory_bytes"] / 1e6
+    speed = f" ({delivered / seconds / 1e6:.2f} million per CPU second)" if seconds else ""
+    return f"{delivered} packets delivered in {seconds:.2f} CPU seconds{speed}, peak memory {memory:.0f} MB"
+
+
+def _parameters(parameters: Mapping[str, Parameter]) -> Table:
+    """Parameters by the key that they have in a scenario."""
+    table = texts("key", "symbol", "default", "written as", "range", "meaning", "source")
+    for key, parameter in parameters.items():
+        table.add_row(
+            key,
+            parameter["symbol"],
+            "" if parameter["default"] is None else str(parameter["default"]),
+            parameter["unit"],
+            _range(parameter),
+            parameter["doc"],
+            parameter["source"],
+        )
+    return table
+
+
+def _range(parameter: Parameter) -> str:
+    if parameter["choices"]:
+        return ", ".join(parameter["choices"])
+    low, high = parameter["min"], parameter["max"]
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"≥ {low}"
+    return f"≤ {high}" if low is None else f"{low} to {high}"
+
+
+MAX_COLUMNS = 8
+
+
+def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Numbers:
+    """The last variable downwards, everything else sideways; if that gets too wide, only the last ones sideways."""
+    variables = ("scheme", *experiment.grid)
+    down, across = variables[-1:], variables[:-1]
+    if len({_at(cell, across) for cell in cells}) > MAX_COLUMNS:
+        suffixes = range(1, len(variables) + 1)
+        width = next(n for n in suffixes if len({_at(cell, variables[n:]) for cell in cells}) <= MAX_COLUMNS)
+        down, across = variables[:width], variables[width:]
+    columns = dict.fromkeys(_at(cell, across) for cell in cells)
+    heads = (lines(*(_value(*item) for item in zip(across, column, strict=True))) for column in columns)
+    table = Numbers(lines(metric, ", ".join(down)), *(heads if across else ("",)))
+    for row in dict.fromkeys(_at(cell, down) for cell in cells):
+        means = {_at(cell, across): str(cell.interval) for cell in cells if _at(cell, down) == row}
+        table.add_row(", ".join(map(str, row)), *(means.get(column, "") for column in columns))
+    return table
+
+
+def _at(cell: Cell, variables: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(cell.at[variable] for variable in variables)
+
+
+def _value(name: str, value: Any) -> str:
+    return str(value) if name == "scheme" else f"{name} {value}"
+
+
+def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
+    """A row for each claim; for each metric, if there are several."""
+    table = texts("claim", "paper", "measured", "verdict")
+    for verdict in reproduction.verdicts_of(experiment):
+        mark = f" ({MARKS[verdict.standing]})" if verdict.standing in MARKS else ""
+        claim = f"{verdict.claim.removeprefix(experiment.id + '.')}{mark}: {verdict.statement}"
+        outcome = Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict])
+        if len(verdict.findings) != 1:
+            table.add_row(claim, verdict.where, lines(*filter(None, [verdict.reason, verdict.ns3])), outcome)
+        for finding in verdict.findings:
+            runs = f"n = {finding.runs}" if finding.runs > reproduction.replications[experiment.id] else ""
+            found = [finding.measured, f"worst at {finding.worst}" if finding.worst else "", runs]
+            if len(verdict.findings) == 1:
+                found.append(verdict.ns3)
+                row: list[str | Text] = [claim, lines(finding.paper, verdict.where)]
+            else:
+                unit = f" ({finding.unit})" if finding.unit else ""
+                row = [f"  {finding.metric}{unit}", lines(finding.paper)]
+                outcome = Text(
+                    _of_metric(finding, reproduction), style=VERDICT_STYLES[_of_metric(finding, reproduction)]
+                )
+            table.add_row(*row, lines(*filter(None, found)), outcome)
+    return table
+
+
+def _of_metric(finding: Finding, reproduction: Reproduction) -> VerdictName:
+    return QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
+
+
+def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
+    if estimate is None:
+        return ""
+    half_width = estimate["half_width"]
+    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)

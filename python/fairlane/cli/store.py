@@ -1,0 +1,161 @@
+"""The commands `fairlane store ls|verify|gc|export`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlane import _fairlane
+from fairlane.cli.options import Group
+from fairlane.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from fairlane.results.documents import StoreDocument
+    from fairlane.store.export import Format
+    from fairlane.store.upkeep import Entry
+
+EXIT_DAMAGED = 1
+
+_store = click.option(
+    "--store",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The store [default: results/store].",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+_keys = click.argument("keys", nargs=-1, metavar="[KEY]...")
+
+
+@click.group("store", cls=Group)
+def store_commands() -> None:
+    """Look after the store of finished runs.
+
+    A KEY is the beginning of a point's key; without one, all points are meant.
+    """
+
+
+@store_commands.command("ls")
+@_keys
+@_store
+@_json
+def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
+    """List the points of the store."""
+    from fairlane.store import Store
+    from fairlane.store.upkeep import entries
+
+    where = Store(folder)
+    found = entries(where, keys)
+    if as_json:
+        _print_document(_document(where.folder, found))
+        return
+    from fairlane.cli.printing import print_store
+
+    print_store(found)
+
+
+@store_commands.command()
+@_keys
+@click.option(
+    "--simulate",
+    "again",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Simulate so many runs of every point again and compare the bytes.",
+)
+@_store
+@_json
+def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool) -> None:
+    """Check all files; exit with 1 if one is damaged."""
+    from fairlane.store import Store
+    from fairlane.store.upkeep import entries, simulate_again
+
+    where = Store(folder)
+    found = entries(where, keys)
+    differing = {
+        entry.key: simulate_again(entry, again, show_progress=True) for entry in found if again and entry.is_current
+    }
+    document = _document(where.folder, found)
+    for point in document["points"]:
+        if point["key"] in differing:
+            point["differing"] = differing[point["key"]]
+    damaged = [entry for entry in found if entry.damage]
+    wrong = {key: numbers for key, numbers in differing.items() if numbers}
+    if as_json:
+        _print_document(document)
+    else:
+        for entry in damaged:
+            say(f"{entry.key}: {entry.damage}")
+        for key, numbers in wrong.items():
+            say(f"{key}: simulated again, replications {', '.join(map(str, numbers))} differ")
+        runs = sum(len(entry.runs) for entry in found)
+        say(f"{len(found)} points with {runs} runs: {len(damaged)} damaged, {len(wrong)} differ")
+    if damaged or wrong:
+        click.get_current_context().exit(EXIT_DAMAGED)
+
+
+@store_commands.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@_store
+@_json
+def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
+    """Remove runs of other engines and damaged files."""
+    from fairlane.store import Store
+    from fairlane.store.upkeep import garbage, remove
+
+    where = Store(folder)
+    found = garbage(where)
+    if not dry_run:
+        remove(where, found)
+    freed = sum(one.bytes for one in found)
+    if as_json:
+        files = [{"path": str(one.path), "bytes": one.bytes, "reason": one.reason} for one in found]
+        _print_document({"removed": not dry_run, "bytes": freed, "files": files})
+        return
+    for one in found:
+        say(f"{one.path}: {one.reason}")
+    say(f"{len(found)} files, {freed} bytes {'could be removed' if dry_run else 'removed'}")
+
+
+@store_commands.command()
+@_keys
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder to write into.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "csv", "flent"]),
+    default="parquet",
+    help="Tables as Parquet or CSV, or time series as .flent.gz files [default: parquet].",
+)
+@_store
+def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) -> None:
+    """Write stored runs as tables, or their time series for Flent."""
+    from fairlane.base.files import written_below
+    from fairlane.base.folders import check_replaceable
+    from fairlane.store import Store
+    from fairlane.store.export import export as write
+    from fairlane.store.upkeep import entries
+
+    check_replaceable(out, "--out", {"--store": Store(folder).folder})
+    with written_below(out, "--out"):
+        names = write(entries(Store(folder), keys), out, form)
+    say(f"{len(names)} files in {out}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
+
+
+def _document(folder: Path, found: list[Entry]) -> StoreDocument:
+    from fairlane.results.documents import StoreDocument
+
+    return StoreDocument(
+        schema=1,
+        engine=_fairlane.engine_version(),
+        store=str(folder),
+        points=[entry.to_dict() for entry in found],
+    )
+
+
+def _print_document(document: Any) -> None:
+    print_json(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,0 +1,103 @@
+"""Tables and lines on standard output for people: no text is read as markup, nothing in it moves a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairlane.base.text import name, visible
+
+WIDTH_OF_FILES = 160
+"""Of texts in pipes and files."""
+
+
+class Terminal(Console):
+    """Standard output for people; a string is text, all on one line."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=False)
+        if not self.is_terminal:
+            self.width = max(self.width, WIDTH_OF_FILES)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text, what is not printed in it as escapes."""
+        return super().render_str(visible(text), **options)
+
+    def head(self, title: str, rest: str) -> None:
+        """Prints a line that begins with a title in bold."""
+        self.print(Text.assemble((visible(title), "bold"), visible(rest)))
+
+    def numbers(self, table: Numbers) -> None:
+        """Prints a table whose numbers are never cut: columns for which there is no room follow below."""
+        before = self.width
+        for part, width in table.parts(self.width if self.is_terminal else None):
+            shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            for index in part:
+                shown.add_column(table.heads[index], no_wrap=True)
+            for row in table.rows:
+                shown.add_row(*(row[index] for index in part))
+            self.width = max(before, width)
+            self.print(shown, crop=False)
+        self.width = before
+
+
+class Numbers:
+    """A table of names and numbers.
+
+    Attributes:
+        heads: Of the columns.
+        keys: So many columns say what a row is about.
+        rows: Cells.
+    """
+
+    def __init__(self, *heads: str | Text, keys: int = 1) -> None:
+        self.heads = [_cell(head) for head in heads]
+        self.keys = keys
+        self.rows: list[list[Text]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Adds a row."""
+        self.rows.append([_cell(cell) for cell in cells])
+
+    def parts(self, room: int | None) -> list[tuple[list[int], int]]:
+        """Columns and width of each part; all parts have the keys, and fit into `room` characters if they can."""
+        widths = [
+            max(cell_len(line) for cell in cells for line in cell.plain.split("\n"))
+            for cells in zip(self.heads, *self.rows, strict=True)
+        ]
+
+        def width(columns: Iterable[int]) -> int:
+            # Each has a space on both sides, and there is one between two.
+            return sum(widths[column] + 3 for column in columns) - 1
+
+        keys = list(range(self.keys))
+        parts = [keys[:]]
+        for column in range(self.keys, len(self.heads)):
+            part = parts[-1]
+            if room is not None and len(part) > self.keys and width([*part, column]) > room:
+                parts.append(keys[:])
+            parts[-1].append(column)
+        return [(part, width(part)) for part in parts]
+
+
+def texts(*heads: str) -> Table:
+    """A table of texts, which are wrapped where there is no room."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        table.add_column(Text(visible(head, keep="\n")), overflow="fold")
+    return table
+
+
+def lines(*parts: str) -> Text:
+    """A cell of several lines."""
+    return Text("\n".join(map(visible, parts)))
+
+
+def _cell(text: str | Text) -> Text:
+    return text if isinstance(text, Text) else Text(name(text))

@@ -1,0 +1,192 @@
+"""Tables of docs/reproduction.md: what became of every claim, from the expected verdicts and their explanations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fairlane.papers.claim import Claim, paper_text, unit_of
+from fairlane.papers.paper import MOST_TIMES, Paper
+from fairlane.papers.readings import Standing
+
+Rows = list[list[str]]
+
+OUTCOMES = {
+    "reproduced": "reproduced",
+    "as ns-3": "agrees with ns-3, which differs from the paper",
+    "inconclusive": "*inconclusive*",
+    "differs": "**differs**",
+    "not applicable": "could not be judged",
+}
+"""Words of the page for a verdict."""
+
+KINDS: Mapping[Standing, str] = {
+    "independent": "**the paper's own**",
+    "not independent": "the paper's own, not independent",
+    "added": "added by this project",
+}
+"""Rows of the counts."""
+
+MARKS: Mapping[Standing, str] = {"not independent": "not independent", "added": "not in the paper"}
+"""Marks of a claim."""
+
+COUNT_HEAD = [
+    "paper",
+    "kind of claim",
+    "claims",
+    "reproduced",
+    "agree with ns-3, which differs",
+    "inconclusive",
+    "differ",
+    "could not be judged",
+]
+CLAIM_HEAD = ["claim", "paper", "measured", "farthest point", "verdict", "explanation"]
+READINGS_HEAD = [
+    "left open by the paper",
+    "default here",
+    "numbers under each reading",
+    "claims that are not independent",
+]
+RUNS_HEAD = ["experiments", "replications here", "at most, where a claim is inconclusive", "why"]
+
+
+def counts(papers: Sequence[Paper]) -> Rows:
+    """How many claims hold, by paper and kind of claim, and of all papers; claims that are no test apart."""
+    rows: Rows = []
+    total: dict[Standing, Counter[str]] = {}
+    for paper in papers:
+        by_kind: dict[str, Counter[str]] = {}
+        by_standing: dict[Standing, Counter[str]] = {}
+        for claim, outcome in _outcomes(paper):
+            standing = paper.standing(claim)
+            by_standing.setdefault(standing, Counter())[outcome] += 1
+            total.setdefault(standing, Counter())[outcome] += 1
+            if standing == "independent":
+                by_kind.setdefault(_kind(claim), Counter())[outcome] += 1
+        rows += [_count(f"`{paper.key}`", kind, by_kind[kind]) for kind in sorted(by_kind)]
+        rows += _by_standing(f"`{paper.key}`", by_standing)
+    return [*rows, *_by_standing("all papers", total)]
+
+
+def _by_standing(paper: str, counted: Mapping[Standing, Counter[str]]) -> Rows:
+    """What holds of a paper's own claims and of those that are counted apart."""
+    return [_count(paper, KINDS[standing], counted[standing]) for standing in KINDS if standing in counted]
+
+
+def summary(papers: Sequence[Paper]) -> str:
+    """How many claims of all papers hold, in a paragraph."""
+    of = {standing: Counter[str]() for standing in KINDS}
+    not_hard: Counter[str] = Counter()
+    for paper in papers:
+        for claim, outcome in _outcomes(paper):
+            standing = paper.standing(claim)
+            of[standing][outcome] += 1
+            if standing == "independent" and not _hard(claim):
+                not_hard[outcome] += 1
+    own, apart, added = of["independent"], of["not independent"], of["added"]
+    parts = [
+        f"{own['reproduced']} are reproduced",
+        f"{own['as ns-3']} differ in ns-3 as well, with numbers that agree with ours",
+        f"{own['inconclusive']} are inconclusive",
+        f"{own['differs']} differ",
+        *([f"{own['not applicable']} could not be judged"] if own["not applicable"] else []),
+    ]
+    counted_apart = [
+        *([f"{apart.total()} whose own numbers chose a reading ({apart['reproduced']} hold)"] if apart else []),
+        f"{added.total()} that this project added ({added['reproduced']} hold)",
+    ]
+    return (
+        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}; of those not marked hard, "
+        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {', and '.join(counted_apart)}."
+    )
+
+
+def claims(paper: Paper) -> Rows:
+    """Every claim of a paper: what the paper says, what was measured, and why if they differ."""
+    expected, explanations = paper.expected().claims, paper.explanations
+    rows: Rows = []
+    for claim, outcome in _outcomes(paper):
+        seen = expected.get(claim["id"], {})
+        findings = seen.get("findings", [])
+        name = f"`{claim['id'].split('.', 1)[1]}`{_marks(paper, claim)}: {claim['statement']}"
+        why = " ".join(filter(None, [_ns3_words(seen), explanations.get(claim["id"], "")]))
+        if len(findings) == 1:
+            words, (found,) = OUTCOMES[outcome], findings
+            rows.append([name, f"{paper_text(claim)}; {claim['where']}", *_measured(paper, claim, found), words, why])
+            continue
+        rows.append([name, claim["where"], seen.get("reason", ""), "", OUTCOMES[outcome], why])
+        for found in findings:
+            unit = unit_of(claim, found["metric"])
+            metric = f"– {found['metric']}{f' ({unit})' if unit else ''}"
+            measured = _measured(paper, claim, found)
+            rows.append([metric, paper_text(claim, found["metric"]), *measured, OUTCOMES[found["verdict"]], ""])
+    return rows
+
+
+def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
+    """What was measured, with how many runs if they are more than the experiment's, and the farthest point."""
+    runs = found.get("runs", 0)
+    more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
+    return [found["measured"] + more, found["worst"]]
+
+
+def readings(paper: Paper) -> Rows:
+    """The readings that the paper's own numbers chose."""
+    return [
+        [
+            reading.open,
+            reading.taken,
+            reading.numbers,
+            ", ".join(f"`{name.split('.', 1)[1]}`" for name in reading.claims),
+        ]
+        for reading in paper.readings
+    ]
+
+
+def fewer_runs(paper: Paper) -> Rows:
+    """The experiments whose replications, or whose limit for inconclusive claims, are not the usual; and why."""
+    return [
+        [
+            ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),
+            "as in the paper" if rule.replications is None else str(rule.replications),
+            f"{MOST_TIMES} times as many" if rule.most is None else str(rule.most),
+            rule.why,
+        ]
+        for rule in paper.runs.full
+        if rule.replications is not None or rule.most is not None
+    ]
+
+
+def _outcomes(paper: Paper) -> Iterator[tuple[Claim, str]]:
+    expected = paper.expected().claims
+    for experiment in paper.experiments.values():
+        for claim in experiment.claims:
+            yield claim, expected.get(claim["id"], {}).get("verdict", "not applicable")
+
+
+def _ns3_words(seen: Mapping[str, Any]) -> str:
+    return f"{seen['ns3']}." if seen.get("ns3") else ""
+
+
+def marks(paper: Paper, claim: Claim) -> list[str]:
+    """What a reader must know of a claim: that it is hard, or why it is counted apart."""
+    standing = paper.standing(claim)
+    return [*(["hard"] if _hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
+
+
+def _marks(paper: Paper, claim: Claim) -> str:
+    words = marks(paper, claim)
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _hard(claim: Claim) -> bool:
+    return bool(claim.get("difficulty") == "hard")
+
+
+def _kind(claim: Claim) -> str:
+    return f"{claim['strength']}{', hard' if _hard(claim) else ''}"
+
+
+def _count(paper: str, kind: str, outcomes: Counter[str]) -> list[str]:
+    return [paper, kind, str(outcomes.total()), *(str(outcomes[outcome]) for outcome in OUTCOMES)]

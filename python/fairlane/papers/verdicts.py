@@ -1,0 +1,237 @@
+"""Claims of a paper put to the test of measured grids.
+
+A claim is a table of a paper's claims.toml, whose head says what its keys mean. papers/checks.py has the comparisons
+that each kind of claim makes, papers/rule.py the rule that decides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from fairlane.papers.checks import Check, checks_of
+from fairlane.papers.claim import Claim, names, paper_text, unit_of
+from fairlane.papers.expressions import ExpressionError
+from fairlane.papers.grid import Cell, Row, Table
+from fairlane.papers.readings import Standing
+from fairlane.papers.reductions import NotApplicable, point_text
+from fairlane.papers.rule import Outcome, together
+from fairlane.results.intervals import format_number, jackknife
+
+VerdictName = Literal["reproduced", "as ns-3", "inconclusive", "differs", "not applicable", "consistent", "deviates"]
+
+QUICK: Mapping[VerdictName, VerdictName] = {"reproduced": "consistent", "differs": "deviates"}
+"""What verdicts of quick runs are called: they tell where to look, no more."""
+
+MOST = 0.8
+"""Share of the points that must pass for `reduce = "most"`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was measured of one metric of a claim.
+
+    Attributes:
+        metric: Its name.
+        unit: Of the numbers; empty if they have none.
+        verdict: Outcome of this metric alone.
+        paper: What the paper says, as a number with its tolerance or as a rule.
+        measured: What was measured.
+        worst: The point that is farthest out, or nearest to it; empty where there is one point only.
+        passed: Number of comparisons that are reproduced,
+        checks: of so many.
+        runs: Most replications of a point; 0 if nothing was sampled.
+    """
+
+    metric: str
+    unit: str
+    verdict: Outcome
+    paper: str
+    measured: str
+    worst: str
+    passed: int
+    checks: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a claim fared.
+
+    Attributes:
+        claim: Its id.
+        statement: Its words.
+        where: Place in the paper.
+        verdict: Outcome.
+        findings: For each of its metrics; none if the claim cannot be put to the test.
+        reason: Why it cannot.
+        ns3: What ns-3 gives at its farthest point, if it was asked (papers/ns3.py).
+        standing: Whether it is an independent test of the paper (papers/readings.py).
+        reading: The reading that its numbers chose; empty if they chose none.
+    """
+
+    claim: str
+    statement: str
+    where: str
+    verdict: VerdictName
+    findings: Sequence[Finding] = ()
+    reason: str = ""
+    ns3: str = ""
+    standing: Standing = "independent"
+    reading: str = ""
+
+    @property
+    def runs(self) -> int:
+        """Most replications of a point."""
+        return max((finding.runs for finding in self.findings), default=0)
+
+    @property
+    def measured(self) -> str:
+        """What was measured, metric by metric; or why nothing could be."""
+        if len(self.findings) == 1:
+            return self.findings[0].measured
+        return "; ".join(f"{finding.metric} {finding.measured}" for finding in self.findings) or self.reason
+
+    def quick(self) -> Verdict:
+        """The verdict as one of quick runs."""
+        return replace(self, verdict=QUICK.get(self.verdict, self.verdict))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as a table."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What a claim is about, where that is neither a metric of a point nor one of its reductions.
+
+    Attributes:
+        table: Makes the table that the claim is tested on from those that were measured, by experiment id; None if
+            what it needs was not measured. A number of all replications together gets the jackknife's interval.
+        needs: Experiments that it takes, besides the claim's own.
+        extreme: Whether it is the least or largest of all runs: no estimate, without an interval.
+    """
+
+    table: Callable[[Mapping[str, Table]], Table | None]
+    needs: Sequence[str] = ()
+    extreme: bool = False
+
+    def of(self, tables: Mapping[str, Table]) -> Table | None:
+        """The table, its numbers of several replications together with their intervals."""
+        made = self.table(tables)
+        runs = min((table.replications for table in tables.values() if table.replications), default=0)
+        if made is None or runs < 2:
+            return made
+        single = [row for row in made.rows if not row.exact and row.replications == 1]
+        if not single:
+            return made
+        if self.extreme:
+            return replace(made, rows=[replace(row, exact=True) for row in made.rows])
+        without = [self.table({name: table.without(i) for name, table in tables.items()}) for i in range(runs)]
+        rows = [_with_interval(row, without, made.confidence) if row in single else row for row in made.rows]
+        return replace(made, rows=rows)
+
+
+def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> Verdict:
+    """Tests a claim on the tables of its experiment and of those that it refers to, by experiment id."""
+    try:
+        checks = examine(claim, tables, statistic)
+    except (NotApplicable, ExpressionError) as reason:
+        return _verdict(claim, "not applicable", reason=str(reason))
+    findings = _findings(claim, checks)
+    if statistic:  # made of the runs of all points together
+        runs = max((row.replications for table in tables.values() for row in table.rows if not row.exact), default=0)
+        findings = [replace(finding, runs=runs) for finding in findings]
+    return _verdict(claim, _outcome(claim, checks), findings=findings)
+
+
+def undecided(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> list[Cell]:
+    """The points that keep a claim from being decided; none if it is."""
+    try:
+        checks = examine(claim, tables, statistic)
+    except (NotApplicable, ExpressionError):
+        return []
+    if _outcome(claim, checks) != "inconclusive":
+        return []
+    return [cell for check in checks if check.outcome == "inconclusive" for cell in check.cells]
+
+
+def examine(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> list[Check]:
+    """All comparisons of a claim.
+
+    Raises:
+        NotApplicable: There is none.
+        ExpressionError: A formula or predicate is wrong.
+    """
+    if statistic:
+        made = statistic.of(tables)
+        tables = {**tables, claim["experiment"]: made or replace(tables[claim["experiment"]], rows=())}
+    elif "statistic" in claim:
+        raise NotApplicable(f"no test for the statistic '{claim['statistic']}'")
+    checks = checks_of(claim, tables)
+    if not checks:
+        raise NotApplicable("nothing was measured at the points of the claim")
+    return checks
+
+
+def _with_interval(row: Row, without: Sequence[Table | None], confidence: float) -> Row:
+    """The row with the jackknife's interval of each of its numbers."""
+    others = [next((other for other in table.rows if other.at == row.at), None) if table else None for table in without]
+    half_widths: dict[str, float | None] = {}
+    for name, (number,) in row.samples.items():
+        left = [other.samples[name][0] for other in others if other is not None]
+        known = [value for value in left if value is not None]
+        complete = number is not None and len(known) == len(without)
+        half_widths[name] = jackknife(number, known, confidence).half_width if complete and number is not None else None
+    return replace(row, half_widths=half_widths)
+
+
+def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
+    return together([check.outcome for check in checks], MOST if claim.get("reduce") == "most" else 1.0)
+
+
+def _findings(claim: Claim, checks: Sequence[Check]) -> list[Finding]:
+    """One for each metric."""
+    by_metric: dict[str, list[Check]] = {}
+    for check in checks:
+        by_metric.setdefault(check.at.get("metric", ", ".join(names(claim["metric"]))), []).append(check)
+    return [_finding(claim, metric, own) for metric, own in by_metric.items()]
+
+
+def _finding(claim: Claim, metric: str, checks: Sequence[Check]) -> Finding:
+    worst = max(checks, key=lambda check: check.comparison.badness)
+    return Finding(
+        metric=metric,
+        unit=unit_of(claim, metric),
+        verdict=_outcome(claim, checks),
+        paper=paper_text(claim, metric),
+        measured=_summary(checks),
+        worst=f"{_place(worst, checks)}: {worst.text}" if len(checks) > 1 else "",
+        passed=sum(check.outcome == "reproduced" for check in checks),
+        checks=len(checks),
+        runs=max(
+            (cell.row.replications for check in checks for cell in check.cells if cell.row and not cell.row.exact),
+            default=0,
+        ),
+    )
+
+
+def _verdict(claim: Claim, verdict: VerdictName, **measured: Any) -> Verdict:
+    return Verdict(claim["id"], claim["statement"], claim["where"], verdict, **measured)
+
+
+def _summary(checks: Sequence[Check]) -> str:
+    if len(checks) == 1:
+        return checks[0].text
+    held = sum(check.outcome == "reproduced" for check in checks)
+    means = [check.mean for check in checks if check.mean is not None]
+    if not means:
+        return f"holds {held} times of {len(checks)}"
+    return f"{format_number(min(means))} to {format_number(max(means))}, holds at {held} of {len(checks)} points"
+
+
+def _place(check: Check, checks: Sequence[Check]) -> str:
+    """The point of a test, by the variables in which the checks differ."""
+    varying = [key for key in check.at if any(other.at.get(key) != check.at[key] for other in checks)]
+    return point_text(check.at, varying)

@@ -1,0 +1,1 @@
+"""What runs give: records, means with intervals, frames, documents, figures."""

@@ -1,0 +1,200 @@
+"""polars frames of results, and Parquet files with schema version and units in their metadata."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fairlane import _fairlane
+from fairlane.results.metrics import link_metrics, metrics, unit_of
+from fairlane.results.result import Result
+
+SCHEMA = 2
+
+Row = dict[str, Any]
+
+
+def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
+    """Every frame that has rows, by name."""
+    frames = {
+        "runs": runs_frame(results),
+        "costs": costs_frame(results),
+        "users": users_frame(results),
+        "flows": flows_frame(results),
+        "transfers": transfers_frame(results),
+        "links": links_frame(results),
+        "series": series_frame(results),
+    }
+    return {name: frame for name, frame in frames.items() if frame.height}
+
+
+def runs_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run: identity, metrics by group and link, parameters as `scenario.<key>`."""
+    return _frame(run_row(result.scenario, run) for result in results for run in result.runs)
+
+
+def costs_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run with its CPU time, null where that is not known: all that differs from one time to the next."""
+    return _frame(
+        {**_identity(result.scenario, run), "cpu_seconds": cpu_seconds}
+        for result in results
+        for run, cpu_seconds in zip(result.runs, result.cpu_seconds, strict=True)
+    )
+
+
+def users_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run and user with throughput (link level) and goodput (payload in order)."""
+    return _frame(
+        {**_identity(result.scenario, run), "group": group["name"], **user}
+        for result in results
+        for run in result.runs
+        for group in run["groups"]
+        for user in _users(group)
+    )
+
+
+def _users(group: Row) -> Iterator[Row]:
+    """The users of a group; a run of the lab has their goodput only."""
+    goodputs = group["user_goodput_bps"]
+    throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
+    share = group.get("max_min_share_bps")
+    for user, (throughput, goodput) in enumerate(zip(throughputs, goodputs, strict=True)):
+        yield {
+            "user": user,
+            "throughput_bps": throughput,
+            "goodput_bps": goodput,
+            "normalised_throughput": throughput / share if throughput is not None and share else None,
+        }
+
+
+def flows_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run and TCP flow that lasts as long as the run, flows of a group numbered user by user."""
+    return _frame(
+        {
+            **_identity(result.scenario, run),
+            "group": group["name"],
+            "flow": flow,
+            "throughput_bps": throughput,
+            "goodput_bps": goodput,
+        }
+        for result in results
+        for run in result.runs
+        for group in run["groups"]
+        if group.get("tcp")
+        for flow, (throughput, goodput) in enumerate(
+            zip(group["tcp"]["flow_throughput_bps"], group["tcp"]["flow_goodput_bps"], strict=True)
+        )
+    )
+
+
+def transfers_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run, group and class of finite transfers: `by` is time (s) or size (bytes), the class its bounds."""
+    return _frame(
+        {
+            **_identity(result.scenario, run),
+            "group": group["name"],
+            "by": by,
+            "class_from": float(entry["from"]),
+            "class_to": entry["to"],
+            "completed": entry["completed"],
+            "share": float(entry["share"]),
+            "mean_s": entry["mean_s"],
+        }
+        for result in results
+        for run in result.runs
+        for group in run["groups"]
+        if group.get("transfer_times")
+        for by in ("time", "size")
+        for entry in group["transfer_times"][f"by_{by}"]
+    )
+
+
+def links_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run and link with use, queue, delay by class, drops by reason and marks."""
+    return _frame(
+        {**_identity(result.scenario, run), "link": link["name"], "rate_bps": link["rate_bps"], **link_metrics(link)}
+        for result in results
+        for run in result.runs
+        for link in run["links"]
+    )
+
+
+def series_frame(results: list[Result]) -> pl.DataFrame:
+    """One row per run, bin (`time_s` is its end) and quantity, in long form."""
+    return _frame(row for result in results for run in result.runs for row in _series_rows(result, run))
+
+
+def write(frame: pl.DataFrame, path: Path) -> None:
+    """Writes Parquet with schema version, version of fairlane and units in the metadata."""
+    content = io.BytesIO()  # polars does not always tell why a file cannot be written
+    frame.write_parquet(content, metadata=metadata(frame.columns))
+    path.write_bytes(content.getvalue())
+
+
+def metadata(columns: Iterable[str]) -> dict[str, str]:
+    """Metadata of a Parquet file with these columns."""
+    units = {column: unit for column in columns if (unit := unit_of(column))}
+    return {
+        "fairlane.schema": str(SCHEMA),
+        "fairlane.version": _fairlane.version(),
+        "fairlane.units": json.dumps(units),
+    }
+
+
+def _frame(rows: Iterable[Row]) -> pl.DataFrame:
+    # Rows of different schemes have different columns.
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
+def run_row(scenario: Row, run: Row) -> Row:
+    """The row of a run: identity, metrics, parameters."""
+    row = {
+        **_identity(scenario, run),
+        "version": run["version"],
+        "window_start_s": run["window_s"][0],
+        "window_end_s": run["window_s"][1],
+        **metrics(run),
+    }
+    row |= {metric: run["performance"][metric] for metric in ("delivered_packets", "events")}
+    return row | {f"scenario.{key}": value for key, value in _flat(scenario) if key != "name"}
+
+
+def _identity(scenario: Row, run: Row) -> Row:
+    return {
+        "scenario": run["scenario"],
+        "queue": scenario["queue"]["scheme"],
+        "seed": run["seed"],
+        "replication": run["replication"],
+    }
+
+
+def _series_rows(result: Result, run: Row) -> Iterator[Row]:
+    series = run.get("series")
+    if series is None:
+        return
+    traces = [
+        (group["name"], name, group[name]) for group in series["groups"] for name in ("throughput_bps", "rate_bps")
+    ]
+    traces += [(series["link"], name, series[name]) for name in ("queue_packets", "drop_threshold")]
+    identity = _identity(result.scenario, run)
+    for subject, quantity, values in traces:
+        for index, value in enumerate(values):
+            time_s = series["start_s"] + (index + 1) * series["interval_s"]
+            yield {**identity, "time_s": time_s, "subject": subject, "quantity": quantity, "value": value}
+
+
+def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Parameters by dotted key; tables in arrays by their position."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _flat(inner, f"{key}.{index}")
+    else:
+        yield key, value

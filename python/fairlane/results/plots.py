@@ -1,0 +1,116 @@
+"""Figures: style, files, and rows of schemes. Never opens a window."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fairlane.base.text import for_figure
+
+# Okabe and Ito's palette without yellow, which is faint on white: tells apart for all common kinds of colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", ":", "-.")
+PAPER_GREY = "0.8"
+ROW_IN = 0.24
+"""Of a figure with a row for each scheme."""
+
+STYLE: Any = {
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "legend.fontsize": 9,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "fairlane",
+}
+
+
+@contextmanager
+def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4)) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one pair of axes in the common style."""
+    with mpl.rc_context(STYLE):
+        drawn = Figure(figsize=size_in, layout="constrained")
+        axes = drawn.subplots()
+        drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
+        set_subtitle(axes, subtitle)
+        yield drawn, axes
+
+
+def set_subtitle(axes: Axes, text: str) -> None:
+    """Writes above the axes, below the title."""
+    axes.set_title(text, loc="left", color="0.35", fontsize=9)
+
+
+def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
+    """Puts the legend below the axes, where it hides nothing, and gives its number of rows."""
+    entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if not entries:
+        return 0
+    columns = min(most_columns if max(map(len, entries)) < 30 else most_columns - 1, len(entries))
+    drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
+    return math.ceil(len(entries) / columns)
+
+
+def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
+    """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
+    without = {".png": {"Software": None}, ".svg": {"Date": None}}
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # A name may have characters that the font lacks; boxes stand for them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+        for suffix in suffixes:
+            file = stem.with_name(stem.name + suffix)
+            try:
+                drawn.savefig(file, metadata=without[suffix])
+            except OSError as error:
+                error.filename = error.filename or str(file)  # what was written of it is gone
+                raise
+
+
+def rows_of_schemes(
+    title: str,
+    schemes: Sequence[str],
+    panels: Mapping[str, Sequence[tuple[float, float | None] | None]],
+    columns: int = 4,
+) -> Figure:
+    """A row for each scheme, a panel for each measure: its mean and half width by scheme. It grows with the schemes."""
+    rows = math.ceil(len(panels) / columns)
+    places = range(len(schemes))
+    with mpl.rc_context(STYLE):
+        size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + ROW_IN * len(schemes))
+        drawn = Figure(figsize=size_in, layout="constrained")
+        grid = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
+        for unused in grid[len(panels) :]:
+            unused.remove()
+        drawn.suptitle(title, fontsize=11, x=0.01, ha="left")
+        for number, (axes, (measure, estimates)) in enumerate(zip(grid, panels.items(), strict=False)):
+            axes.errorbar(
+                [estimate[0] if estimate else math.nan for estimate in estimates],
+                places,
+                xerr=[(estimate[1] or 0.0) if estimate else 0.0 for estimate in estimates],
+                fmt="o",
+                color=COLOURS[number % len(COLOURS)],
+                capsize=2,
+            )
+            axes.set(xlabel=measure)
+            axes.margins(y=0.6 / len(schemes))
+            axes.xaxis.set_major_locator(MaxNLocator(3))
+        grid[0].set_yticks(places, list(map(for_figure, schemes)))
+        grid[0].invert_yaxis()
+    return drawn

@@ -1,0 +1,1 @@
+"""Scenarios, and running them in the simulator."""

@@ -1,0 +1,93 @@
+"""What the simulator offers: schemes, topologies, and the schemas of its formats."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, TypedDict
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+
+
+class Parameter(TypedDict):
+    """A key of a scenario; `unit` shows how its values are written."""
+
+    name: str
+    symbol: str
+    type: str
+    default: Any
+    min: Any
+    max: Any
+    unit: str
+    choices: list[str] | None
+    doc: str
+    source: str
+
+
+class SchemeParameter(Parameter):
+    """A key of the scenario's table `table`; `shared` if every scheme has it."""
+
+    table: Literal["queue", "marker"]
+    shared: bool
+
+
+class Scheme(TypedDict):
+    """A queue discipline with what it needs and where it is from."""
+
+    name: str
+    title: str
+    kind: str
+    summary: str
+    source: str
+    state: str
+    cost: str
+    marker: str
+    idle_bytes: int
+    params: list[SchemeParameter]
+
+
+class Topology(TypedDict):
+    """A network shape and its parameters."""
+
+    name: str
+    summary: str
+    source: str
+    picture: str
+    params: list[Parameter]
+
+
+def schemes(name: str | None = None) -> list[Scheme]:
+    """All schemes, or the one called `name`.
+
+    Raises:
+        UserError: There is no such scheme.
+    """
+    every: list[Scheme] = json.loads(_fairlane.schemes())
+    if name is None:
+        return every
+    named = [scheme for scheme in every if scheme["name"] == name]
+    if not named:
+        raise UserError(f"{name}: no such scheme; there are {', '.join(scheme['name'] for scheme in every)}")
+    return named
+
+
+def topologies() -> list[Topology]:
+    """All topologies."""
+    every: list[Topology] = json.loads(_fairlane.topologies())
+    return every
+
+
+def schema(of: str) -> dict[str, Any]:
+    """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
+
+    Args:
+        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `store`.
+
+    Raises:
+        UserError: There is no such schema.
+    """
+    from fairlane.results.documents import SCHEMAS
+
+    if of not in SCHEMAS:
+        raise UserError(f"{of}: no such schema; there are {', '.join(SCHEMAS)}")
+    return SCHEMAS[of]()

@@ -1,0 +1,174 @@
+"""Runs replications in the simulator's threads, keeping what finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from fairlane import _fairlane
+from fairlane.base.errors import Interrupted, UserError
+from fairlane.base.files import written_below
+from fairlane.base.progress import progress, tell
+from fairlane.base.text import quoted
+from fairlane.simulate.external import external_queue
+from fairlane.store import Store, Writer
+from fairlane.store.point import Cost, Identity, Kept
+
+WAIT_S = 0.1
+MOST_THREADS = 1024
+
+
+def replications(scenario: str) -> int:
+    """The number of replications that a canonical scenario asks for."""
+    return int(json.loads(scenario)["run"]["replications"])
+
+
+def check_threads(threads: int | None) -> None:
+    """Raises a UserError for fewer than one thread, or more than any machine has use for."""
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"threads: {quoted(threads)} is out of range, it must be from 1 to {MOST_THREADS}")
+
+
+def simulate(
+    scenarios: Sequence[str],
+    store: Store,
+    *,
+    keep: bool,
+    given: Mapping[int, Kept] | None = None,
+    threads: int | None = None,
+    show_progress: bool = False,
+    title: str = "simulating",
+) -> list[list[Kept]]:
+    """The runs of every canonical scenario in order of replication, simulating only what the store lacks.
+
+    Args:
+        scenarios: Canonical scenarios; each says how many replications it needs.
+        store: Where finished runs are looked up and kept, but for those of schemes written in Python: the same
+            scenario may mean another scheme tomorrow.
+        keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        given: Runs of the first scenario that are there already, by replication.
+        threads: Simulator threads; all cores if None.
+        show_progress: Whether to report on stderr.
+        title: What the report calls the work.
+
+    Raises:
+        UserError: A number of threads that is out of range.
+        Interrupted: Ctrl-C; all that was finished is in the store.
+    """
+    check_threads(threads)
+    work = _Work(scenarios, store)
+    for number, run in (given or {}).items():
+        work.finish(0, number, run)
+    jobs = work.missing()
+    if not jobs:
+        return work.runs()
+    try:
+        if keep:
+            with written_below(store.folder, "--store"), store.writer() as writer:
+                work.keep_with(writer)
+                _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+        else:
+            _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+    except KeyboardInterrupt:
+        raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
+    return work.runs()
+
+
+def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str, show_progress: bool) -> None:
+    notes = (_fairlane.long_runs(work.scenarios[index]) for index in dict(jobs))
+    if note := next(filter(None, notes), None):
+        tell(f"note: {note[0]}: {note[1]}", show=show_progress)
+    batch = _fairlane.Batch([(work.scenarios[index], number) for index, number in jobs], threads)
+    try:
+        with progress(title, len(jobs), show=show_progress) as advance:
+            while batch.remaining:
+                if (done := batch.next(WAIT_S)) is None:
+                    advance.waiting(lambda: _slowest(batch))
+                    continue
+                job, run, cpu_seconds = done
+                work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
+                advance()
+    finally:
+        batch.cancel()
+
+
+def _slowest(batch: _fairlane.Batch) -> str:
+    """How far the run is that is least far."""
+    if not (reached := batch.reached()):
+        return ""
+    now_s, end_s, events = min(reached)
+    return f"simulated {now_s:.3g} of {end_s:.3g} s in {events / 1e6:.0f} million events"
+
+
+class _Work:
+    """What is done and what is missing of some scenarios."""
+
+    def __init__(self, scenarios: Sequence[str], store: Store) -> None:
+        self.scenarios = scenarios
+        self._store = store
+        self._wanted = [replications(scenario) for scenario in scenarios]
+        self._storable = [external_queue(scenario) is None for scenario in scenarios]
+        self._done = [
+            store.load(scenario) if storable else {}
+            for scenario, storable in zip(scenarios, self._storable, strict=True)
+        ]
+        self._unsaved: dict[int, dict[int, Kept]] = {}
+        self._writer: Writer | None = None
+        self._identities: dict[int, Identity] = {}
+
+    @property
+    def total(self) -> int:
+        return sum(self._wanted)
+
+    @property
+    def finished(self) -> int:
+        return self.total - len(self.missing())
+
+    def keep_with(self, writer: Writer) -> None:
+        """Runs go to the store as they finish."""
+        self._writer = writer
+        self._identities = {
+            index: Identity.of(scenario) for index, scenario in enumerate(self.scenarios) if self._storable[index]
+        }
+
+    def missing(self) -> list[tuple[int, int]]:
+        """(scenario, replication) of every run that is not there."""
+        return [
+            (index, number)
+            for index, wanted in enumerate(self._wanted)
+            for number in range(wanted)
+            if number not in self._done[index]
+        ]
+
+    def finish(self, index: int, number: int, run: Kept) -> None:
+        self._done[index][number] = run
+        if not self._storable[index] or run.cost is None:
+            return
+        if self._writer is None:
+            self._unsaved.setdefault(index, {})[number] = run
+        else:
+            self._writer.keep(self._identities[index], number, run.run, run.cost)
+
+    def save_or_say_why(self) -> str:
+        if not self.finished:
+            return "finished, nothing to keep"
+        if not any(self._storable):
+            return "finished, not kept: runs of schemes written in Python never are"
+        try:
+            for index, runs in self._unsaved.items():
+                self._store.add(self.scenarios[index], runs)
+        except OSError as error:
+            return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
+        kept = f"finished and kept in {self._store.folder}; the same command continues from there"
+        return kept if all(self._storable) else f"{kept}, but runs of schemes written in Python are not kept"
+
+    def runs(self) -> list[list[Kept]]:
+        return [
+            [done[number] for number in range(wanted)] for done, wanted in zip(self._done, self._wanted, strict=True)
+        ]
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))

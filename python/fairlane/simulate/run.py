@@ -1,0 +1,176 @@
+"""The verbs `run` and `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError, check_kind
+from fairlane.base.text import quoted
+from fairlane.results.result import Comparison, Result
+from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.replications import check_threads, simulate
+from fairlane.simulate.replications import replications as count
+from fairlane.simulate.scenario import Scenario
+from fairlane.store import Store
+from fairlane.store.point import Kept
+
+#: In place of names of schemes: every scheme there is.
+ALL = "all"
+
+TRACE_INTERVAL = "10 ms"
+
+
+def run(
+    scenario: Scenario | str | Path,
+    *,
+    replications: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+    pcap: str | Path | None = None,
+    pcap_drops: bool = False,
+    pcap_snaplen: int = 0,
+    trace: str | Path | None = None,
+    trace_interval: str = TRACE_INTERVAL,
+    link: str | None = None,
+    watched: int = 0,
+) -> Result:
+    """Simulates the replications of a scenario.
+
+    One of them can be watched; its record does not change by that.
+
+    Args:
+        scenario: A scenario, or the path of its TOML file.
+        replications: In place of `run.replications`.
+        seed: In place of `run.seed`.
+        threads: Simulator threads; all cores if None. Results do not depend on it.
+        store: Folder that keeps finished replications if the work is interrupted.
+        progress: Whether to report on stderr.
+        pcap: File for a capture (pcapng) of a link.
+        pcap_drops: Whether it contains dropped packets too, with a comment.
+        pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
+        trace: Folder for tables (Parquet) of all TCP senders and of the queue.
+        trace_interval: Time between two rows; "0 s" for a row at every change.
+        link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
+        watched: Number of the replication that `pcap` and `trace` watch.
+
+    Raises:
+        ScenarioError: The scenario cannot be simulated.
+        SchemeError: A scheme written in Python failed.
+        UserError: The file cannot be read; capture or tables cannot be written.
+        Interrupted: Ctrl-C.
+    """
+    canonical = _prepare(scenario, replications, seed).canonical()
+    given: dict[int, Kept] = {}
+    check_threads(threads)
+    for name, is_given, needs, has_them in (
+        ("pcap_drops", pcap_drops, "pcap", pcap),
+        ("pcap_snaplen", pcap_snaplen != 0, "pcap", pcap),
+        ("trace_interval", trace_interval != TRACE_INTERVAL, "trace", trace),
+        ("link", link is not None, "pcap or trace", pcap or trace),
+        ("watched", watched != 0, "pcap or trace", pcap or trace),
+    ):
+        if is_given and not has_them:
+            raise UserError(f"{name}: has no effect without {needs}")
+    if pcap or trace:
+        # Watching needs polars and numpy; a plain run stays small.
+        from fairlane.simulate.watch import Watch
+
+        watch = Watch(
+            replication=watched,
+            pcap=Path(pcap) if pcap else None,
+            drops=pcap_drops,
+            snaplen=pcap_snaplen,
+            trace=Path(trace) if trace else None,
+            interval=trace_interval,
+            link=link,
+        )
+        watch.check(count(canonical))
+        given[watched] = watch.run(canonical, show_progress=progress)
+    (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)
+    return result
+
+
+def compare(
+    scenario: Scenario | str | Path,
+    queues: Iterable[str],
+    *,
+    replications: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Simulates a scenario under each of the queues, which keep limit and scheduler of the scenario's own queue.
+
+    Args:
+        scenario: A scenario, or the path of its TOML file.
+        queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`;
+            `["all"]` for every scheme of the list.
+        replications: In place of `run.replications`.
+        seed: In place of `run.seed`.
+        threads: Simulator threads; all cores if None. Results do not depend on it.
+        store: Folder that keeps finished replications if the work is interrupted.
+        progress: Whether to report on stderr.
+
+    Raises:
+        ScenarioError: The scenario cannot be simulated.
+        SchemeError: A scheme written in Python failed.
+        UserError: The file cannot be read; a queue is unknown or named twice, or none is named.
+        Interrupted: Ctrl-C.
+    """
+    names = queue_names(queues)
+    canonical = _prepare(scenario, replications, seed).canonical()
+    scenarios = [_fairlane.with_queue(canonical, name) for name in names]
+    results = _results(scenarios, threads=threads, store=store, progress=progress)
+    return Comparison(dict(zip(names, results, strict=True)))
+
+
+def queue_names(queues: Iterable[str]) -> list[str]:
+    """Names of schemes, checked; `["all"]` are those of the catalogue.
+
+    Raises:
+        UserError: One is unknown or named twice, or none is named.
+    """
+    check_kind("queues", queues, (Iterable,), "a list of names of schemes")
+    names = [queues] if isinstance(queues, str) else list(queues)
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(
+                f"queues: {quoted(name)} is not the name of a scheme, such as droptail; parameters are keys of the "
+                'scenario: fairlane.run(scenario.replace("queue", {...}))'
+            )
+    if names == [ALL]:
+        names = [scheme["name"] for scheme in schemes()]
+    if not all(names) or not names or len(set(names)) < len(names):
+        raise UserError(f"queues: {','.join(names) or 'nothing'} given; name each scheme once, as in droptail,abc")
+    for name in names:
+        if name not in _fairlane.registered_schemes():
+            schemes(name)  # raises if there is none
+    return names
+
+
+def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
+    check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
+    prepared = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    given: dict[str, Any] = {"run.replications": replications, "run.seed": seed}
+    for key, value in given.items():
+        if value is not None:
+            prepared = prepared.replace(key, value)
+    return prepared
+
+
+def _results(
+    scenarios: list[str],
+    *,
+    given: Mapping[int, Kept] | None = None,
+    threads: int | None,
+    store: str | Path | None,
+    progress: bool,
+) -> list[Result]:
+    runs = simulate(scenarios, Store(store), keep=False, given=given, threads=threads, show_progress=progress)
+    return [Result.of(scenario, of_scenario) for scenario, of_scenario in zip(scenarios, runs, strict=True)]

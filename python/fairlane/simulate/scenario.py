@@ -1,0 +1,310 @@
+"""Scenarios: a TOML file, or the same thing built in Python.
+
+    from fairlane import Scenario, group, poisson, tcp
+
+    scenario = Scenario(
+        "poisson-against-tcp",
+        group("heavy", poisson("12 Mbit/s")),
+        group("light", tcp()),
+        queue="abc",
+        topology={"bottleneck_delay": "50 ms"},
+    )
+
+The words are those of the TOML file; `fairlane schema scenario` prints all of them. What is left out has its default.
+Nothing is checked here but that the values can be written down: names, units and ranges are checked by the simulator,
+whose message names the key.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from fairlane import _fairlane
+from fairlane.base import toml
+from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.text import quoted, visible
+
+Table: TypeAlias = dict[str, Any]
+
+DEEPEST = 16
+"""Tables and arrays inside one another; those of a scenario are never deeper than half of it."""
+
+_KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,9}\])*")
+_INDEX = re.compile(r"[0-9]{1,9}")
+
+
+def tcp(
+    *,
+    flows: int | None = None,
+    transfer: str | None = None,
+    repeat: int | None = None,
+    pause: str | None = None,
+    **settings: Any,
+) -> Table:
+    """TCP flows of one user.
+
+    Args:
+        flows: Number of flows.
+        transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
+        repeat: Transfers of each flow, one after another.
+        pause: Mean of the exponential pause between them, such as `"1 s"`.
+        settings: Any key of the scenario's `tcp` table, for these flows only.
+    """
+    return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, **settings)
+
+
+def poisson(rate: str, *, packet_size: str | None = None) -> Table:
+    """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`."""
+    return _given(kind="poisson", rate=rate, packet_size=packet_size)
+
+
+def cbr(rate: str, *, packet_size: str | None = None, jitter: float | None = None) -> Table:
+    """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
+
+    `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2.
+    """
+    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter)
+
+
+def on_off(
+    rate: str,
+    *,
+    on: str | None = None,
+    off: str | None = None,
+    packet_size: str | None = None,
+    distribution: Literal["exponential", "pareto"] | None = None,
+    shape: float | None = None,
+) -> Table:
+    """Bursts at `rate`, of mean time `on` such as `"0.2 s"`, with silence of mean time `off` between them.
+
+    `shape` is that of a Pareto distribution of both times.
+    """
+    return _given(
+        kind="on_off", rate=rate, on=on, off=off, packet_size=packet_size, distribution=distribution, shape=shape
+    )
+
+
+def web(
+    *,
+    interval: str | None = None,
+    sessions: int | None = None,
+    size: str | None = None,
+    shape: float | None = None,
+    **settings: Any,
+) -> Table:
+    """Sessions of one user with short TCP transfers.
+
+    Args:
+        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`; either this
+        sessions: or their number, with starts uniform from `start_from` to `start_until` of the group.
+        size: Mean payload of a transfer, such as `"30 kB"`.
+        shape: Shape of its Pareto distribution.
+        settings: Any other key of a web source, or of the scenario's `tcp` table.
+    """
+    return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, **settings)
+
+
+def group(
+    name: str,
+    *sources: Table,
+    users: int | None = None,
+    traffic_class: Literal["BE", "EF"] | None = None,
+    reference_rate: str | None = None,
+    weight: float | None = None,
+    start_from: str | None = None,
+    start_until: str | None = None,
+    access_rate: str | None = None,
+    access_delay: str | None = None,
+    receiver_rate: str | None = None,
+    receiver_delay: str | None = None,
+    route: Sequence[str] | None = None,
+    ingresses: int | None = None,
+) -> Table:
+    """Users that are alike; each of them has all `sources`.
+
+    Args:
+        name: Name of the group in the results.
+        sources: What a user sends: `tcp()`, `web()`, `poisson()`, `cbr()`, `on_off()`.
+        users: Number of users.
+        traffic_class: Best effort or expedited forwarding.
+        reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
+        weight: What a user may claim relative to others, 0.001 to 1000; it multiplies the reference rate.
+        start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
+        start_until: to here.
+        access_rate: Rate of the users' access links, in place of the topology's.
+        access_delay: Delay of the users' access links, in place of the topology's.
+        receiver_rate: Rate of the receivers' access links, in place of the topology's.
+        receiver_delay: Delay of the receivers' access links, in place of the topology's.
+        route: Names of the links that the packets cross, in order; all links if left out.
+        ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
+    """
+    return _given(
+        name=name,
+        users=users,
+        traffic_class=traffic_class,
+        reference_rate=reference_rate,
+        weight=weight,
+        start_from=start_from,
+        start_until=start_until,
+        access_rate=access_rate,
+        access_delay=access_delay,
+        receiver_rate=receiver_rate,
+        receiver_delay=receiver_delay,
+        route=None if route is None else list(route),
+        ingresses=ingresses,
+        sources=list(sources),
+    )
+
+
+class Scenario:
+    """A network, its traffic and what to measure."""
+
+    __slots__ = ("_table",)
+
+    def __init__(
+        self,
+        name: str,
+        *groups: Table,
+        queue: str | Table | None = None,
+        marker: str | Table | None = None,
+        topology: Table | None = None,
+        tcp: Table | None = None,
+        run: Table | None = None,
+        probes: Table | None = None,
+    ) -> None:
+        self._table = _copied(
+            _given(
+                name=name,
+                run=run,
+                topology=topology,
+                queue={"scheme": queue} if isinstance(queue, str) else queue,
+                marker={"scheme": marker} if isinstance(marker, str) else marker,
+                tcp=tcp,
+                probes=probes,
+                groups=list(groups),
+            )
+        )
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
+        """The scenario of a table that has the structure of the TOML file.
+
+        Raises:
+            ScenarioError: Tables and arrays are nested deeper than those of any scenario.
+        """
+        scenario = cls.__new__(cls)
+        scenario._table = _copied(dict(table))
+        return scenario
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """Reads a TOML file.
+
+        Raises:
+            UserError: The file cannot be read or is not TOML; the message has line and column.
+        """
+        table = toml.read(path)
+        try:
+            return cls.from_dict(table)
+        except ScenarioError as error:
+            raise UserError(f"{path}: {error}") from error
+
+    def to_dict(self) -> Table:
+        """A copy of the table as it was given, defaults not filled in."""
+        return copy.deepcopy(self._table)
+
+    def to_toml(self) -> str:
+        """The text of a TOML file with this scenario."""
+        import tomli_w
+
+        return tomli_w.dumps(self._table)
+
+    def canonical(self) -> str:
+        """Canonical JSON with every default filled in.
+
+        Raises:
+            ScenarioError: A key, value or unit is wrong.
+        """
+        for key, value in _leaves(self._table):
+            _check(key, value)
+        return _fairlane.canonical(json.dumps(self._table))
+
+    def replace(self, key: str, value: Any) -> Scenario:
+        """The same scenario with one key changed, as in `replace("tcp.delayed_ack", 1)` or `"groups[0].users"`.
+
+        Raises:
+            ScenarioError: The key leads through a value that is not a table or array.
+        """
+        if not _KEY.fullmatch(key):
+            raise ScenarioError(f"{quoted(key)} is not a key such as tcp.delayed_ack or groups[0].users")
+        changed = Scenario.from_dict(self._table)
+        *path, last = (int(part) if _INDEX.fullmatch(part) else part for part in re.findall(r"[^.\[\]]+", key))
+        place: Any = changed._table
+        try:
+            for part in path:
+                place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
+            place[last] = value
+        except (IndexError, TypeError, AttributeError):
+            raise ScenarioError(f"{visible(key)}: no such key") from None
+        return changed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self._table == other._table
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Scenario.from_dict({self._table!r})"
+
+
+def _given(**values: Any) -> Table:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _copied(table: Table) -> Table:
+    for _ in _leaves(table):
+        pass  # a copy that goes too deep ends in the middle of Python
+    return copy.deepcopy(table)
+
+
+def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Every value that is neither table nor array, with its key as the simulator's messages write it."""
+    if depth > DEEPEST:
+        raise ScenarioError(f"{key}: is nested too deep, {DEEPEST} tables and arrays is the most")
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            place = f"{key}.{visible(str(name))}" if key else visible(str(name))
+            _check_text(place, name)
+            yield from _leaves(inner, place, depth + 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{key}[{index}]", depth + 1)
+    else:
+        yield key, value
+
+
+def _check(key: str, value: Any) -> None:
+    """Raises a ScenarioError for a value that cannot be handed to the simulator."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"{key}: {value} is not a finite number")
+    if isinstance(value, int) and value.bit_length() > sys.float_info.max_exp - 1:
+        raise ScenarioError(f"{key}: {quoted(value)} is out of range for every key")
+    _check_text(key, value)
+    if value is not None and not isinstance(value, str | int | float):
+        raise ScenarioError(f"{key}: {quoted(value)} is a {type(value).__name__}, which no key takes")
+
+
+def _check_text(key: str, value: Any) -> None:
+    """Raises a ScenarioError for a text that is not Unicode, as bytes of a command line may be."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ScenarioError(f"{key}: {quoted(value)} is not Unicode text") from None

@@ -1,0 +1,209 @@
+"""Watching one replication: a packet capture of a link, tables of TCP senders and queues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from fairlane import _fairlane
+from fairlane.base.errors import Interrupted, ScenarioError, UserError
+from fairlane.base.files import check_writable, new_beside, parents_of, reason
+from fairlane.base.folders import check_replaceable, staged
+from fairlane.base.progress import progress
+from fairlane.results import frames
+from fairlane.simulate.replications import replications
+from fairlane.store.point import Cost, Kept
+
+WAIT_S = 0.1
+
+Columns = dict[str, tuple[str, bytes]]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to watch, and where it goes.
+
+    Attributes:
+        replication: Number of the replication, from 0.
+        pcap: File of the capture.
+        drops: Whether the capture contains the packets that were dropped.
+        snaplen: Bytes that the capture keeps of a packet; the headers at least.
+        trace: Folder of the tables.
+        interval: Time between two rows of a table; "0 s" for a row at every change.
+        link: Name of the link that is captured, and whose queue is in the tables; if None, the first is captured and
+            the queues of all are in the tables.
+    """
+
+    replication: int
+    pcap: Path | None
+    drops: bool
+    snaplen: int
+    trace: Path | None
+    interval: str
+    link: str | None = None
+
+    def check(self, count: int) -> None:
+        """Raises a UserError if there is no such replication or nothing can be written."""
+        if not 0 <= self.replication < count:
+            raise UserError(f"--pcap-replication: {self.replication} is out of range, it must be from 0 to {count - 1}")
+        if self.pcap:
+            check_file(self.pcap, "--pcap")
+        if self.trace:
+            check_replaceable(self.trace, "--trace")
+
+    def run(self, scenario: str, *, show_progress: bool = False) -> Kept:
+        """Simulates the replication of a canonical scenario; watching does not change its record.
+
+        Raises:
+            UserError: The scenario cannot be watched so, or something cannot be written.
+            Interrupted: Ctrl-C; nothing is left.
+        """
+        capture = aside(self.pcap, "--pcap") if self.pcap else nullcontext()
+        tables = staged(self.trace) if self.trace else nullcontext()
+        with capture as pcap, tables as folder:
+            try:
+                run = self._start(scenario, pcap, interval=self.interval if folder else None)
+                try:
+                    with progress(f"watching replication {self.replication}", 1, show=show_progress) as advance:
+                        record = self._follow(
+                            run, _Tables(folder, scenario, self.replication, self.link) if folder else None
+                        )
+                        advance()
+                finally:
+                    run.cancel()
+            except KeyboardInterrupt:
+                raise Interrupted(0, replications(scenario), "finished, nothing to keep") from None
+        return record
+
+    def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.TracedRun:
+        names = _fairlane.links(scenario)
+        if self.link is not None and self.link not in names:
+            raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
+        try:
+            return _fairlane.TracedRun(
+                scenario,
+                self.replication,
+                pcap=pcap,
+                drops=self.drops,
+                snaplen=self.snaplen,
+                link=0 if self.link is None else names.index(self.link),
+                interval=interval,
+            )
+        except ScenarioError as error:
+            raise UserError(str(error)) from error
+        except OSError as error:
+            raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
+
+    def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> Kept:
+        done = None
+        while done is None:
+            try:
+                chunk, done = run.next(WAIT_S)
+            except OSError as error:
+                raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
+            if chunk and tables:
+                with self._named_trace():
+                    tables.add(*chunk)
+        if tables:
+            with self._named_trace():
+                tables.close()
+        record, cpu_seconds = done
+        return Kept(record, Cost.now(cpu_seconds))
+
+    @contextmanager
+    def _named_trace(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise UserError(f"--trace: cannot write to {self.trace}: {reason(error) or error}") from error
+
+
+class _Tables:
+    """Tables that grow by chunks, each a Parquet file until the end: memory does not grow with them."""
+
+    def __init__(self, folder: Path, scenario: str, replication: int, link: str | None) -> None:
+        table = json.loads(scenario)
+        self._folder = folder
+        self._identity = {
+            "scenario": table["name"],
+            "queue": table["queue"]["scheme"],
+            "seed": table["run"]["seed"],
+            "replication": replication,
+        }
+        group, user = _fairlane.users(scenario)
+        groups = pl.Series([group["name"] for group in table["groups"]])
+        self._group_of_user = groups.gather(pl.Series(group, dtype=pl.UInt32))
+        self._user_in_group = pl.Series(user, dtype=pl.Int64)
+        self._states = pl.Series(_fairlane.tcp_states())
+        self._links = pl.Series(_fairlane.links(scenario))
+        self._link = link
+        self._parts: dict[str, list[Path]] = {}
+
+    def add(self, table: str, columns: Columns) -> None:
+        """Writes a chunk."""
+        frame = pl.DataFrame({name: np.frombuffer(data, dtype=dtype) for name, (dtype, data) in columns.items()})
+        frame = self._tcp(frame) if table == "tcp" else self._queue(frame)
+        identity = [
+            # Of the type that the other frames have, so that they can be joined.
+            pl.lit(value, dtype=pl.Series([value]).dtype).alias(name)
+            for name, value in self._identity.items()
+        ]
+        parts = self._parts.setdefault(table, [])
+        parts.append(self._folder / f".{table}.{len(parts)}")
+        frames.write(frame.select(*identity, pl.all()), parts[-1])
+
+    def close(self) -> None:
+        """Joins the chunks of each table."""
+        for table, parts in self._parts.items():
+            whole = self._folder / f"{table}.parquet"
+            if len(parts) == 1:
+                parts[0].rename(whole)
+                continue
+            rows = pl.scan_parquet(parts)
+            rows.sink_parquet(whole, metadata=frames.metadata(rows.collect_schema().names()))
+            for part in parts:
+                part.unlink()
+
+    def _tcp(self, frame: pl.DataFrame) -> pl.DataFrame:
+        user = frame["user"]
+        return frame.select(
+            "time_s",
+            self._group_of_user.gather(user).alias("group"),
+            self._user_in_group.gather(user).alias("user"),
+            "flow",
+            self._states.gather(frame["state"].cast(pl.UInt32)).alias("state"),
+            "cwnd_bytes",
+            "ssthresh_bytes",
+            "in_flight_bytes",
+            pl.col("srtt_s").fill_nan(None),
+            "rto_s",
+        )
+
+    def _queue(self, frame: pl.DataFrame) -> pl.DataFrame:
+        named = frame.with_columns(self._links.gather(frame["link"]).alias("link"))
+        return named if self._link is None else named.filter(pl.col("link") == self._link)
+
+
+def check_file(path: Path, option: str) -> None:
+    """Raises a UserError that names `option` unless a file can be written at `path`; leaves nothing behind."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{option}: cannot write to {path}: it is not a file")
+    check_writable(path.absolute().parent, option)
+
+
+@contextmanager
+def aside(path: Path, option: str) -> Iterator[Path]:
+    """A path beside `path`, whose file takes the place of `path` when the block ends without an error."""
+    whole = path.resolve()
+    try:
+        with parents_of(whole), new_beside(whole) as part:
+            yield part
+            part.replace(whole)
+    except OSError as error:
+        raise UserError(f"{option}: cannot write to {path}: {error.strerror}") from error

@@ -1,0 +1,163 @@
+"""What a sweep gives: one row per run, means with intervals per point, and both as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane import _fairlane
+from fairlane.base.folders import staged
+from fairlane.results.intervals import CONFIDENCE, interval
+from fairlane.results.metrics import metrics, unit_of
+from fairlane.results.notes import joined, notes_of
+from fairlane.store import Store
+from fairlane.sweeps.plan import Plan, Point
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairlane.results.documents import PointEstimate, SweepDocument
+    from fairlane.store.point import Kept
+    from fairlane.sweeps.work import Work
+
+SCHEMA = 2
+_COST: dict[str, Any] = {"cpu_seconds": float, "host": str, "finished_at": str}
+_KINDS: dict[type, str] = {bool: "truth", int: "number", float: "number", str: "text"}
+
+
+@dataclass(frozen=True, repr=False)
+class SweepResult:
+    """The points of a sweep, all runs stored.
+
+    Attributes:
+        plan: What was run.
+        store: Where the runs are.
+        work: How many runs each point got.
+    """
+
+    plan: Plan
+    store: Store
+    work: Work
+
+    def runs_frame(self) -> pl.DataFrame:
+        """One row per run: point, values that vary, identity, metrics, version, every parameter."""
+        import polars as pl
+
+        frames = [pl.DataFrame(list(self._rows(point)), infer_schema_length=None) for point in self.plan.points]
+        # Points of different schemes have different columns.
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    def costs_frame(self) -> pl.DataFrame:
+        """One row per run: point, values that vary, CPU time, host and date; null where they are lost."""
+        import polars as pl
+
+        rows = [
+            {
+                **self._place(point),
+                "replication": number,
+                **(asdict(kept.cost) if kept.cost else dict.fromkeys(_COST)),
+            }
+            for point in self.plan.points
+            for number, kept in enumerate(self._runs(point))
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_COST)
+
+    def points_frame(self) -> pl.DataFrame:
+        """One row per point and metric: mean, half width of the 95 % interval, number of runs."""
+        import polars as pl
+
+        rows = [
+            {**self._place(point), "metric": metric, "unit": unit_of(metric), **estimate}
+            for point in self.plan.points
+            for metric, estimate in self._estimates(point).items()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def document(self) -> SweepDocument:
+        """Everything but the single runs as one table, ready for JSON (`fairlane schema sweep-result`)."""
+        return {
+            "schema": SCHEMA,
+            "version": _fairlane.version(),
+            "engine": _fairlane.engine_version(),
+            "name": self.plan.name,
+            "store": str(self.store.folder),
+            "confidence": CONFIDENCE,
+            "runs": self.work.total,
+            "notes": joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points}),
+            "points": [
+                {
+                    "point": point.index,
+                    "at": dict(point.at),
+                    "key": point.identity.key,
+                    "replications": self.work.at(point.identity).wanted,
+                    "narrow_enough": self._narrow_enough(point),
+                    "metrics": self._estimates(point),
+                }
+                for point in self.plan.points
+            ],
+            "cost": {"cpu_seconds": sum(point.costs[1] for point in self.work.points)},
+        }
+
+    def json(self) -> str:
+        """The document as JSON text."""
+        return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
+
+    def write(self, folder: str | Path) -> None:
+        """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
+        from fairlane.results import frames
+
+        with staged(Path(folder)) as stage:
+            tables = {"runs": self.runs_frame(), "points": self.points_frame(), "costs": self.costs_frame()}
+            for name, frame in tables.items():
+                frames.write(frame, stage / f"{name}.parquet")
+                frame.write_csv(stage / f"{name}.csv")
+            (stage / "sweep.json").write_text(self.json() + "\n", encoding="utf-8")
+
+    def _rows(self, point: Point) -> Iterator[dict[str, Any]]:
+        from fairlane.results.frames import run_row
+
+        scenario = json.loads(point.scenario)
+        for kept in self._runs(point):
+            row = run_row(scenario, json.loads(kept.run))
+            yield {**self._place(point), **row, "engine": point.identity.engine}
+
+    def _runs(self, point: Point) -> list[Kept]:
+        """Every run."""
+        kept = self.store.load(point.scenario)
+        return [kept[number] for number in range(self.work.at(point.identity).wanted)]
+
+    def _estimates(self, point: Point) -> dict[str, PointEstimate]:
+        """Mean and half width by metric, over the runs that have it."""
+        samples: dict[str, list[float]] = {}
+        for kept in self._runs(point):
+            for metric, value in metrics(json.loads(kept.run)).items():
+                if value is not None:
+                    samples.setdefault(metric, []).append(value)
+        estimates = {metric: interval(values) for metric, values in samples.items()}
+        return {
+            metric: {"mean": mean.mean, "half_width": mean.half_width, "n": mean.n}
+            for metric, mean in estimates.items()
+        }
+
+    def _narrow_enough(self, point: Point) -> bool | None:
+        return self.work.at(point.identity).has_enough if self.plan.stop.targets else None
+
+    def _place(self, point: Point) -> dict[str, Any]:
+        """The columns that say where a row belongs; values of several kinds, arrays and tables as JSON text."""
+        cells = {
+            key: json.dumps(value, ensure_ascii=False) if key in self._as_text else value
+            for key, value in point.at.items()
+        }
+        return {"point": point.index} | {f"point.{key}": cell for key, cell in cells.items()}
+
+    @cached_property
+    def _as_text(self) -> set[str]:
+        kinds = {key: {_KINDS.get(type(point.at[key])) for point in self.plan.points} for key in self.plan.axes}
+        return {key for key, of_key in kinds.items() if len(of_key) > 1 or None in of_key}
+
+    def __repr__(self) -> str:
+        return f"<SweepResult of {self.plan.name}: {len(self.plan.points)} points, {self.work.total} runs>"
