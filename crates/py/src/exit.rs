@@ -3,8 +3,8 @@
 //! A thread that asks for the interpreter's lock when the interpreter is on its way out never gets it, and whoever waits
 //! for the thread never goes on. `atexit` calls while the lock can still be had.
 
-use fairlane_sim::batch::Batch;
-use fairlane_sim::traced::TracedRun;
+use fairlane_sim::engine::batch::Batch;
+use fairlane_sim::watch::watched_run::TracedRun;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

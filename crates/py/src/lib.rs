@@ -9,13 +9,13 @@ use external::{Packet, Port, find, register_scheme, registered_schemes, with_thr
 use fairlane_schemes::config::{ConfigError, read_value};
 use fairlane_schemes::scheme::{Scheme, catalogue};
 use fairlane_schemes::units::Time;
-use fairlane_sim::batch::{self, Failure};
-use fairlane_sim::pcap::PcapOptions;
-use fairlane_sim::result::RunRecord;
+use fairlane_sim::engine::batch::{self, Failure};
+use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::measure::summary::{self, ResultDocument};
 use fairlane_sim::scenario::{self, Scenario};
-use fairlane_sim::summary::{self, ResultDocument};
-use fairlane_sim::tcp::Phase;
-use fairlane_sim::traced::{self, Message, Watch};
+use fairlane_sim::traffic::tcp::Phase;
+use fairlane_sim::watch::pcap::PcapOptions;
+use fairlane_sim::watch::watched_run::{self, Message, Watch};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -270,7 +270,7 @@ fn links(scenario: &str) -> PyResult<Vec<String>> {
 
 /// One run that is watched, in a thread of its own.
 #[pyclass(frozen)]
-struct TracedRun(Arc<Mutex<Option<traced::TracedRun>>>);
+struct TracedRun(Arc<Mutex<Option<watched_run::TracedRun>>>);
 
 /// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
@@ -303,9 +303,9 @@ impl TracedRun {
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;
         let run = if scenario.is_external() {
-            traced::TracedRun::start_within(scenario, replication, &watch, with_thread_state)
+            watched_run::TracedRun::start_within(scenario, replication, &watch, with_thread_state)
         } else {
-            traced::TracedRun::start(scenario, replication, &watch)
+            watched_run::TracedRun::start(scenario, replication, &watch)
         }
         .map_err(start_error)?;
         let run = Arc::new(Mutex::new(Some(run)));
@@ -335,9 +335,9 @@ impl TracedRun {
                 Ok((Some((chunk.table, columns)), None))
             }
             Some(Message::Ended(Ok(record))) => Ok((None, Some((to_json(&record)?, known_cost(&record))))),
-            Some(Message::Ended(Err(traced::Failure::Io(error)))) => Err(error.into()),
-            Some(Message::Ended(Err(traced::Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
-            Some(Message::Ended(Err(traced::Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
+            Some(Message::Ended(Err(watched_run::Failure::Io(error)))) => Err(error.into()),
+            Some(Message::Ended(Err(watched_run::Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
+            Some(Message::Ended(Err(watched_run::Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
         }
     }
 

@@ -5,7 +5,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fairlane_schemes::rng::Rng;
 use fairlane_schemes::units::Time;
 use fairlane_sim::engine;
-use fairlane_sim::event::EventSet;
+use fairlane_sim::engine::event_set::EventSet;
 use fairlane_sim::scenario::Scenario;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;

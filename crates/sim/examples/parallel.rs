@@ -6,7 +6,7 @@
 //! median of the turns. It shows what the threads cost one another (caches, memory, locks), but not that one of them
 //! waits for the last.
 
-use fairlane_sim::batch::Batch;
+use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;
 use serde_json::json;
 use std::sync::Arc;

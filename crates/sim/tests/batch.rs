@@ -1,6 +1,6 @@
 //! Runs in threads: what can be seen of them while they are under way.
 
-use fairlane_sim::batch::Batch;
+use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;
 use serde_json::json;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Properties that hold for every scenario, checked on random ones.
 
 use fairlane_schemes::units::{BitRate, Time};
-use fairlane_sim::batch::Batch;
 use fairlane_sim::engine;
-use fairlane_sim::result::RunRecord;
+use fairlane_sim::engine::batch::Batch;
+use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};

@@ -1,8 +1,8 @@
 //! Topologies beyond the one-sided dumbbell: conservation at every node, determinism, and closed forms.
 
 use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::{LinkRecord, RunRecord};
 use fairlane_sim::network::Network;
-use fairlane_sim::result::{LinkRecord, RunRecord};
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};

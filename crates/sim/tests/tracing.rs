@@ -2,13 +2,13 @@
 
 use fairlane_schemes::units::Time;
 use fairlane_sim::engine;
-use fairlane_sim::observe::Observer;
-use fairlane_sim::pcap::{self, Pcap, PcapOptions};
-use fairlane_sim::result::RunRecord;
+use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::scenario::Scenario;
-use fairlane_sim::tcp::Phase;
-use fairlane_sim::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
-use fairlane_sim::traced::{Failure, Message, TracedRun, Watch};
+use fairlane_sim::traffic::tcp::Phase;
+use fairlane_sim::watch::observer::Observer;
+use fairlane_sim::watch::pcap::{self, Pcap, PcapOptions};
+use fairlane_sim::watch::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
+use fairlane_sim::watch::watched_run::{Failure, Message, TracedRun, Watch};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;

@@ -5,7 +5,7 @@ use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpPar
 use super::tcp::TcpProfile;
 use super::topology::{LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
-use crate::tcp::TcpParams;
+use crate::traffic::tcp::TcpParams;
 use fairlane_schemes::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
 use fairlane_schemes::marker::MarkerScheme;
 use fairlane_schemes::scheme::{SchemeInfo, catalogue};

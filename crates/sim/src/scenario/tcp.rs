@@ -1,6 +1,6 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
-use crate::tcp::{Recovery, TcpParams};
+use crate::traffic::tcp::{Recovery, TcpParams};
 use fairlane_schemes::choices;
 use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
@@ -113,7 +113,7 @@ mod tests {
         }
         let linux = TcpParams::profile("linux").unwrap();
         let params = read(&json!({"profile": "linux", "ecn": true, "congestion_control": "reno"})).unwrap().params;
-        let congestion_control = crate::tcp::CongestionControl::Reno;
+        let congestion_control = crate::traffic::tcp::CongestionControl::Reno;
         assert_eq!(params, TcpParams { ecn: true, congestion_control, ..linux });
     }
 

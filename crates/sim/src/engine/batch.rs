@@ -1,0 +1,216 @@
+//! Many runs in parallel, one thread each at a time. A run does not depend on any other, so the records are the same
+//! for any number of threads.
+
+use crate::engine::event_loop::{self, Stop};
+use crate::engine::threads::{Around, Threads};
+use crate::measure::run_record::RunRecord;
+use crate::scenario::Scenario;
+use crate::watch::observer::Observer;
+use fairlane_schemes::units::Time;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A run to do: a scenario and the number of the replication.
+pub type Job = (Arc<Scenario>, u32);
+
+/// What became of a job.
+pub type Outcome = Result<RunRecord, Failure>;
+
+/// Why there is no record; one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A discipline from outside failed.
+    Scheme(String),
+    /// A defect of the simulator.
+    Defect(String),
+}
+
+/// How far a run is: it tells each few thousand events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// Index of its job.
+    pub job: usize,
+    /// Simulated time.
+    pub now: Time,
+    /// Simulated time of its end.
+    pub end: Time,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// Where a thread writes how far its run is; the parts need not belong together exactly.
+#[derive(Debug)]
+struct Pulse {
+    /// [`Pulse::NO_JOB`] between runs.
+    job: AtomicUsize,
+    now_ps: AtomicU64,
+    events: AtomicU64,
+}
+
+impl Pulse {
+    const NO_JOB: usize = usize::MAX;
+
+    fn set(&self, job: usize, now: Time, events: u64) {
+        self.now_ps.store(now.0, Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
+        self.job.store(job, Ordering::Relaxed);
+    }
+
+    fn get(&self, jobs: &[Job]) -> Option<Reached> {
+        let job = self.job.load(Ordering::Relaxed);
+        let (scenario, _) = jobs.get(job)?;
+        let now = Time(self.now_ps.load(Ordering::Relaxed));
+        Some(Reached { job, now, end: scenario.run.end(), events: self.events.load(Ordering::Relaxed) })
+    }
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self { job: AtomicUsize::new(Self::NO_JOB), now_ps: AtomicU64::new(0), events: AtomicU64::new(0) }
+    }
+}
+
+/// Keeps the pulse of a run, and sees nothing else.
+struct Pulsing<'a> {
+    pulse: &'a Pulse,
+    job: usize,
+}
+
+impl Observer for Pulsing<'_> {
+    fn reached(&mut self, now: Time, events: u64) {
+        self.pulse.set(self.job, now, events);
+    }
+}
+
+/// Runs that are under way. Dropping it cancels those that have not ended.
+#[derive(Debug)]
+pub struct Batch {
+    outcomes: Mutex<Receiver<(usize, Outcome)>>,
+    cancelled: Arc<AtomicBool>,
+    remaining: AtomicUsize,
+    jobs: Arc<Vec<Job>>,
+    pulses: Vec<Arc<Pulse>>,
+    threads: Threads,
+}
+
+impl Batch {
+    /// Starts `jobs` on `threads` threads, at least one; on fewer if the system has no more.
+    ///
+    /// # Errors
+    /// The system starts no thread at all.
+    pub fn start(jobs: Vec<Job>, threads: usize) -> io::Result<Self> {
+        Self::start_within(jobs, threads, |work| work())
+    }
+
+    /// As [`Batch::start`], with `around` around the work of each thread.
+    ///
+    /// # Errors
+    /// As [`Batch::start`].
+    pub fn start_within(jobs: Vec<Job>, threads: usize, around: Around) -> io::Result<Self> {
+        let (sender, outcomes) = channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let remaining = AtomicUsize::new(jobs.len());
+        let next = Arc::new(AtomicUsize::new(0));
+        let threads = threads.clamp(1, jobs.len().max(1));
+        let jobs = Arc::new(jobs);
+        let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
+        let work = |pulse: &Arc<Pulse>| {
+            let (jobs, next, cancelled, sender) = (jobs.clone(), next.clone(), cancelled.clone(), sender.clone());
+            let pulse = pulse.clone();
+            thread::Builder::new().spawn(move || {
+                around(&mut || {
+                    while let Some((index, (scenario, replication))) = take(&jobs, &next) {
+                        let mut pulsing = Pulsing { pulse: &pulse, job: index };
+                        let outcome = run_guarded(scenario, *replication, &cancelled, &mut pulsing);
+                        pulse.set(Pulse::NO_JOB, Time::ZERO, 0);
+                        let Some(outcome) = outcome else { return };
+                        if sender.send((index, outcome)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            })
+        };
+        let mut running = Vec::with_capacity(threads);
+        for pulse in &pulses {
+            match work(pulse) {
+                Ok(thread) => running.push(thread),
+                Err(error) if running.is_empty() => return Err(error),
+                Err(_) => break, // those that run do the work of all
+            }
+        }
+        let threads = Threads::of(running);
+        Ok(Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads })
+    }
+
+    /// The next run that ends, by index of its job; `None` if none does within `timeout`, or none is left.
+    pub fn next(&self, timeout: Duration) -> Option<(usize, Outcome)> {
+        let outcomes = self.outcomes.lock().expect("no holder of the lock panics");
+        match outcomes.recv_timeout(timeout) {
+            Ok(outcome) => {
+                self.remaining.fetch_sub(1, Ordering::Relaxed);
+                Some(outcome)
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Runs that [`Batch::next`] has not given out.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.remaining.load(Ordering::Relaxed)
+    }
+
+    /// How far the runs are that are under way.
+    #[must_use]
+    pub fn reached(&self) -> Vec<Reached> {
+        self.pulses.iter().filter_map(|pulse| pulse.get(&self.jobs)).collect()
+    }
+
+    /// Stops all runs within milliseconds; finished ones can still be taken.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops all runs and waits for their threads.
+    pub fn end(&self) {
+        self.cancel();
+        self.threads.join();
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    jobs.get(index).map(|job| (index, job))
+}
+
+/// A defect in one run must not take the others along: it becomes that run's outcome.
+fn run_guarded(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut impl Observer,
+) -> Option<Outcome> {
+    let run = std::panic::AssertUnwindSafe(|| event_loop::try_observe(scenario, replication, cancelled, observer));
+    match std::panic::catch_unwind(run) {
+        Ok(Ok(record)) => Some(Ok(record)),
+        Ok(Err(Stop::Cancelled)) => None,
+        Ok(Err(Stop::SchemeFailed(problem))) => Some(Err(Failure::Scheme(problem))),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect");
+            let text = format!("replication {replication} of {}: internal error: {text}", scenario.name);
+            Some(Err(Failure::Defect(text)))
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! The event loop.
+//!
+//! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
+
+use crate::engine::agenda::{Agenda, Event};
+use crate::engine::prefetch;
+use crate::measure::recorder::record;
+use crate::measure::run_record::{Performance, RunRecord};
+use crate::network::hosts::FlowAck;
+use crate::network::sim_packet::{PacketKind, SimPacket};
+use crate::network::{Hop, Network, Span, place_of};
+use crate::scenario::Scenario;
+use crate::traffic::tcp::{Ack, Segment};
+use crate::watch::observer::{LinkObserver, NoObserver, Observer};
+use fairlane_schemes::units::Time;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Events between two looks at the flag that cancels a run: well below a millisecond.
+const EVENTS_PER_CHECK: u64 = 4096;
+
+/// Why a run has no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was cancelled, or its observer gave up.
+    Cancelled,
+    /// A discipline from outside failed; one line.
+    SchemeFailed(String),
+}
+
+/// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
+#[must_use]
+pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
+    observe(scenario, replication, cancelled, &mut NoObserver)
+}
+
+/// As [`run`], under the eyes of an observer; `None` also if it gave up.
+#[must_use]
+pub fn observe<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Option<RunRecord> {
+    try_observe(scenario, replication, cancelled, observer).ok()
+}
+
+/// As [`observe`], and says why there is no record.
+///
+/// # Errors
+/// There is none.
+pub fn try_observe<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<RunRecord, Stop> {
+    let cpu_start = cpu_seconds();
+    let mut engine = Engine::new(scenario, replication, observer);
+    engine.run(cancelled)?;
+    let (network, events) = (engine.network, engine.handled);
+    let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
+    let record = record(scenario, replication, &network, Performance { delivered_packets, events });
+    Ok(RunRecord { cpu_seconds: Some(cpu_seconds() - cpu_start), ..record })
+}
+
+/// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
+/// `cancelled` was set meanwhile.
+#[must_use]
+pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
+    let mut nobody = NoObserver;
+    let mut engine = Engine::new(scenario, replication, &mut nobody);
+    engine.run(cancelled).ok()?;
+    Some((engine.network, engine.handled))
+}
+
+/// CPU time of this thread in seconds.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+struct Engine<'a, O> {
+    observer: &'a mut O,
+    network: Network,
+    agenda: Agenda,
+    warmup: Time,
+    end: Time,
+    handled: u64,
+    /// Whether there are so many flows that it pays.
+    looks_ahead: bool,
+}
+
+impl<'a, O: Observer> Engine<'a, O> {
+    fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
+        let network = Network::new(scenario, replication);
+        let agenda = Agenda::new(&network, scenario.run.warmup);
+        let looks_ahead = network.flows.len() >= prefetch::MANY_FLOWS;
+        Self {
+            observer,
+            network,
+            agenda,
+            warmup: scenario.run.warmup,
+            end: scenario.run.end(),
+            handled: 0,
+            looks_ahead,
+        }
+    }
+
+    /// Handles every event before the end.
+    fn run(&mut self, cancelled: &AtomicBool) -> Result<(), Stop> {
+        self.observer.started(&self.network);
+        let mut reached = Time::ZERO;
+        loop {
+            self.observer.reached(reached, self.handled);
+            if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
+                return Err(Stop::Cancelled);
+            }
+            self.check_schemes()?;
+            for _ in 0..EVENTS_PER_CHECK {
+                let (now, event) = self.agenda.next();
+                if now >= self.end {
+                    for (number, link) in (0..).zip(&mut self.network.links) {
+                        link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
+                    }
+                    self.observer.finished(self.end, &self.network);
+                    return self.check_schemes();
+                }
+                self.handled += 1;
+                self.observer.advanced(now, &self.network);
+                self.handle(event, now);
+                reached = now;
+            }
+        }
+    }
+
+    fn check_schemes(&self) -> Result<(), Stop> {
+        let failure = self.network.links.iter().find_map(|link| link.failure());
+        failure.map_or(Ok(()), |problem| Err(Stop::SchemeFailed(problem.into())))
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event, now: Time) {
+        match event {
+            Event::Link(link) => self.on_arrival(link, now),
+            Event::UpLane(lane) => {
+                let packet = self.network.hosts.packet_of_lane(lane);
+                self.agenda.set_up_lane(lane, &self.network.hosts);
+                self.forward(packet, now);
+            }
+            Event::DownLane(lane) => {
+                if self.looks_ahead
+                    && let Some(ack) = self.network.hosts.ack_ahead(lane, prefetch::PLACES)
+                {
+                    self.network.fetch_for_ack(ack);
+                }
+                let ack = self.network.hosts.ack_of_lane(lane);
+                self.agenda.set_down_lane(lane, &self.network.hosts);
+                self.on_ack(ack, now);
+            }
+            Event::Host(user) => self.on_host(user, now),
+            Event::Source(source) => self.on_source(source, now),
+            Event::Web(web) => self.on_web(web, now),
+            Event::Flow(flow) => self.on_timer(flow, now),
+            Event::Control => self.on_measurement_start(now),
+        }
+    }
+
+    /// The warm-up is over.
+    #[cold]
+    fn on_measurement_start(&mut self, now: Time) {
+        debug_assert_eq!(now, self.warmup);
+        self.agenda.end_control();
+        for (number, link) in (0..).zip(&mut self.network.links) {
+            link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
+        }
+        self.network.restart();
+    }
+
+    /// What is in no lane. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    fn on_host(&mut self, user: u32, now: Time) {
+        if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
+            self.agenda.set_host(user, &self.network.hosts);
+            self.forward(packet, now);
+        } else {
+            let ack = self.network.hosts.ack_at_host(user);
+            self.agenda.set_host(user, &self.network.hosts);
+            self.on_ack(ack, now);
+        }
+    }
+
+    /// An acknowledgement reaches its sender.
+    #[inline]
+    fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
+        let state = &mut self.network.flows[flow as usize];
+        let passes = state.span == Span::Passing;
+        // What answers an earlier connection at this place is too old.
+        if passes && ack.echo < state.start {
+            return;
+        }
+        self.observer.ack_arrived(flow, state, &ack, now);
+        let before = state.sender.timer();
+        state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+        self.transmit(flow, user, now);
+        self.arm_sender(flow, before);
+        if passes {
+            self.end_transfer(flow, now);
+        }
+    }
+
+    /// If the flow's transfer is acknowledged to its end, another may take its place.
+    #[inline(never)]
+    fn end_transfer(&mut self, index: u32, now: Time) {
+        if self.network.flows[index as usize].sender.is_done()
+            && let Some(start) = self.network.end_transfer(index, now)
+        {
+            let flow = &mut self.network.flows[index as usize];
+            flow.armed = start;
+            self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+            self.agenda.set_flow(index, start);
+        }
+    }
+
+    /// A packet reaches the far end of a link.
+    fn on_arrival(&mut self, link: u32, now: Time) {
+        if self.looks_ahead
+            && let Some(packet) = self.network.links[link as usize].ahead(prefetch::PLACES)
+        {
+            self.network.fetch_for_packet(packet);
+        }
+        let from = &mut self.network.links[link as usize];
+        let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
+        self.agenda.set_link(link, from);
+        packet.hop += 1;
+        self.forward(packet, now);
+    }
+
+    /// Sends a packet on its next hop.
+    #[inline]
+    fn forward(&mut self, mut packet: SimPacket, now: Time) {
+        let Hop { link, is_edge } = self.network.hops[usize::from(packet.hop)];
+        if link == Hop::DELIVER {
+            return self.deliver(&packet, now);
+        }
+        if is_edge {
+            let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+            self.network.meters.mark(meter, &mut packet, now, &mut self.network.marker_rng);
+        }
+        let next = &mut self.network.links[link as usize];
+        let was_idle = next.in_flight() == 0;
+        next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
+        if was_idle {
+            self.agenda.set_link(link, next);
+        }
+    }
+
+    /// A packet has reached its receiver.
+    #[inline]
+    fn deliver(&mut self, packet: &SimPacket, now: Time) {
+        self.network.delivered += 1;
+        if packet.kind == PacketKind::Udp {
+            let user = &mut self.network.users[packet.user as usize];
+            user.delivered_bytes += u64::from(packet.payload);
+            user.datagrams += 1;
+            return;
+        }
+        let index = place_of(packet.flow);
+        let flow = &mut self.network.flows[index as usize];
+        if flow.span == Span::Passing && packet.timestamp < flow.start {
+            return; // It belongs to an earlier connection at this place.
+        }
+        let params = &self.network.tcp_params[flow.params as usize];
+        let segment = Segment {
+            seq: packet.seq,
+            payload: u32::from(packet.payload),
+            syn: packet.kind == PacketKind::Syn,
+            cwr: packet.cwr,
+            ecn: packet.ecn,
+            timestamp: packet.timestamp,
+        };
+        let ack = flow.receiver.on_segment(params, segment, now);
+        if flow.span != Span::Endless {
+            self.check_finish(index, packet, now);
+        }
+        match ack {
+            Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
+            None => {
+                // Only the receiver's timer may have become earlier.
+                let deadline = self.network.flows[index as usize].receiver.timer();
+                self.arm(index, deadline);
+            }
+        }
+    }
+
+    /// A packet of a finite transfer has arrived: was it the last one that was missing?
+    #[inline(never)]
+    fn check_finish(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        if flow.finish < Time::NEVER || flow.receiver.delivered_bytes(params) < flow.transfer_bytes {
+            return;
+        }
+        // The receiver is beyond its access link.
+        flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+        let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
+        if let Some(probe) = self.network.transfer_probe(packet.user) {
+            probe.complete(start, finish, bytes);
+        }
+    }
+
+    /// The receiver of a packet of `packet_bytes` acknowledges.
+    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
+        let state = &self.network.flows[flow as usize];
+        let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
+        let (times, next) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, wire_bytes, packet_bytes, now);
+        self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
+        self.agenda.sent_down(user, next, &self.network.hosts);
+    }
+
+    /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
+    /// entry stays, and comes here too early.
+    #[inline(never)]
+    fn on_timer(&mut self, index: u32, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let user = flow.user;
+        if now == flow.start {
+            flow.sender.start();
+            if flow.transfer_bytes > 0 {
+                let (user, bytes) = (flow.user, flow.transfer_bytes);
+                if let Some(probe) = self.network.transfer_probe(user) {
+                    probe.start(now, bytes);
+                }
+            }
+        }
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        if flow.sender.timer() <= now {
+            flow.sender.on_timer(params, now);
+        }
+        if flow.receiver.timer() <= now
+            && let Some(ack) = flow.receiver.on_timer(now)
+        {
+            let full = params.segment_payload + params.header_bytes;
+            self.send_ack(index, user, ack, full, now);
+        }
+        self.transmit(index, user, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.agenda.set_flow(index, flow.armed);
+    }
+
+    /// As [`Engine::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
+    /// later than that, so that most ACKs, which make the timer later, need not look.
+    #[inline]
+    fn arm_sender(&mut self, index: u32, before: Time) {
+        let deadline = self.network.flows[index as usize].sender.timer();
+        if deadline < before {
+            self.arm(index, deadline);
+        }
+    }
+
+    /// Makes the flow's event due at `deadline` if it is due later; it may stay due too early.
+    #[inline]
+    fn arm(&mut self, index: u32, deadline: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        if deadline < flow.armed {
+            flow.armed = deadline;
+            self.agenda.set_flow(index, deadline);
+        }
+    }
+
+    /// Sends what a TCP sender may send; the caller arms the flow.
+    #[inline]
+    fn transmit(&mut self, index: u32, user: u32, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let hop = self.network.first_hops[flow.params as usize];
+        let id = if flow.span == Span::Passing { flow.id } else { index };
+        while let Some(segment) = flow.sender.poll_transmit(params, now) {
+            let packet = SimPacket {
+                label: 0.0,
+                enqueued_at: Time::ZERO,
+                timestamp: segment.timestamp,
+                seq: segment.seq,
+                flow: id,
+                user,
+                hop,
+                ingress: flow.ingress,
+                wire_bytes: params.segment_wire_bytes(&segment) as u16,
+                payload: segment.payload as u16,
+                class: flow.class,
+                ecn: segment.ecn,
+                kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
+                cwr: segment.cwr,
+            };
+            let next = self.network.hosts.send(user, packet, now);
+            self.agenda.sent_up(user, next, &self.network.hosts);
+        }
+        self.observer.sender_acted(index, flow, params, now);
+    }
+
+    /// A source that does not react sends.
+    fn on_source(&mut self, source: u32, now: Time) {
+        let packet = self.network.sources[source as usize].emit();
+        self.agenda.set_source(source, self.network.sources[source as usize].next());
+        let next = self.network.hosts.send(packet.user, packet, now);
+        self.agenda.sent_up(packet.user, next, &self.network.hosts);
+    }
+
+    /// A transfer of a web source starts.
+    #[inline(never)]
+    fn on_web(&mut self, web: u32, now: Time) {
+        let opened = self.network.open_transfer(web, now);
+        self.agenda.set_web(web, self.network.webs[web as usize].next());
+        let Some(index) = opened else { return };
+        let flow = &mut self.network.flows[index as usize];
+        let user = flow.user;
+        self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+        flow.sender.start();
+        self.transmit(index, user, now);
+        let flow = &mut self.network.flows[index as usize];
+        flow.armed = flow.deadline();
+        self.agenda.set_flow(index, flow.armed);
+    }
+}

@@ -1,0 +1,109 @@
+//! The front of the event set: links and lanes, the few entities that nearly every event belongs to.
+//!
+//! A tournament as in [`crate::engine::event_set`], over entries that change place in the order of events: the event of a lane is
+//! that of the host whose arrival is first. An entry has its rank beside it, and a path is always walked to the top:
+//! with so few entries that costs less than to guess where to stop.
+
+use crate::engine::tournament::{Contender, FAN, Quartet};
+use fairlane_schemes::units::Time;
+
+/// When, and in which order among those due at the same time: rank, then slot.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Time,
+    order: u64,
+}
+
+impl Entry {
+    fn new(time: Time, rank: u32, slot: u32) -> Self {
+        Self { time, order: u64::from(rank) << 32 | u64::from(slot) }
+    }
+
+    #[inline]
+    fn key(self) -> u128 {
+        u128::from(self.time.0) << 64 | u128::from(self.order)
+    }
+}
+
+impl Contender for Entry {
+    #[inline]
+    fn or(self, other: Self) -> Self {
+        if other.key() < self.key() { other } else { self }
+    }
+}
+
+/// Next event of each of a fixed number of slots.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// All levels, the bottom one first.
+    lines: Vec<Quartet<Entry>>,
+    /// Where each level begins.
+    levels: Vec<u32>,
+    first: Entry,
+}
+
+impl Front {
+    /// No event in any of `slots`.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        let none = Entry::new(Time::NEVER, u32::MAX, 0);
+        let (mut lines, mut levels, mut width) = (Vec::new(), Vec::new(), slots.max(1));
+        loop {
+            levels.push(lines.len() as u32);
+            width = width.div_ceil(FAN);
+            lines.resize(lines.len() + width, Quartet([none; FAN]));
+            if width == 1 {
+                return Self { lines, levels, first: none };
+            }
+        }
+    }
+
+    /// Time and rank of the earliest event, and its slot; [`Time::NEVER`] if there is none.
+    #[must_use]
+    #[inline]
+    pub fn next(&self) -> (Time, u32, u32) {
+        (self.first.time, (self.first.order >> 32) as u32, self.first.order as u32)
+    }
+
+    /// Sets the event of `slot`.
+    #[inline]
+    pub fn set(&mut self, slot: u32, time: Time, rank: u32) {
+        let (mut index, mut winner) = (slot as usize, Entry::new(time, rank, slot));
+        for &level in &self.levels {
+            let line = &mut self.lines[level as usize + index / FAN];
+            line.0[index % FAN] = winner;
+            winner = line.winner();
+            index /= FAN;
+        }
+        self.first = winner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_next_event_is_the_first_by_time_rank_and_slot(
+            slots in 1u32..70,
+            moves in prop::collection::vec((any::<u32>(), 0u64..20, 0u32..5), 1..200),
+        ) {
+            let mut front = Front::new(slots as usize);
+            let mut entries = vec![(Time::NEVER, u32::MAX); slots as usize];
+            for (slot, time, rank) in moves {
+                let slot = slot % slots;
+                // One in twenty is removed.
+                let (time, rank) = if time == 0 { (Time::NEVER, u32::MAX) } else { (Time(time), rank) };
+                front.set(slot, time, rank);
+                entries[slot as usize] = (time, rank);
+                let (slot, &(time, rank)) = entries.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
+                prop_assert_eq!(front.next().0, time);
+                if time < Time::NEVER {
+                    prop_assert_eq!(front.next(), (time, rank, slot as u32));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Four entries of a tournament in one cache line; the trees of [`crate::engine::event_set`] and [`crate::engine::ranked_event_set`] are made of them.
+
+/// Entries in a line.
+pub(crate) const FAN: usize = 4;
+
+/// What competes to be first.
+pub(crate) trait Contender: Copy {
+    /// The earlier of two, `self` if neither is.
+    fn or(self, other: Self) -> Self;
+}
+
+/// Four entries; of 16 bytes each they fill a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Quartet<E>(pub(crate) [E; FAN]);
+
+impl<E: Contender> Quartet<E> {
+    /// The first of the four.
+    #[inline]
+    pub(crate) fn winner(&self) -> E {
+        let [a, b, c, d] = self.0;
+        a.or(b).or(c.or(d))
+    }
+}

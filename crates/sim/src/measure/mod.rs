@@ -1,0 +1,11 @@
+//! Measuring: probes while a run goes on, its record, and summaries of many.
+
+pub mod delay_histogram;
+pub mod max_min_shares;
+pub mod occupancy;
+pub mod port_probe;
+pub mod recorder;
+pub mod run_record;
+pub mod series;
+pub mod summary;
+pub mod transfer_probe;

@@ -1,0 +1,143 @@
+//! What is measured at a port. Probes stream: their memory does not grow with simulated time.
+
+use super::delay_histogram::DelayHistogram;
+use super::occupancy::{LONGEST_COUNTED, Occupancy};
+use super::series::Series;
+use crate::network::sim_packet::SimPacket;
+use fairlane_schemes::discipline::{Backlog, DropReason};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::units::Time;
+
+/// Drops for one reason.
+#[derive(Clone, Debug, Default)]
+pub struct DropCount {
+    /// Packets dropped.
+    pub packets: u64,
+    /// Bytes dropped.
+    pub bytes: u64,
+    /// How many of them found 0, 1, 2 ... packets waiting.
+    pub by_queue_length: Vec<u64>,
+}
+
+impl DropCount {
+    fn record(&mut self, wire_bytes: u32, waiting: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_bytes);
+        let bin = (waiting as usize).min(LONGEST_COUNTED);
+        if bin >= self.by_queue_length.len() {
+            self.by_queue_length.resize(bin + 1, 0);
+        }
+        self.by_queue_length[bin] += 1;
+    }
+}
+
+/// Everything observed at one port during the measurement.
+#[derive(Clone, Debug)]
+pub struct PortProbe {
+    start: Time,
+    /// Queue length over time.
+    pub queue: Occupancy,
+    /// Queueing delay per class.
+    pub delay: [DelayHistogram; TrafficClass::ALL.len()],
+    /// Drops per reason.
+    pub drops: [DropCount; DropReason::ALL.len()],
+    /// Packets that got a congestion mark.
+    pub marks: u64,
+    /// Bytes that left, per user.
+    pub user_bytes: Vec<u64>,
+    /// Packets dropped, per user.
+    pub user_drops: Vec<u64>,
+    /// Packets that arrived.
+    pub arrived: u64,
+    busy: Time,
+    /// Group of each user, for the time series.
+    group_of_user: Vec<u16>,
+    /// Time series, if wanted; over the whole run, not only the measurement.
+    pub series: Option<Box<Series>>,
+}
+
+impl PortProbe {
+    /// Observes from time 0. `group_of_user` has an entry for each user.
+    #[must_use]
+    pub fn new(group_of_user: Vec<u16>, series: Option<Series>) -> Self {
+        Self {
+            start: Time::ZERO,
+            queue: Occupancy::new(Time::ZERO, Backlog::default()),
+            delay: Default::default(),
+            drops: Default::default(),
+            marks: 0,
+            user_bytes: vec![0; group_of_user.len()],
+            user_drops: vec![0; group_of_user.len()],
+            arrived: 0,
+            busy: Time::ZERO,
+            group_of_user,
+            series: series.map(Box::new),
+        }
+    }
+
+    /// Forgets everything but the time series: the measurement starts at `now`, with `backlog` waiting and the
+    /// transmitter busy until `busy_until`.
+    pub fn restart(&mut self, now: Time, backlog: Backlog, busy_until: Time) {
+        self.start = now;
+        self.queue = Occupancy::new(now, backlog);
+        self.delay = Default::default();
+        self.drops = Default::default();
+        self.marks = 0;
+        self.user_bytes.fill(0);
+        self.user_drops.fill(0);
+        self.arrived = 0;
+        self.busy = busy_until.saturating_sub(now);
+    }
+
+    /// A packet was offered at `now`; `backlog` waits after it, and it met `threshold`.
+    #[inline]
+    pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
+        self.arrived += 1;
+        self.queue_changed(now, backlog);
+        if let (Some(series), Some(threshold)) = (&mut self.series, threshold) {
+            series.threshold_met(now, threshold);
+        }
+    }
+
+    /// A packet was dropped when it found `backlog`.
+    pub fn dropped(&mut self, packet: &SimPacket, reason: DropReason, backlog: Backlog) {
+        self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
+        self.user_drops[packet.user as usize] += 1;
+    }
+
+    /// A packet's transmission lasts from `start` to `end`; `backlog` stays behind.
+    #[inline]
+    pub fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
+        self.queue_changed(start, backlog);
+        self.delay[packet.class.index()].record(start.saturating_sub(packet.enqueued_at));
+        self.user_bytes[packet.user as usize] += u64::from(packet.wire_bytes);
+        self.busy += end - start;
+        if let Some(series) = &mut self.series {
+            let group = self.group_of_user[packet.user as usize];
+            series.departed(usize::from(group), u32::from(packet.wire_bytes), start);
+        }
+    }
+
+    #[inline]
+    fn queue_changed(&mut self, now: Time, backlog: Backlog) {
+        self.queue.change(now, backlog);
+        if let Some(series) = &mut self.series {
+            series.queue_changed(now, backlog.packets);
+        }
+    }
+
+    /// Closes the measurement at `end`.
+    pub fn finish(&mut self, end: Time, backlog: Backlog, busy_until: Time) {
+        self.queue_changed(end, backlog);
+        self.busy -= busy_until.saturating_sub(end);
+        if let Some(series) = &mut self.series {
+            series.finish(end);
+        }
+    }
+
+    /// Busy time of the transmitter over the measured time, after [`PortProbe::finish`].
+    #[must_use]
+    pub fn utilisation(&self, end: Time) -> f64 {
+        self.busy.as_secs_f64() / (end - self.start).as_secs_f64()
+    }
+}

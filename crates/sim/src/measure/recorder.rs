@@ -1,0 +1,336 @@
+//! Turns what the probes saw into the record of a run.
+
+use crate::measure::max_min_shares::{Demand, max_min_shares};
+use crate::measure::port_probe::PortProbe;
+use crate::measure::run_record::{
+    AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, Performance, QueueRecord,
+    RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord,
+    UdpRecord,
+};
+use crate::measure::transfer_probe::{TransferClass, TransferProbe};
+use crate::network::link::Link;
+use crate::network::{AtEnd, Network, Span, TcpFlow, User};
+use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
+use fairlane_schemes::discipline::{DropReason, StateSize};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::units::Time;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The record of a run that has ended.
+#[must_use]
+pub fn record(scenario: &Scenario, replication: u32, network: &Network, performance: Performance) -> RunRecord {
+    let seconds = scenario.run.measure.as_secs_f64();
+    let probes: Vec<&PortProbe> =
+        network.links.iter().map(|link| link.probe().expect("every link is observed")).collect();
+    // A user has got what has left the last link of its route.
+    let last_link = |group: u16| scenario.groups[usize::from(group)].route.last().map_or(0, |&link| link as usize);
+    let bytes = |(user, state): (usize, &User)| probes[last_link(state.group)].user_bytes[user];
+    let throughput: Vec<f64> =
+        network.users.iter().enumerate().map(bytes).map(|bytes| bytes as f64 * 8.0 / seconds).collect();
+    let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
+    let capacities = capacities(scenario);
+    let shares = fair_shares(scenario, network, &capacities, seconds);
+    let mut normalised = Vec::new();
+    let mut groups = Vec::new();
+    let mut first = 0;
+    for (index, group) in scenario.groups.iter().enumerate() {
+        let users = first..first + group.params.users as usize;
+        first = users.end;
+        let mean_throughput = mean(&throughput[users.clone()]);
+        if shares[index] > 0.0 {
+            normalised.extend(throughput[users.clone()].iter().map(|x| x / shares[index]));
+        }
+        groups.push(GroupRecord {
+            name: group.name.clone(),
+            users: group.params.users,
+            throughput_bps: mean_throughput,
+            goodput_bps: mean(&goodput[users.clone()]),
+            user_throughput_bps: throughput[users.clone()].to_vec(),
+            user_goodput_bps: goodput[users.clone()].to_vec(),
+            max_min_share_bps: shares[index],
+            normalised_throughput: (shares[index] > 0.0).then(|| mean_throughput / shares[index]),
+            tcp: tcp_record(network, index, seconds),
+            udp: udp_record(network, index, seconds),
+            transfers: transfers(network, &users),
+            transfer_times: network.transfers[index].as_deref().map(|probe| transfer_times(scenario, probe, seconds)),
+        });
+    }
+    let flows = groups.iter().filter_map(|group| group.tcp.as_ref());
+    let all_flows: Vec<f64> = flows.flat_map(|tcp| tcp.flow_throughput_bps.iter().copied()).collect();
+    RunRecord {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.name.clone(),
+        seed: scenario.run.seed,
+        replication,
+        window_s: [scenario.run.warmup.as_secs_f64(), scenario.run.end().as_secs_f64()],
+        throughput_ratio: throughput_ratio(&groups),
+        jain_index: jain_index(&throughput),
+        jain_index_flows: jain_index(&all_flows),
+        jain_index_normalised: jain_index(&normalised),
+        groups,
+        links: (0..probes.len())
+            .map(|index| {
+                let config = &scenario.topology.links[index];
+                let max_min_utilisation = fair_load(scenario, &shares, index as u32) / capacities[index];
+                LinkRecord {
+                    max_min_utilisation,
+                    ..link_record(scenario, config, &network.links[index], probes[index], seconds)
+                }
+            })
+            .collect(),
+        edge_state: state_record(network.meters.state_size()),
+        series: series_record(scenario, probes[scenario.series_link()]),
+        performance,
+        cpu_seconds: None,
+    }
+}
+
+/// Payload that reached each user's receivers during the measurement.
+fn delivered_payload(network: &Network) -> Vec<u64> {
+    let mut bytes: Vec<u64> = network.users.iter().map(|user| user.delivered_bytes).collect();
+    for flow in &network.flows {
+        bytes[flow.user as usize] += flow.measured_bytes(&network.tcp_params[flow.params as usize]);
+    }
+    bytes
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// T_R of abc2018 IV-A4.
+fn throughput_ratio(groups: &[GroupRecord]) -> Option<f64> {
+    let [first, second, ..] = groups else { return None };
+    (second.throughput_bps > 0.0).then(|| first.throughput_bps / second.throughput_bps)
+}
+
+/// Jain's index: (sum x)^2 / (n sum x^2).
+fn jain_index(throughput: &[f64]) -> Option<f64> {
+    let sum: f64 = throughput.iter().sum();
+    let squares: f64 = throughput.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (throughput.len() as f64 * squares))
+}
+
+/// The max-min share of a user of each group in bit/s.
+fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], seconds: f64) -> Vec<f64> {
+    let topology = &scenario.topology;
+    let mut groups = Vec::new();
+    for (index, group) in scenario.groups.iter().enumerate() {
+        let access = group.params.access_rate.unwrap_or(topology.access.access_rate).as_f64();
+        let web = network.transfers[index]
+            .as_deref()
+            .map_or(0.0, |probe| probe.started_bytes as f64 * 8.0 / seconds / f64::from(group.params.users));
+        let asks = |source: &SourceConfig| match source {
+            SourceConfig::Tcp { .. } => f64::INFINITY,
+            SourceConfig::Web { tcp, .. } => {
+                let payload = f64::from(tcp.params.segment_payload);
+                web * (payload + f64::from(tcp.params.header_bytes)) / payload
+            }
+            SourceConfig::Udp(udp) => udp.mean_rate_bps(),
+        };
+        groups.push(Demand {
+            users: f64::from(group.params.users),
+            weight: group.params.reference_rate.as_f64() * group.params.weight,
+            rate_bps: group.sources.iter().map(asks).sum::<f64>().min(access),
+            route: &group.route,
+        });
+    }
+    max_min_shares(capacities, &groups)
+}
+
+/// Mean rates of the links during the measurement in bit/s.
+fn capacities(scenario: &Scenario) -> Vec<f64> {
+    let (from, to) = (scenario.run.warmup, scenario.run.end());
+    scenario.topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect()
+}
+
+/// What the users of a link would load it with if each got the share of its group, in bit/s.
+fn fair_load(scenario: &Scenario, shares: &[f64], link: u32) -> f64 {
+    let crosses = |(group, _): &(&GroupConfig, &f64)| group.route.contains(&link);
+    let load = |(group, share): (&GroupConfig, &f64)| f64::from(group.params.users) * share;
+    scenario.groups.iter().zip(shares).filter(crosses).map(load).sum()
+}
+
+fn state_record(state: StateSize) -> StateRecord {
+    StateRecord { records: state.records as u64, bytes: state.bytes as u64 }
+}
+
+/// What the scheme of a link tells of itself; JSON has no infinity, and a reading without a value is left out.
+fn readings(link: &Link) -> BTreeMap<String, f64> {
+    let mut readings = BTreeMap::new();
+    link.report(&mut |name, value| {
+        if value.is_finite() {
+            readings.insert(name.to_string(), value);
+        }
+    });
+    readings
+}
+
+fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord> {
+    let of_group = |flow: &&TcpFlow| usize::from(network.users[flow.user as usize].group) == group;
+    let mut flows = network.flows.iter().filter(of_group).peekable();
+    if flows.peek().is_none() && network.ended[group].segments_sent == 0 {
+        return None;
+    }
+    let mut stats = network.ended[group];
+    flows.for_each(|flow| stats.add(&flow.sender.stats()));
+    let lasting = network.flows[..network.lasting_flows].iter().filter(of_group);
+    let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
+    let (flow_throughput_bps, flow_goodput_bps): (Vec<f64>, Vec<f64>) = lasting
+        .filter(|flow| flow.at_end == AtEnd::Rest)
+        .map(|flow| {
+            let payload = flow.measured_bytes(&network.tcp_params[flow.params as usize]);
+            (per_second(flow.measured_wire_bytes()), per_second(payload))
+        })
+        .unzip();
+    Some(TcpRecord {
+        timeouts: u64::from(stats.timeouts),
+        fast_recoveries: u64::from(stats.fast_recoveries),
+        retransmissions: stats.retransmissions,
+        ecn_reductions: u64::from(stats.ecn_reductions),
+        would_close: u64::from(stats.would_close),
+        jain_index: jain_index(&flow_throughput_bps),
+        flow_throughput_bps,
+        flow_goodput_bps,
+    })
+}
+
+fn udp_record(network: &Network, group: usize, seconds: f64) -> Option<UdpRecord> {
+    let of_group = |user: u32| usize::from(network.users[user as usize].group) == group;
+    let mut sources = network.sources.iter().filter(|source| of_group(source.user())).peekable();
+    sources.peek()?;
+    let (mut sent_packets, mut sent_bytes) = (0, 0);
+    for source in sources {
+        sent_packets += source.measured();
+        sent_bytes += source.measured() * u64::from(source.wire_bytes());
+    }
+    let users = network.users.iter().filter(|user| usize::from(user.group) == group);
+    let received_packets = users.map(|user| user.datagrams).sum();
+    Some(UdpRecord {
+        sent_packets,
+        received_packets,
+        sent_bps: sent_bytes as f64 * 8.0 / seconds,
+        delivered_share: (sent_packets > 0).then(|| received_packets as f64 / sent_packets as f64),
+    })
+}
+
+fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
+    let single = |flow: &&TcpFlow| flow.span == Span::Once && users.contains(&(flow.user as usize));
+    let transfer = |flow: &TcpFlow| TransferRecord {
+        user: flow.user - users.start as u32,
+        bytes: flow.transfer_bytes,
+        start_s: flow.start.as_secs_f64(),
+        finish_s: (flow.finish < Time::NEVER).then(|| flow.finish.as_secs_f64()),
+    };
+    network.flows.iter().filter(single).map(transfer).collect()
+}
+
+fn transfer_times(scenario: &Scenario, probe: &TransferProbe, seconds: f64) -> TransferTimesRecord {
+    let times = &probe.times;
+    let of_ended = |value: f64| (times.count() > 0).then_some(value);
+    let time_begins: Vec<f64> = scenario.probes.transfer_times.iter().map(|time| time.as_secs_f64()).collect();
+    let size_begins: Vec<f64> = scenario.probes.transfer_sizes.iter().map(|size| size.0 as f64).collect();
+    TransferTimesRecord {
+        started: probe.started,
+        completed: times.count(),
+        refused: probe.refused,
+        offered_bps: probe.started_bytes as f64 * 8.0 / seconds,
+        mean_bytes: (probe.started > 0).then(|| probe.started_bytes as f64 / probe.started as f64),
+        mean_s: of_ended(times.mean_s()),
+        p50_s: of_ended(times.quantile_s(0.5)),
+        p90_s: of_ended(times.quantile_s(0.9)),
+        p95_s: of_ended(times.quantile_s(0.95)),
+        p99_s: of_ended(times.quantile_s(0.99)),
+        max_s: of_ended(times.max().as_secs_f64()),
+        by_time: classes(&time_begins, &probe.by_time),
+        by_size: classes(&size_begins, &probe.by_size),
+    }
+}
+
+/// The classes that begin at zero and at `begins`.
+fn classes(begins: &[f64], classes: &[TransferClass]) -> Vec<TransferClassRecord> {
+    let all: u64 = classes.iter().map(|class| class.completed).sum();
+    let record = |(index, class): (usize, &TransferClass)| TransferClassRecord {
+        from: if index == 0 { 0.0 } else { begins[index - 1] },
+        to: begins.get(index).copied(),
+        completed: class.completed,
+        share: if all == 0 { 0.0 } else { class.completed as f64 / all as f64 },
+        mean_s: class.mean_s(),
+    };
+    classes.iter().enumerate().map(record).collect()
+}
+
+fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &PortProbe, seconds: f64) -> LinkRecord {
+    let accounting = link.accounting();
+    let queued = link.backlog().packets;
+    let distribution = probe.queue.distribution();
+    LinkRecord {
+        name: config.name.clone(),
+        rate_bps: config.params.rate.as_f64(),
+        utilisation: probe.utilisation(scenario.run.end()),
+        throughput_bps: probe.user_bytes.iter().sum::<u64>() as f64 * 8.0 / seconds,
+        queue: QueueRecord {
+            mean_packets: probe.queue.mean_packets(),
+            mean_bytes: probe.queue.mean_bytes(),
+            max_packets: distribution.len() as u32 - 1,
+            distribution,
+        },
+        delay: TrafficClass::ALL.iter().filter_map(|&class| delay_record(probe, class)).collect(),
+        drops: DropReason::ALL.iter().map(|&reason| drop_record(probe, reason)).collect(),
+        user_dropped_packets: probe.user_drops.clone(),
+        marks: probe.marks,
+        accounting: AccountingRecord {
+            arrived: accounting.arrived,
+            departed: accounting.departed,
+            dropped: accounting.dropped,
+            queued: u64::from(queued),
+        },
+        max_min_utilisation: 0.0,
+        state: state_record(link.state_size()),
+        readings: readings(link),
+    }
+}
+
+fn delay_record(probe: &PortProbe, class: TrafficClass) -> Option<DelayRecord> {
+    let delay = &probe.delay[class.index()];
+    (delay.count() > 0).then(|| DelayRecord {
+        traffic_class: class.name().into(),
+        packets: delay.count(),
+        mean_s: delay.mean_s(),
+        p50_s: delay.quantile_s(0.5),
+        p95_s: delay.quantile_s(0.95),
+        p99_s: delay.quantile_s(0.99),
+        max_s: delay.max().as_secs_f64(),
+    })
+}
+
+fn drop_record(probe: &PortProbe, reason: DropReason) -> DropRecord {
+    let drops = &probe.drops[reason.index()];
+    DropRecord {
+        reason: reason.name().into(),
+        packets: drops.packets,
+        bytes: drops.bytes,
+        share_of_arrivals: if probe.arrived == 0 { 0.0 } else { drops.packets as f64 / probe.arrived as f64 },
+        queue_histogram: drops.by_queue_length.clone(),
+    }
+}
+
+fn series_record(scenario: &Scenario, probe: &PortProbe) -> Option<SeriesRecord> {
+    let interval = scenario.probes.series_interval?;
+    let series = probe.series.as_ref()?;
+    let group = |(group, (throughput_bps, rate_bps)): (&GroupConfig, _)| GroupSeriesRecord {
+        name: group.name.clone(),
+        throughput_bps,
+        rate_bps,
+    };
+    Some(SeriesRecord {
+        link: scenario.topology.links[scenario.series_link()].name.clone(),
+        interval_s: interval.as_secs_f64(),
+        start_s: 0.0,
+        groups: scenario.groups.iter().zip(series.group_rates()).map(group).collect(),
+        queue_packets: series.queue_packets(),
+        drop_threshold: series.drop_thresholds(),
+    })
+}

@@ -1,0 +1,377 @@
+//! Joins the replications of a scenario: means and confidence intervals.
+
+use crate::measure::run_record::{
+    DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, StateRecord, TransferTimesRecord,
+};
+use crate::scenario::Scenario;
+use fairlane_schemes::note::Note;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Confidence level of intervals unless another one is asked for.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A mean over replications.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Mean of the replications that have the value.
+    pub mean: f64,
+    /// Half the width of the confidence interval (Student t); null for fewer than two replications.
+    pub half_width: Option<f64>,
+    /// How many replications have the value.
+    pub n: u32,
+}
+
+impl Estimate {
+    /// From one value per replication, with an interval of this confidence; `None` without any.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>, confidence: f64) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half_width =
+            (n > 1).then(|| student_t(confidence, n as u32 - 1) * (squares / (n - 1) as f64 / n as f64).sqrt());
+        Some(Self { mean, half_width, n: n as u32 })
+    }
+}
+
+/// The runs to be joined, and the confidence of the intervals.
+#[derive(Clone, Copy)]
+struct Runs<'a> {
+    runs: &'a [RunRecord],
+    confidence: f64,
+}
+
+impl Runs<'_> {
+    /// The estimate of a value that every replication has.
+    fn every(&self, value: impl Fn(&RunRecord) -> f64) -> Estimate {
+        self.some(|run| Some(value(run))).expect("there is at least one run")
+    }
+
+    /// The estimate of a value that a replication may lack.
+    fn some(&self, value: impl Fn(&RunRecord) -> Option<f64>) -> Option<Estimate> {
+        Estimate::of(self.runs.iter().filter_map(value), self.confidence)
+    }
+}
+
+/// Two-sided quantile of Student's t distribution: `confidence` in (0, 1), at least one degree of freedom.
+#[must_use]
+pub fn student_t(confidence: f64, degrees: u32) -> f64 {
+    let distribution = StudentsT::new(0.0, 1.0, f64::from(degrees)).expect("positive degrees of freedom");
+    distribution.inverse_cdf(0.5 + confidence / 2.0)
+}
+
+/// Everything about a scenario: the scenario itself, the summary, the cost and the single runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultDocument {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of Fairlane.
+    pub version: String,
+    /// The scenario, every default filled in.
+    pub scenario: serde_json::Value,
+    /// What to know about the scenario before its numbers are trusted.
+    pub notes: Vec<NoteRecord>,
+    /// Means and intervals.
+    pub summary: Summary,
+    /// How much was simulated in all runs together.
+    pub performance: Performance,
+    /// The single runs, by number.
+    pub runs: Vec<RunRecord>,
+    /// What the runs cost. All else is the same bytes each time that the scenario is simulated.
+    pub cost: Cost,
+}
+
+/// Something to know about a scenario that is valid, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoteRecord {
+    /// Key of the scenario that it is about.
+    pub key: String,
+    /// What to know.
+    pub text: String,
+}
+
+impl From<Note> for NoteRecord {
+    fn from(Note { key, text }: Note) -> Self {
+        Self { key, text }
+    }
+}
+
+/// Means and confidence intervals over the replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Number of replications.
+    pub replications: u32,
+    /// Confidence level of the intervals.
+    pub confidence: f64,
+    /// The user groups.
+    pub groups: Vec<GroupSummary>,
+    /// Throughput ratio; null if no replication has one.
+    pub throughput_ratio: Option<Estimate>,
+    /// Jain's index over all users; null if no replication has one.
+    pub jain_index: Option<Estimate>,
+    /// Jain's index over all lasting TCP flows; null if no replication has one.
+    pub jain_index_flows: Option<Estimate>,
+    /// Jain's index over the normalised throughput of all users; null if no replication has one.
+    pub jain_index_normalised: Option<Estimate>,
+    /// The links.
+    pub links: Vec<LinkSummary>,
+    /// What the markers of the edge remembered at the end, all users together.
+    pub edge_state: StateSummary,
+}
+
+/// What a scheme remembered at the end of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateSummary {
+    /// Records of flows, users or buckets.
+    pub records: Estimate,
+    /// Bytes.
+    pub bytes: Estimate,
+}
+
+/// A user group over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSummary {
+    /// Name.
+    pub name: String,
+    /// Number of users.
+    pub users: u32,
+    /// Mean throughput per user, bit/s on the wire.
+    pub throughput_bps: Estimate,
+    /// Mean goodput per user, bit/s.
+    pub goodput_bps: Estimate,
+    /// Throughput of each user.
+    pub user_throughput_bps: Vec<Estimate>,
+    /// Goodput of each user.
+    pub user_goodput_bps: Vec<Estimate>,
+    /// The max-min share of each user, bit/s on the wire.
+    pub max_min_share_bps: Estimate,
+    /// Mean throughput per user over the max-min share; null if no replication has one.
+    pub normalised_throughput: Option<Estimate>,
+    /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
+    pub tcp_flow_throughput_bps: Option<Estimate>,
+    /// UDP packets received over packets sent; null without any.
+    pub udp_delivered_share: Option<Estimate>,
+    /// Finite transfers that started during the measurement and ended; null without a source of any.
+    pub transfers_completed: Option<Estimate>,
+    /// Their mean time; null if none ended.
+    pub transfer_mean_s: Option<Estimate>,
+    /// Their 95th percentile; null if none ended.
+    pub transfer_p95_s: Option<Estimate>,
+}
+
+/// An observed link over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkSummary {
+    /// Name.
+    pub name: String,
+    /// Busy time over measured time.
+    pub utilisation: Estimate,
+    /// Bits on the wire per second.
+    pub throughput_bps: Estimate,
+    /// Time-weighted mean queue in packets.
+    pub queue_mean_packets: Estimate,
+    /// Time-weighted mean queue in bytes.
+    pub queue_mean_bytes: Estimate,
+    /// Queueing delay per class.
+    pub delay: Vec<DelaySummary>,
+    /// Drops per reason.
+    pub drops: Vec<DropSummary>,
+    /// Packets dropped for whatever reason over packets that arrived.
+    pub dropped_share: Estimate,
+    /// Utilisation if every user got its max-min share.
+    pub max_min_utilisation: Estimate,
+    /// What the queue's scheme remembered at the end.
+    pub state: StateSummary,
+    /// What the scheme measures and counts itself, at the end of the runs that have the reading.
+    pub readings: BTreeMap<String, Estimate>,
+}
+
+/// Queueing delay of one class over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelaySummary {
+    /// BE or EF.
+    pub traffic_class: String,
+    /// Mean.
+    pub mean_s: Estimate,
+    /// 99th percentile.
+    pub p99_s: Estimate,
+}
+
+/// Drops for one reason over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DropSummary {
+    /// aqm or overlimit.
+    pub reason: String,
+    /// Packets.
+    pub packets: Estimate,
+    /// Packets over packets that arrived.
+    pub share_of_arrivals: Estimate,
+}
+
+/// What the runs of a scenario cost: on this machine, this time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// CPU time of the simulations alone; of those whose cost is known.
+    pub cpu_seconds: f64,
+    /// CPU time of each run; null where it is not known.
+    pub run_cpu_seconds: Vec<Option<f64>>,
+    /// High-water mark of the resident memory of the process that ran them; null where the system does not tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// JSON Schema of a [`ResultDocument`].
+#[must_use]
+pub fn result_schema() -> serde_json::Value {
+    schemars::schema_for!(ResultDocument).to_value()
+}
+
+/// Joins the runs of a scenario. There must be at least one.
+#[must_use]
+pub fn summarise(
+    scenario: &Scenario,
+    mut runs: Vec<RunRecord>,
+    confidence: f64,
+    peak_memory_bytes: Option<u64>,
+) -> ResultDocument {
+    runs.sort_by_key(|run| run.replication);
+    let all = Runs { runs: &runs, confidence };
+    ResultDocument {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.write(),
+        notes: scenario.notes().into_iter().map(NoteRecord::from).collect(),
+        summary: Summary {
+            replications: runs.len() as u32,
+            confidence,
+            groups: (0..scenario.groups.len()).map(|group| group_summary(all, group)).collect(),
+            throughput_ratio: all.some(|run| run.throughput_ratio),
+            jain_index: all.some(|run| run.jain_index),
+            jain_index_flows: all.some(|run| run.jain_index_flows),
+            jain_index_normalised: all.some(|run| run.jain_index_normalised),
+            links: (0..runs[0].links.len()).map(|link| link_summary(all, link)).collect(),
+            edge_state: state_summary(all, |run| run.edge_state),
+        },
+        performance: Performance {
+            delivered_packets: runs.iter().map(|run| run.performance.delivered_packets).sum(),
+            events: runs.iter().map(|run| run.performance.events).sum(),
+        },
+        cost: Cost {
+            cpu_seconds: runs.iter().filter_map(|run| run.cpu_seconds).sum(),
+            run_cpu_seconds: runs.iter().map(|run| run.cpu_seconds).collect(),
+            peak_memory_bytes,
+        },
+        runs,
+    }
+}
+
+fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
+    let first = &all.runs[0].groups[group];
+    let users = 0..first.users as usize;
+    let transfers = |value: fn(&TransferTimesRecord) -> Option<f64>| {
+        all.some(|run| run.groups[group].transfer_times.as_ref().and_then(value))
+    };
+    let flow_mean = |run: &RunRecord| {
+        let flows = &run.groups[group].tcp.as_ref()?.flow_throughput_bps;
+        (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / flows.len() as f64)
+    };
+    GroupSummary {
+        name: first.name.clone(),
+        users: first.users,
+        throughput_bps: all.every(|run| run.groups[group].throughput_bps),
+        goodput_bps: all.every(|run| run.groups[group].goodput_bps),
+        user_throughput_bps: users
+            .clone()
+            .map(|user| all.every(|run| run.groups[group].user_throughput_bps[user]))
+            .collect(),
+        user_goodput_bps: users.map(|user| all.every(|run| run.groups[group].user_goodput_bps[user])).collect(),
+        max_min_share_bps: all.every(|run| run.groups[group].max_min_share_bps),
+        normalised_throughput: all.some(|run| run.groups[group].normalised_throughput),
+        tcp_flow_throughput_bps: all.some(flow_mean),
+        udp_delivered_share: all.some(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
+        transfers_completed: transfers(|times| Some(times.completed as f64)),
+        transfer_mean_s: transfers(|times| times.mean_s),
+        transfer_p95_s: transfers(|times| times.p95_s),
+    }
+}
+
+fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {
+    let over_runs = |value: fn(&LinkRecord) -> f64| all.every(|run| value(&run.links[link]));
+    let classes = fairlane_schemes::packet::TrafficClass::ALL.map(|class| class.name());
+    LinkSummary {
+        name: all.runs[0].links[link].name.clone(),
+        utilisation: over_runs(|link| link.utilisation),
+        throughput_bps: over_runs(|link| link.throughput_bps),
+        queue_mean_packets: over_runs(|link| link.queue.mean_packets),
+        queue_mean_bytes: over_runs(|link| link.queue.mean_bytes),
+        delay: classes.iter().filter_map(|class| delay_summary(all, link, class)).collect(),
+        drops: (0..all.runs[0].links[link].drops.len()).map(|reason| drop_summary(all, link, reason)).collect(),
+        dropped_share: over_runs(|link| link.drops.iter().map(|drops| drops.share_of_arrivals).sum()),
+        max_min_utilisation: over_runs(|link| link.max_min_utilisation),
+        state: state_summary(all, |run| run.links[link].state),
+        readings: readings(all, link),
+    }
+}
+
+fn readings(all: Runs<'_>, link: usize) -> BTreeMap<String, Estimate> {
+    let names: BTreeSet<&String> = all.runs.iter().flat_map(|run| run.links[link].readings.keys()).collect();
+    let of_name = |name: &String| all.some(|run| run.links[link].readings.get(name).copied());
+    names.into_iter().filter_map(|name| Some((name.clone(), of_name(name)?))).collect()
+}
+
+fn state_summary(all: Runs<'_>, state: impl Fn(&RunRecord) -> StateRecord) -> StateSummary {
+    StateSummary {
+        records: all.every(|run| state(run).records as f64),
+        bytes: all.every(|run| state(run).bytes as f64),
+    }
+}
+
+fn delay_summary(all: Runs<'_>, link: usize, class: &str) -> Option<DelaySummary> {
+    let estimate = |value: fn(&DelayRecord) -> f64| {
+        let of_class =
+            |run: &RunRecord| run.links[link].delay.iter().find(|delay| delay.traffic_class == class).map(value);
+        all.some(of_class)
+    };
+    Some(DelaySummary {
+        traffic_class: class.into(),
+        mean_s: estimate(|delay| delay.mean_s)?,
+        p99_s: estimate(|delay| delay.p99_s)?,
+    })
+}
+
+fn drop_summary(all: Runs<'_>, link: usize, reason: usize) -> DropSummary {
+    let estimate = |value: fn(&DropRecord) -> f64| all.every(|run| value(&run.links[link].drops[reason]));
+    DropSummary {
+        reason: all.runs[0].links[link].drops[reason].reason.clone(),
+        packets: estimate(|drops| drops.packets as f64),
+        share_of_arrivals: estimate(|drops| drops.share_of_arrivals),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_is_that_of_the_t_table() {
+        // Values 1..4: mean 2.5, s = 1.291, n = 4, t(0.975; 3) = 3.182 (any t table): 3.182 * 1.291 / 2 = 2.054.
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0], CONFIDENCE).unwrap();
+        assert_eq!(estimate.mean, 2.5);
+        assert!((estimate.half_width.unwrap() - 2.054).abs() < 0.001);
+        // t(0.95; 3) = 2.353: 90 % confidence.
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0], 0.9).unwrap();
+        assert!((estimate.half_width.unwrap() - 2.353 * 1.290_99 / 2.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_has_no_estimate() {
+        assert_eq!(Estimate::of([3.0], CONFIDENCE), Some(Estimate { mean: 3.0, half_width: None, n: 1 }));
+        assert_eq!(Estimate::of([], CONFIDENCE), None);
+    }
+}

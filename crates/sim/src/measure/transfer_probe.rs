@@ -1,0 +1,123 @@
+//! Finite transfers of a group: how many, how large, how long. What it keeps does not grow with their number.
+
+use super::delay_histogram::DelayHistogram;
+use fairlane_schemes::units::{Bytes, Time};
+
+/// Transfers that ended within one class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransferClass {
+    /// How many.
+    pub completed: u64,
+    /// Their times together, in picoseconds.
+    sum_ps: u128,
+}
+
+impl TransferClass {
+    /// Mean time in seconds; `None` if there is none.
+    #[must_use]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.completed > 0).then(|| self.sum_ps as f64 / self.completed as f64 / Time::PER_SECOND as f64)
+    }
+
+    fn record(&mut self, time: Time) {
+        self.completed += 1;
+        self.sum_ps += u128::from(time.0);
+    }
+}
+
+/// Transfers that started during the measurement.
+#[derive(Clone, Debug)]
+pub struct TransferProbe {
+    measured_from: Time,
+    /// Where the classes by time begin, but the first.
+    time_begins: Vec<Time>,
+    /// Where the classes by size begin, but the first.
+    size_begins: Vec<Bytes>,
+    /// Transfers that started.
+    pub started: u64,
+    /// Transfers that were refused: too many were open.
+    pub refused: u64,
+    /// Payload of those that started.
+    pub started_bytes: u64,
+    /// Payload of those that ended.
+    pub completed_bytes: u64,
+    /// Times of those that ended.
+    pub times: DelayHistogram,
+    /// Those that ended, by time.
+    pub by_time: Vec<TransferClass>,
+    /// Those that ended, by payload.
+    pub by_size: Vec<TransferClass>,
+}
+
+impl TransferProbe {
+    /// Counts transfers that start from `measured_from` on. The classes begin at zero and at the values given.
+    #[must_use]
+    pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes]) -> Self {
+        Self {
+            measured_from,
+            time_begins: time_begins.to_vec(),
+            size_begins: size_begins.to_vec(),
+            started: 0,
+            refused: 0,
+            started_bytes: 0,
+            completed_bytes: 0,
+            times: DelayHistogram::default(),
+            by_time: vec![TransferClass::default(); time_begins.len() + 1],
+            by_size: vec![TransferClass::default(); size_begins.len() + 1],
+        }
+    }
+
+    /// A transfer starts at `now`.
+    pub fn start(&mut self, now: Time, bytes: u64) {
+        if now >= self.measured_from {
+            self.started += 1;
+            self.started_bytes += bytes;
+        }
+    }
+
+    /// A transfer would have started at `now`, but too many were open.
+    pub fn refuse(&mut self, now: Time) {
+        self.refused += u64::from(now >= self.measured_from);
+    }
+
+    /// The last byte of a transfer that started at `start` was received at `now`.
+    pub fn complete(&mut self, start: Time, now: Time, bytes: u64) {
+        if start < self.measured_from {
+            return;
+        }
+        let time = now - start;
+        self.completed_bytes += bytes;
+        self.times.record(time);
+        self.by_time[self.time_begins.partition_point(|&begin| begin <= time)].record(time);
+        self.by_size[self.size_begins.partition_point(|&begin| begin.0 <= bytes)].record(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transfers_fall_into_the_class_that_begins_at_or_below_them() {
+        let begins = [Time::from_millis(50), Time::from_millis(500)];
+        let mut probe = TransferProbe::new(Time::from_secs(10), &begins, &[Bytes(1000)]);
+        let at = |ms| Time::from_secs(10) + Time::from_millis(ms);
+        probe.start(Time::from_secs(9), 500); // before the measurement
+        probe.complete(Time::from_secs(9), at(1), 500);
+        for (ms, bytes) in [(40, 999), (50, 1000), (499, 5000), (500, 1), (2000, 1001)] {
+            probe.start(at(0), bytes);
+            probe.complete(at(0), at(ms), bytes);
+        }
+        probe.start(at(0), 7); // does not end
+        probe.refuse(at(0));
+        assert_eq!((probe.started, probe.refused, probe.times.count()), (6, 1, 5));
+        assert_eq!((probe.started_bytes, probe.completed_bytes), (8008, 8001));
+        let counts = |classes: &[TransferClass]| classes.iter().map(|class| class.completed).collect::<Vec<_>>();
+        assert_eq!(counts(&probe.by_time), [1, 2, 2]);
+        assert_eq!(counts(&probe.by_size), [2, 3]);
+        // (50 + 499)/2 ms, and (40 + 500)/2 ms.
+        assert_eq!(probe.by_time[1].mean_s(), Some(0.2745));
+        assert_eq!(probe.by_size[0].mean_s(), Some(0.27));
+        assert_eq!(TransferClass::default().mean_s(), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! Delay lines that share their memory.
+//!
+//! Each user has two short lines, for packets on the way up and acknowledgements on the way down. As ring buffers, each
+//! would keep room for its largest burst; as chains through one pool they need room for what is on its way altogether,
+//! and a node that was just freed, still in the cache, is the next to be used.
+
+use fairlane_schemes::units::Time;
+
+/// End of a chain.
+const NIL: u32 = u32::MAX;
+
+/// Memory of many delay lines.
+#[derive(Clone, Debug)]
+pub struct Pool<T> {
+    nodes: Vec<Node<T>>,
+    /// Chain of unused nodes.
+    free: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<T> {
+    time: Time,
+    value: T,
+    next: u32,
+}
+
+/// One delay line: values in the order of their times.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    first_time: Time,
+    head: u32,
+    tail: u32,
+}
+
+impl Line {
+    /// Nothing on its way.
+    pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL };
+
+    /// Time of the first value; [`Time::NEVER`] if there is none.
+    #[must_use]
+    #[inline]
+    pub fn first_time(&self) -> Time {
+        self.first_time
+    }
+
+    /// Whether nothing is on its way.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+}
+
+/// A delay line that counts which of its values a condition does not hold for yet.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchedLine {
+    line: Line,
+    /// The first value that [`Pool::pass`] has not passed, and how many there are from it on.
+    unpassed: u32,
+    left: u32,
+}
+
+impl WatchedLine {
+    /// Nothing on its way.
+    pub const EMPTY: Self = Self { line: Line::EMPTY, unpassed: NIL, left: 0 };
+
+    /// The line itself.
+    #[must_use]
+    #[inline]
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// How many values were not passed when [`Pool::pass`] last looked, or came since.
+    #[must_use]
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.left as usize
+    }
+}
+
+impl<T: Copy> Default for Pool<T> {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), free: NIL }
+    }
+}
+
+impl<T: Copy> Pool<T> {
+    /// Appends a value that is due at `time`, not before the last of the line.
+    #[inline]
+    pub fn push(&mut self, line: &mut Line, time: Time, value: T) {
+        self.append(line, time, value);
+    }
+
+    /// As [`Pool::push`].
+    #[inline]
+    pub fn push_watched(&mut self, watched: &mut WatchedLine, time: Time, value: T) {
+        let index = self.append(&mut watched.line, time, value);
+        if watched.unpassed == NIL {
+            watched.unpassed = index;
+        }
+        watched.left += 1;
+    }
+
+    /// As [`Pool::push`]; gives the node.
+    #[inline]
+    fn append(&mut self, line: &mut Line, time: Time, value: T) -> u32 {
+        let node = Node { time, value, next: NIL };
+        let index = self.free;
+        let index = if index == NIL {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        } else {
+            self.free = self.nodes[index as usize].next;
+            self.nodes[index as usize] = node;
+            index
+        };
+        if line.head == NIL {
+            line.head = index;
+            line.first_time = time;
+        } else {
+            self.nodes[line.tail as usize].next = index;
+        }
+        line.tail = index;
+        index
+    }
+
+    /// Takes the first value. The line must not be empty.
+    #[inline]
+    pub fn pop(&mut self, line: &mut Line) -> T {
+        let index = line.head;
+        let Node { value, next, .. } = self.nodes[index as usize];
+        self.nodes[index as usize].next = self.free;
+        self.free = index;
+        line.head = next;
+        line.first_time = self.nodes.get(next as usize).map_or(Time::NEVER, |node| node.time);
+        value
+    }
+
+    /// As [`Pool::pop`].
+    #[inline]
+    pub fn pop_watched(&mut self, watched: &mut WatchedLine) -> T {
+        if watched.unpassed == watched.line.head {
+            watched.unpassed = self.nodes[watched.line.head as usize].next;
+            watched.left -= 1;
+        }
+        self.pop(&mut watched.line)
+    }
+
+    /// Passes the values, from the first on, for which `over` holds, once and for all; says how many are left. If it
+    /// holds for one, it must hold for all before it, and go on to hold: then every value is looked at once.
+    #[inline]
+    pub fn pass(&self, watched: &mut WatchedLine, over: impl Fn(Time, &T) -> bool) -> usize {
+        while let Some(node) = self.nodes.get(watched.unpassed as usize)
+            && over(node.time, &node.value)
+        {
+            watched.unpassed = node.next;
+            watched.left -= 1;
+        }
+        watched.left()
+    }
+
+    /// Times and values of a line, in order.
+    pub fn iter(&self, line: &Line) -> impl Iterator<Item = (Time, &T)> {
+        let mut index = line.head;
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(index as usize)?;
+            index = node.next;
+            Some((node.time, &node.value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn lines_of_one_pool_behave_as_queues_of_their_own(steps in prop::collection::vec((0usize..3, any::<bool>()), 0..200)) {
+            let mut pool = Pool::default();
+            let mut lines = [Line::EMPTY; 3];
+            let mut queues: [VecDeque<(Time, u64)>; 3] = Default::default();
+            for (now, (which, push)) in (0..).zip(steps) {
+                if push {
+                    pool.push(&mut lines[which], Time(now), now);
+                    queues[which].push_back((Time(now), now));
+                } else if let Some((_, value)) = queues[which].pop_front() {
+                    prop_assert_eq!(pool.pop(&mut lines[which]), value);
+                }
+                for (line, queue) in lines.iter().zip(&queues) {
+                    prop_assert_eq!(line.is_empty(), queue.is_empty());
+                    prop_assert_eq!(line.first_time(), queue.front().map_or(Time::NEVER, |entry| entry.0));
+                    prop_assert!(pool.iter(line).map(|(time, &value)| (time, value)).eq(queue.iter().copied()));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn passing_counts_what_a_look_at_all_would_count(steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200)) {
+            let (mut pool, mut line, mut now) = (Pool::default(), WatchedLine::EMPTY, 0);
+            for (push, gap) in steps {
+                now += gap;
+                if push || line.line().is_empty() {
+                    pool.push_watched(&mut line, Time(now + 9), now);
+                } else {
+                    pool.pop_watched(&mut line);
+                }
+                let left = pool.iter(line.line()).filter(|(_, value)| **value + 5 > now).count();
+                prop_assert_eq!(pool.pass(&mut line, |_, value| *value + 5 <= now), left);
+            }
+        }
+    }
+
+    #[test]
+    fn nodes_are_used_again() {
+        let (mut pool, mut line) = (Pool::default(), Line::EMPTY);
+        for round in 0..1000 {
+            pool.push(&mut line, Time(round), round);
+            pool.pop(&mut line);
+        }
+        assert_eq!(pool.nodes.len(), 1);
+    }
+
+    #[test]
+    fn a_packet_on_its_way_fills_a_cache_line() {
+        assert_eq!(size_of::<Node<crate::network::sim_packet::SimPacket>>(), 64);
+    }
+}

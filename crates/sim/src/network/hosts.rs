@@ -1,0 +1,481 @@
+//! A user's host: the access link up, and the way back of acknowledgements down.
+//!
+//! Both are first-in-first-out, and on both the time of arrival is known when something is sent: on the access link a
+//! full buffer is all that can drop, on the way back nothing can. So neither needs a queue beside its delay line. What
+//! waits on the access link are the packets in the line whose transmission has not started; it behaves as a
+//! [`crate::network::link::Link`] with drop-tail does.
+//!
+//! What is in step with other hosts stands in a lane that all share whose access links are alike ([`crate::network::shared_line`]): the
+//! first packets that an idle access link gets, and acknowledgements that need not wait for it. The rest stands in the
+//! host's own lines. So a host with fast links seldom has an event of its own.
+
+use crate::network::delay_lines::{Line, Pool, WatchedLine};
+use crate::network::link_rate::Serialiser;
+use crate::network::shared_line::{Lane, OfUser};
+use crate::network::sim_packet::SimPacket;
+use crate::traffic::tcp::Ack;
+use crate::watch::observer::AckTimes;
+use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use prefetch_index::prefetch_index;
+
+/// What a group of hosts has in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostParams {
+    /// Rate of the access link, both ways.
+    pub rate: BitRate,
+    /// Propagation delay of the access link, both ways.
+    pub delay: Time,
+    /// Buffer of the access link, the packet in transmission not counted.
+    pub limit: QueueLimit,
+    /// How acknowledgements come back to the access link; over the shared reverse bottleneck without.
+    pub way_back: Option<WayBack>,
+}
+
+/// A way on which nothing waits: from the end of a route back to its beginning, access links of receivers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WayBack {
+    /// From the end of the route to the receiver, for a packet of no length.
+    pub out_delay: Time,
+    /// The same per byte on the wire, in picoseconds.
+    pub out_ps_per_byte: f64,
+    /// From the receiver to the edge node, for an acknowledgement of no length.
+    pub delay: Time,
+    /// The same per byte on the wire, in picoseconds.
+    pub ps_per_byte: f64,
+}
+
+impl WayBack {
+    /// From the end of the route to the receiver.
+    #[must_use]
+    pub fn out(&self, wire_bytes: u32) -> Time {
+        self.out_delay + Time((self.out_ps_per_byte * f64::from(wire_bytes)).round() as u64)
+    }
+
+    /// From the receiver to the edge node.
+    #[must_use]
+    pub fn back(&self, wire_bytes: u32) -> Time {
+        self.delay + Time((self.ps_per_byte * f64::from(wire_bytes)).round() as u64)
+    }
+}
+
+/// Lanes up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
+const UP_LANES: u32 = 2;
+
+/// An acknowledgement and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowAck {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Index of the user.
+    pub user: u32,
+    /// The acknowledgement.
+    pub ack: Ack,
+}
+
+impl OfUser for FlowAck {
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+}
+
+impl OfUser for SimPacket {
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+}
+
+/// Whose next event what was sent has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextOf {
+    /// Nobody's: something else arrives before it, or it was dropped.
+    Nobody,
+    /// That of a lane, by number.
+    Lane(u32),
+    /// That of the host itself.
+    Host,
+}
+
+/// One host: a cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Host {
+    /// Packets out of step: waiting, in transmission and in flight, by arrival at the edge node.
+    up: WatchedLine,
+    /// When the last transmission up ends.
+    up_busy_until: Time,
+    /// Acknowledgements out of step, by arrival at the host.
+    down: Line,
+    /// When the last transmission down ends.
+    down_busy_until: Time,
+    /// Index in [`Hosts::access`].
+    access: u16,
+    /// Packets sent since the access link was idle; stays at the largest number.
+    burst: u16,
+}
+
+/// The access links of a group of hosts.
+#[derive(Clone, Debug)]
+struct Access {
+    params: HostParams,
+    up: Serialiser,
+    down: Serialiser,
+    /// Index in [`Hosts::down_lanes`], and that of the first in [`Hosts::up_lanes`].
+    down_lane: u32,
+    up_lane: u32,
+    /// Lanes up that may be used.
+    up_lanes: u16,
+}
+
+/// All hosts, and the reverse bottleneck that their acknowledgements share.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    access: Vec<Access>,
+    /// [`UP_LANES`] for each kind of access link.
+    up_lanes: Vec<Lane<SimPacket>>,
+    /// One for each kind of access link.
+    down_lanes: Vec<Lane<FlowAck>>,
+    packets: Pool<SimPacket>,
+    acks: Pool<FlowAck>,
+    arrived: u64,
+    dropped: u64,
+    reverse: Serialiser,
+    reverse_delay: Time,
+    reverse_busy_until: Time,
+}
+
+impl Hosts {
+    /// No hosts yet; acknowledgements pass a bottleneck of this rate and delay.
+    #[must_use]
+    pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
+        Self {
+            hosts: Vec::new(),
+            access: Vec::new(),
+            up_lanes: Vec::new(),
+            down_lanes: Vec::new(),
+            packets: Pool::default(),
+            acks: Pool::default(),
+            arrived: 0,
+            dropped: 0,
+            reverse: Serialiser::new(reverse_rate),
+            reverse_delay,
+            reverse_busy_until: Time::ZERO,
+        }
+    }
+
+    /// Adds `count` hosts that have `params` in common.
+    pub fn add(&mut self, count: usize, params: HostParams) {
+        let host = Host {
+            up: WatchedLine::EMPTY,
+            up_busy_until: Time::ZERO,
+            down: Line::EMPTY,
+            down_busy_until: Time::ZERO,
+            access: self.access.len() as u16,
+            burst: 0,
+        };
+        let rate = Serialiser::new(params.rate);
+        // A buffer in bytes wants to know all that wait: they are in the lines of their hosts.
+        let up_lanes = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LANES as u16 } else { 1 };
+        let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
+        let down_lane = alike.map_or(self.down_lanes.len() as u32, |access| access.down_lane);
+        if alike.is_none() {
+            self.up_lanes.extend((0..UP_LANES).map(|_| Lane::default()));
+            self.down_lanes.push(Lane::default());
+        }
+        let up_lane = down_lane * UP_LANES;
+        self.access.push(Access { params, up: rate.clone(), down: rate, down_lane, up_lane, up_lanes });
+        self.hosts.resize(self.hosts.len() + count, host);
+    }
+
+    /// Number of hosts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Whether there are no hosts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Lanes up and lanes down.
+    #[must_use]
+    pub fn lanes(&self) -> (u32, u32) {
+        (self.up_lanes.len() as u32, self.down_lanes.len() as u32)
+    }
+
+    /// When something of this host that is in no lane next arrives; [`Time::NEVER`] if nothing is on its way.
+    #[inline]
+    pub fn next_event(&self, user: u32) -> Time {
+        let host = &self.hosts[user as usize];
+        host.up.line().first_time().min(host.down.first_time())
+    }
+
+    /// When the next packet of a lane reaches the edge node, and whose it is.
+    #[must_use]
+    #[inline]
+    pub fn next_up(&self, lane: u32) -> (Time, u32) {
+        self.up_lanes[lane as usize].first()
+    }
+
+    /// When the next acknowledgement of a lane reaches its host, and which.
+    #[must_use]
+    #[inline]
+    pub fn next_down(&self, lane: u32) -> (Time, u32) {
+        self.down_lanes[lane as usize].first()
+    }
+
+    /// Offers a packet to the access link at `now`.
+    #[inline]
+    pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+        let host = &mut self.hosts[user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        self.arrived += 1;
+        if host.up_busy_until <= now {
+            host.burst = 0;
+        }
+        let behind = &self.up_lanes[access.up_lane as usize + 1];
+        if !has_room(host, &access.params, (&self.packets, behind), &packet, now) {
+            self.dropped += 1;
+            return NextOf::Nobody;
+        }
+        host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
+        let (arrival, position) = (host.up_busy_until + access.params.delay, host.burst);
+        host.burst = position.saturating_add(1);
+        if position < access.up_lanes {
+            let number = access.up_lane + u32::from(position);
+            let lane = &mut self.up_lanes[number as usize];
+            if lane.keeps_order(arrival, user) {
+                return if lane.push(arrival, packet) { NextOf::Lane(number) } else { NextOf::Nobody };
+            }
+        }
+        self.packets.push_watched(&mut host.up, arrival, packet);
+        NextOf::Host
+    }
+
+    /// The packet of the host that reaches the edge node at `now`, if one does, those in lanes apart.
+    #[inline]
+    pub fn packet_at_edge(&mut self, user: u32, now: Time) -> Option<SimPacket> {
+        let host = &mut self.hosts[user as usize];
+        (host.up.line().first_time() <= now).then(|| self.packets.pop_watched(&mut host.up))
+    }
+
+    /// The packet of a lane that reaches the edge node. There must be one.
+    #[inline]
+    pub fn packet_of_lane(&mut self, lane: u32) -> SimPacket {
+        self.up_lanes[lane as usize].pop()
+    }
+
+    /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
+    /// will be where.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> (AckTimes, NextOf) {
+        let host = &mut self.hosts[ack.user as usize];
+        let Access { params, down, down_lane: number, .. } = &mut self.access[usize::from(host.access)];
+        let (sent, at_edge) = if let Some(way) = params.way_back {
+            let sent = now + way.out(packet_bytes);
+            (sent, sent + way.back(wire_bytes))
+        } else {
+            self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(u64::from(wire_bytes));
+            (now, self.reverse_busy_until + self.reverse_delay)
+        };
+        host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
+        let at_host = host.down_busy_until + params.delay;
+        let number = *number;
+        let lane = &mut self.down_lanes[number as usize];
+        let next = if lane.keeps_order(at_host, ack.user) {
+            if lane.push(at_host, ack) { NextOf::Lane(number) } else { NextOf::Nobody }
+        } else {
+            self.acks.push(&mut host.down, at_host, ack);
+            NextOf::Host
+        };
+        (AckTimes { sent, at_edge, at_host }, next)
+    }
+
+    /// The acknowledgement that comes `places` behind the first of a lane.
+    #[must_use]
+    #[inline]
+    pub fn ack_ahead(&self, lane: u32, places: usize) -> Option<&FlowAck> {
+        self.down_lanes[lane as usize].ahead(places)
+    }
+
+    /// Asks for the cache line of a host.
+    #[inline]
+    pub fn fetch(&self, user: u32) {
+        prefetch_index(&self.hosts, user as usize);
+    }
+
+    /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.
+    #[must_use]
+    pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
+        let Access { params, .. } = &self.access[usize::from(self.hosts[user as usize].access)];
+        params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
+    }
+
+    /// The acknowledgement that reaches the host. There must be one that is in no lane.
+    #[inline]
+    pub fn ack_at_host(&mut self, user: u32) -> FlowAck {
+        self.acks.pop(&mut self.hosts[user as usize].down)
+    }
+
+    /// The acknowledgement of a lane that reaches its host. There must be one.
+    #[inline]
+    pub fn ack_of_lane(&mut self, lane: u32) -> FlowAck {
+        self.down_lanes[lane as usize].pop()
+    }
+
+    /// Packets that hosts offered to their access links, packets dropped there, and packets still on them.
+    #[must_use]
+    pub fn accounting(&self) -> (u64, u64, u64) {
+        let out_of_step: usize = self.hosts.iter().map(|host| self.packets.iter(host.up.line()).count()).sum();
+        let in_step: usize = self.up_lanes.iter().map(|lane| lane.iter().count()).sum();
+        (self.arrived, self.dropped, (out_of_step + in_step) as u64)
+    }
+}
+
+impl HostParams {
+    #[inline]
+    fn transmission(&self, packet: &SimPacket) -> Time {
+        self.rate.time_of(u64::from(packet.wire_bytes))
+    }
+}
+
+/// Whether `packet` fits beside what waits at the access link: in the host's own line, and perhaps the one packet of it
+/// in the lane `behind` those that found their access links idle.
+#[inline]
+fn has_room(
+    host: &mut Host,
+    params: &HostParams,
+    (packets, behind): (&Pool<SimPacket>, &Lane<SimPacket>),
+    packet: &SimPacket,
+    now: Time,
+) -> bool {
+    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay - params.transmission(packet) <= now;
+    match params.limit {
+        QueueLimit::Packets(limit) => {
+            // No more wait than did at the last count or came since: a new one is seldom needed.
+            if host.burst == 0 || host.up.left() + 1 < limit as usize {
+                return true;
+            }
+            let waiting = packets.pass(&mut host.up, started);
+            // Those in the host's line are behind the one in the lane: if one of them has started, it has too.
+            let all_wait = waiting + UP_LANES as usize >= usize::from(host.burst);
+            let is_waiting =
+                |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
+            waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
+        }
+        QueueLimit::Bytes(limit) => {
+            let waiting = packets.iter(host.up.line()).filter(|(arrival, packet)| !started(*arrival, packet));
+            waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(packet.wire_bytes) <= limit
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::link::Link;
+    use crate::watch::observer::{LinkObserver, NoObserver};
+    use fairlane_schemes::buffer::BufferParams;
+    use fairlane_schemes::flow::Weights;
+    use fairlane_schemes::rng::Rng;
+    use fairlane_schemes::scheme::{QueueConfig, Scheme};
+    use proptest::prelude::*;
+
+    fn packet(seq: u32, wire_bytes: u16) -> SimPacket {
+        SimPacket { seq, wire_bytes, ..SimPacket::BLANK }
+    }
+
+    /// The next packet of the only host that reaches the edge node by `until`.
+    fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
+        let first = (0..hosts.lanes().0).map(|lane| (hosts.next_up(lane).0, Some(lane)));
+        let (time, lane) = first.chain([(hosts.next_event(0), None)]).min()?;
+        let packet = |hosts: &mut Hosts| match lane {
+            Some(lane) => hosts.packet_of_lane(lane),
+            None => hosts.packet_at_edge(0, time).unwrap(),
+        };
+        (time <= until && time < Time::NEVER).then(|| (time, packet(hosts)))
+    }
+
+    fn one_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
+        let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
+        hosts.add(1, HostParams { rate, delay, limit, way_back: None });
+        hosts
+    }
+
+    proptest! {
+        #[test]
+        fn an_access_link_behaves_as_a_link_with_droptail_does(
+            arrivals in prop::collection::vec((0u64..2500, 40u16..1500), 1..120),
+            limit in prop_oneof![(1u32..6).prop_map(QueueLimit::Packets), (500u64..6000).prop_map(QueueLimit::Bytes)],
+            delay in 0u64..5000,
+        ) {
+            let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
+            let mut hosts = one_host(rate, delay, limit);
+            let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
+            let mut link = Link::new(&config, &Weights::equal(), rate, &[], delay, Rng::stream(1, 0, "test", 0));
+            let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
+            let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
+                while let Some((time, packet)) = take_next(hosts, until) {
+                    from_host.push((time, packet.seq));
+                }
+                while link.next_arrival() <= until && link.next_arrival() < Time::NEVER {
+                    let time = link.next_arrival();
+                    from_link.push((time, link.arrive(time, &mut LinkObserver { observer: &mut NoObserver, link: 0 }).seq));
+                }
+            };
+            for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
+                now += Time::from_micros(gap);
+                drain(&mut hosts, &mut link, now);
+                hosts.send(0, packet(seq, wire_bytes), now);
+                let mut nobody = LinkObserver { observer: &mut NoObserver, link: 0 };
+                link.enqueue(packet(seq, wire_bytes), now, &mut nobody);
+            }
+            drain(&mut hosts, &mut link, Time::NEVER);
+            prop_assert_eq!(from_host, from_link);
+            let account = link.accounting();
+            prop_assert_eq!(hosts.accounting(), (account.arrived, account.dropped, 0));
+        }
+    }
+
+    #[test]
+    fn an_ack_takes_both_transmissions_and_both_delays() {
+        // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
+        let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
+        let ack = Ack { ack: 1, ..Default::default() };
+        let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, 54, 1500, Time::ZERO).1;
+        assert_eq!((acknowledge(7), acknowledge(8)), (NextOf::Lane(0), NextOf::Nobody));
+        let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
+        assert_eq!(hosts.next_down(0), (first, 0));
+        assert_eq!(hosts.ack_of_lane(0).flow, 7);
+        // The second waits for the first at the bottleneck only: the access link is ten times faster.
+        assert_eq!(hosts.next_down(0), (first + Time::from_nanos(43_200), 0));
+    }
+
+    #[test]
+    fn an_ack_that_others_overtake_keeps_to_the_line_of_its_host() {
+        // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first,
+        // and that of host 1 is sent 4.32 us after them.
+        let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
+        let params =
+            HostParams { rate: BitRate(1_000_000), delay: Time::ZERO, limit: QueueLimit::Packets(50), way_back: None };
+        hosts.add(2, params);
+        let ack = Ack { ack: 1, ..Default::default() };
+        let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO).1;
+        assert_eq!((acknowledge(0), acknowledge(0)), (NextOf::Lane(0), NextOf::Nobody));
+        assert_eq!(acknowledge(1), NextOf::Host);
+        let first = Time::from_nanos(43_200 + 5_000_000 + 432_000);
+        assert_eq!(hosts.next_down(0), (first, 0));
+        assert_eq!(hosts.next_event(1), first + Time::from_nanos(2 * 43_200));
+        assert!(hosts.packet_at_edge(1, hosts.next_event(1)).is_none());
+        assert_eq!(hosts.ack_at_host(1).user, 1);
+    }
+
+    #[test]
+    fn a_host_takes_a_cache_line() {
+        assert_eq!((size_of::<Host>(), align_of::<Host>()), (64, 64));
+    }
+}

@@ -1,0 +1,104 @@
+//! A lane: what arrives from, or at, many hosts in step.
+//!
+//! Many hosts have access links of one rate and delay. A packet that finds its access link idle takes as long as
+//! any other of its length, and acknowledgements leave the shared way back one after another: what was sent first
+//! arrives first, whoever sent it. Such arrivals of all hosts stand in one ring, of which only the first needs an entry
+//! among the events. Whatever would break the order keeps to the line of its own host ([`crate::network::hosts`]).
+
+use fairlane_schemes::units::Time;
+use std::collections::VecDeque;
+
+/// What has a user.
+pub trait OfUser {
+    /// Number of the user.
+    fn user(&self) -> u32;
+}
+
+/// Arrivals in the order of time and, among equals, of users.
+#[derive(Clone, Debug)]
+pub struct Lane<T> {
+    arrivals: VecDeque<(Time, T)>,
+    /// Time and user of the latest arrival that ever joined.
+    last: (Time, u32),
+}
+
+impl<T> Default for Lane<T> {
+    fn default() -> Self {
+        Self { arrivals: VecDeque::new(), last: (Time::ZERO, 0) }
+    }
+}
+
+impl<T: OfUser> Lane<T> {
+    /// Whether an arrival of `user` at `time` keeps the order.
+    #[inline]
+    pub fn keeps_order(&self, time: Time, user: u32) -> bool {
+        time > self.last.0 || (time == self.last.0 && user >= self.last.1)
+    }
+
+    /// Appends an arrival that keeps the order; whether it is the first.
+    #[inline]
+    pub fn push(&mut self, time: Time, value: T) -> bool {
+        debug_assert!(self.keeps_order(time, value.user()));
+        self.last = (time, value.user());
+        self.arrivals.push_back((time, value));
+        self.arrivals.len() == 1
+    }
+
+    /// Takes the first arrival. There must be one.
+    #[inline]
+    pub fn pop(&mut self) -> T {
+        self.arrivals.pop_front().expect("an arrival was announced").1
+    }
+
+    /// Time and user of the first arrival; [`Time::NEVER`] if there is none.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> (Time, u32) {
+        self.arrivals.front().map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
+    }
+
+    /// What comes `places` behind the first.
+    #[must_use]
+    #[inline]
+    pub fn ahead(&self, places: usize) -> Option<&T> {
+        self.arrivals.get(places).map(|(_, value)| value)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
+        self.arrivals.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl OfUser for u32 {
+        fn user(&self) -> u32 {
+            *self
+        }
+    }
+
+    #[test]
+    fn an_arrival_takes_56_bytes() {
+        assert_eq!(size_of::<(Time, crate::network::sim_packet::SimPacket)>(), 56);
+        assert_eq!(size_of::<(Time, crate::network::hosts::FlowAck)>(), 56);
+    }
+
+    #[test]
+    fn order_is_by_time_then_by_user() {
+        let mut lane = Lane::default();
+        assert_eq!(lane.first().0, Time::NEVER);
+        assert!(lane.push(Time(5), 3));
+        assert!(!lane.keeps_order(Time(4), 9));
+        assert!(!lane.keeps_order(Time(5), 2));
+        assert!(lane.keeps_order(Time(5), 3));
+        assert!(!lane.push(Time(6), 1));
+        assert_eq!(lane.first(), (Time(5), 3));
+        assert_eq!((lane.pop(), lane.first()), (3, (Time(6), 1)));
+        assert_eq!(lane.pop(), 1);
+        // What has gone still stands for the order.
+        assert!(!lane.keeps_order(Time(5), 9));
+    }
+}

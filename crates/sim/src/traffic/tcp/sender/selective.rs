@@ -1,0 +1,190 @@
+//! Loss recovery with SACK: RFC 6675, and proportional rate reduction (RFC 6937). Rules 12 to 17 of the parent module.
+
+use fairlane_schemes::units::Time;
+
+use super::{Phase, Sender, socket_buffer};
+use crate::traffic::tcp::scoreboard::Scoreboard;
+use crate::traffic::tcp::{Ack, Recovery, Segment, TcpParams};
+
+/// The state that only a connection with SACK needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selective {
+    pub(super) board: Scoreboard,
+    /// RFC 6937 RecoverFS: segments outstanding when recovery began.
+    recovery_flight: u32,
+    /// RFC 6937 prr_delivered in segments.
+    delivered: u32,
+    /// RFC 6937 prr_out in segments.
+    sent: u32,
+    /// The tail was sent again in this recovery (RFC 6675 RescueRxt).
+    rescued: bool,
+}
+
+impl Selective {
+    /// Segments in the network.
+    #[inline]
+    pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
+        self.board.pipe(una, nxt)
+    }
+
+    /// A timeout. RFC 6675 5.1.
+    pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
+        self.board.lose_all(una, nxt);
+    }
+}
+
+/// What rule 14 names.
+enum Next {
+    /// Rules 1 and 3 of NextSeg: a segment that was sent before.
+    Again(u32),
+    /// Rule 2: the next new one.
+    New,
+    /// Rule 4: the last one.
+    Rescue,
+}
+
+impl Sender {
+    /// An ACK, of new data or not.
+    pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+        let Some(selective) = self.selective.as_deref_mut() else { return };
+        let acked = ack.ack - self.una;
+        let before = selective.board.sacked();
+        selective.board.advance(self.una, ack.ack);
+        selective.board.record(ack.ack, self.nxt, &ack.sacks, params.dupack_threshold);
+        // RFC 6937 DeliveredData: change of SND.UNA plus change of what is SACKed, never negative.
+        let delivered = acked + selective.board.sacked() - before;
+        self.una = ack.ack;
+        if acked > 0 {
+            // RFC 7323 4.1: the echo tells which transmission arrived. (RFC 6298 section 3.)
+            self.rto.sample(params, now.saturating_sub(ack.echo));
+            self.retries = 0;
+            self.restart_timer(params, now);
+            self.disarm_at_end();
+        }
+        let credit = self.leave_recovery(acked);
+        if credit > 0 && !ack.congestion_echo {
+            self.grow(params, credit, now);
+        }
+        self.look_for_loss(params);
+        if self.phase == Phase::Recovery && params.recovery == Recovery::Prr {
+            self.reduce_in_proportion(params, delivered);
+        }
+        self.window_due = true;
+    }
+
+    /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth.
+    fn leave_recovery(&mut self, acked: u32) -> u32 {
+        match self.phase {
+            // Rule 15: (A) of RFC 6675 section 5.
+            Phase::Recovery if self.una >= self.recover => {
+                self.cwnd = self.ssthresh;
+                self.phase = Phase::Open;
+                self.una - self.recover
+            }
+            Phase::Recovery => 0,
+            Phase::Loss if self.una >= self.recover => {
+                self.phase = Phase::Open;
+                acked
+            }
+            _ => acked,
+        }
+    }
+
+    /// Rule 13. RFC 6675 section 5, steps (1) to (4); 5.1: not before what was sent until a timeout is acknowledged.
+    fn look_for_loss(&mut self, params: &TcpParams) {
+        let Some(selective) = self.selective.as_deref_mut() else { return };
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            return;
+        }
+        if !selective.board.head_lost(self.una) {
+            self.phase = if selective.board.sacked() > 0 { Phase::Disorder } else { Phase::Open };
+            return;
+        }
+        self.stats.fast_recoveries += 1;
+        // RFC 6937 section 3. RFC 6675 section 5, step (4): RescueRxt is undefined again.
+        (selective.recovery_flight, selective.delivered, selective.sent) = (self.nxt - self.una, 0, 0);
+        selective.rescued = false;
+        selective.board.restart(self.una);
+        self.recover = self.nxt;
+        // RFC 3168 6.1.2: a loss in a window that was reduced already is no new congestion.
+        if self.una >= self.marked_until {
+            self.reduce(params);
+        }
+        self.phase = Phase::Recovery;
+        self.cwnd = self.ssthresh;
+        self.retransmission_due = true;
+    }
+
+    /// Rule 16. RFC 6937 section 3: PRR with the slow-start reduction bound.
+    fn reduce_in_proportion(&mut self, params: &TcpParams, delivered: u32) {
+        let Some(selective) = self.selective.as_deref_mut() else { return };
+        let mss = u64::from(params.segment_payload);
+        selective.delivered += delivered;
+        let (total, sent) = (u64::from(selective.delivered) * mss, u64::from(selective.sent) * mss);
+        let pipe = u64::from(selective.pipe(self.una, self.nxt)) * mss;
+        let ssthresh = u64::from(self.ssthresh);
+        let send_count = if pipe > ssthresh {
+            let flight = u64::from(selective.recovery_flight) * mss;
+            (total * ssthresh).div_ceil(flight).saturating_sub(sent)
+        } else {
+            let limit = total.saturating_sub(sent).max(u64::from(delivered) * mss) + mss;
+            limit.min(ssthresh - pipe)
+        };
+        // The fast retransmission is sent in any case.
+        let least = if self.retransmission_due { mss } else { 0 };
+        self.cwnd = super::clamped(pipe + send_count.max(least)).max(params.segment_payload);
+    }
+
+    /// The next segment, if there is one.
+    pub(super) fn poll_selective(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        // RFC 6675 section 5, step (4.3); a timeout sends its first segment likewise.
+        let forced = std::mem::take(&mut self.retransmission_due);
+        if !forced && !self.window_due {
+            return None;
+        }
+        let Some(next) = self.next_segment(params, forced) else {
+            self.window_due = false;
+            return None;
+        };
+        let (una, nxt) = (self.una, self.nxt);
+        let selective = self.selective.as_deref_mut()?;
+        selective.sent += 1;
+        let seq = match next {
+            Next::Again(seq) => {
+                selective.board.resend(una, seq);
+                seq
+            }
+            Next::New => nxt,
+            Next::Rescue => {
+                selective.rescued = true;
+                nxt - 1
+            }
+        };
+        Some(self.send(params, seq, now))
+    }
+
+    /// Rule 14: NextSeg of RFC 6675 section 4, if the window has room (step (C) of section 5) or it is `forced`.
+    fn next_segment(&self, params: &TcpParams, forced: bool) -> Option<Next> {
+        let selective = self.selective.as_deref()?;
+        let mss = u64::from(params.segment_payload);
+        if !forced && (u64::from(selective.pipe(self.una, self.nxt)) + 1) * mss > u64::from(self.cwnd) {
+            return None;
+        }
+        if let Some(seq) = selective.board.next_lost(self.una) {
+            return Some(Next::Again(seq));
+        }
+        let unlimited = self.phase != Phase::Disorder || params.limited_transmit;
+        let window = socket_buffer(params).min(if unlimited { u32::MAX } else { self.cwnd });
+        if self.room(params, window) {
+            return Some(Next::New);
+        }
+        if self.phase != Phase::Recovery {
+            return None;
+        }
+        match selective.board.next_doubtful(self.una) {
+            Some(seq) => Some(Next::Again(seq)),
+            None if !selective.rescued && selective.board.tail_unknown(self.nxt) => Some(Next::Rescue),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! Conformance with the rules of the parent module, over a wire of 100 ms RTT. Windows are in segments of 1000 bytes.
+
+mod ecn;
+mod recovery;
+mod wire;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::traffic::tcp::{CongestionControl, Recovery};
+use wire::{Event, MSS, Packet, Wire, ack_each, lose_nothing, lose_once, ns3};
+
+fn segments(count: u64) -> u64 {
+    count * u64::from(MSS)
+}
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// A sender with the handshake done and `cwnd` segments of window, all of them sent at time zero.
+fn established(params: &TcpParams, cwnd: u32) -> Sender {
+    let params = TcpParams { initial_window: cwnd, ..params.clone() };
+    let mut sender = Sender::new(&params, None);
+    sender.start();
+    assert!(sender.poll_transmit(&params, Time::ZERO).unwrap().syn);
+    sender.on_ack(&params, Ack { ack: 0, echo: Time::ZERO, syn: true, ..Ack::default() }, ms(100));
+    drain(&mut sender, &params, ms(100));
+    sender
+}
+
+/// Polls until nothing more is to send; returns the data segments.
+fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
+    std::iter::from_fn(|| sender.poll_transmit(params, now)).filter(|s| s.payload > 0).map(|s| s.seq).collect()
+}
+
+/// Hands over an ACK with an RTT of 100 ms and returns the data segments sent upon it.
+fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u32> {
+    sender.on_ack(params, Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
+    drain(sender, params, now)
+}
+
+#[test]
+fn state_is_as_small_as_documented() {
+    assert_eq!(size_of::<Sender>(), 152);
+    assert_eq!(std::mem::offset_of!(Sender, recover), 64);
+    assert_eq!(size_of::<crate::traffic::tcp::Receiver>(), 96);
+    assert_eq!(size_of::<Selective>(), 88);
+}
+
+#[test]
+fn slow_start_with_delayed_acks_adds_one_segment_per_ack() {
+    let mut wire = Wire::new(ns3(), None, lose_nothing);
+    wire.run_until(ms(750));
+    let windows: Vec<u64> =
+        wire.events().filter_map(|e| if let Event::Acked(_, _, cwnd) = e { Some(cwnd) } else { None }).collect();
+    // Rule 1: cwnd after k ACKs is 1 + k segments.
+    let expected: Vec<u64> = (0..windows.len() as u64).map(|k| segments(2 + k)).collect();
+    assert_eq!(windows, expected);
+    // Segments per round, by hand: of the 3 of round 3 the last waits for the first of round 4, and so on.
+    let rounds: Vec<usize> = (1..=7)
+        .map(|k| wire.log.iter().filter(|(t, e)| *t == ms(100 * k) && matches!(e, Event::Sent(..))).count())
+        .collect();
+    assert_eq!(rounds, [1, 2, 3, 3, 6, 9, 12]);
+}
+
+#[test]
+fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
+    let params = TcpParams { initial_window: 10, initial_ssthresh: segments(10), ..ns3() };
+    let mut wire = Wire::new(params, None, lose_nothing);
+    wire.run_until(ms(100 + 100 * 60));
+    let window = wire.sender.cwnd() as f64 / f64::from(MSS);
+    // A round carries W segments at most, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has W - 1
+    // segments at least, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8))
+    // gives W >= 37.
+    assert!((37.0..=40.0).contains(&window), "{window}");
+    // Each ACK adds 1 to W^2 / 2; rounding to bytes takes less than 1 byte in 25 away.
+    let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
+    let closed_form = (100.0 + 2.0 * acks).sqrt();
+    assert!((window - closed_form).abs() < 0.04 * closed_form, "{window} {closed_form}");
+}
+
+#[test]
+fn congestion_avoidance_adds_mss_squared_over_cwnd_rounded_down_and_at_least_a_byte() {
+    let params = TcpParams { initial_ssthresh: segments(2), ..ack_each() };
+    let mut sender = established(&params, 3);
+    // 10^6 / 3000 = 333.3; 10^6 / 3333 = 300.03.
+    ack(&mut sender, &params, 1, ms(200));
+    assert_eq!(sender.cwnd(), 3333);
+    ack(&mut sender, &params, 2, ms(200));
+    assert_eq!(sender.cwnd(), 3633);
+    let mut wide = established(&params, 2000);
+    ack(&mut wide, &params, 1, ms(200));
+    assert_eq!(wide.cwnd(), 2_000_001);
+}
+
+#[test]
+fn the_ack_that_crosses_ssthresh_counts_in_both_ways() {
+    let params = TcpParams { initial_ssthresh: segments(4), ..ns3() };
+    let mut sender = established(&params, 3);
+    // Two segments: the first adds 1000 in slow start, the second 10^6 / 4000 in congestion avoidance.
+    ack(&mut sender, &params, 2, ms(200));
+    assert_eq!(sender.cwnd(), 4250);
+}
+
+#[test]
+fn a_single_drop_is_repaired_by_fast_retransmission() {
+    let mut wire = Wire::new(ack_each(), None, lose_once(&[20]));
+    // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates.
+    wire.run_until(ms(600));
+    // Third duplicate: 41 and 42 went by limited transmit, inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13; then 7
+    // more.
+    assert_eq!(wire.sender.ssthresh(), segments(10));
+    assert_eq!(wire.sender.cwnd(), segments(20));
+    assert_eq!(wire.sender.recover, 43);
+    // 12 duplicates for 31 to 42, then the ACK of 43: inflight = 52 - 20 + (1 - 22) = 11, cwnd = min(10, 12).
+    wire.run_until(ms(700));
+    assert_eq!(wire.sender.cwnd(), segments(10));
+    assert_eq!(wire.sender.phase, Phase::Open);
+    // Between 43 and 52 there are 9 segments outstanding: the window takes one more.
+    assert_eq!((wire.sender.una, wire.sender.nxt), (43, 53));
+    assert_eq!(wire.resent(), [20]);
+    wire.run_until(ms(3000));
+    let stats = wire.sender.stats();
+    assert_eq!((stats.fast_recoveries, stats.timeouts, stats.retransmissions), (1, 0, 1));
+}
+
+#[test]
+fn two_drops_in_a_window_give_exactly_one_partial_ack() {
+    let mut wire = Wire::new(ack_each(), None, lose_once(&[20, 25]));
+    wire.run_until(ms(3000));
+    let recover = 43;
+    let partial: Vec<(u32, u64)> = wire
+        .events()
+        .filter_map(|e| match e {
+            Event::Acked(number, Phase::Recovery, cwnd) if number > 20 && number < recover => Some((number, cwnd)),
+            _ => None,
+        })
+        .collect();
+    // cwnd: 13 at the third duplicate, +6 for the rest of 21 to 30, +12 for 31 to 42, -5 acknowledged, +1. The rest are
+    // duplicates of 25, one more segment each.
+    assert_eq!(partial[0], (25, segments(27)));
+    assert!(partial.iter().all(|(number, _)| *number == 25));
+    assert_eq!(partial[1].1, segments(28));
+    assert_eq!(wire.resent(), [20, 25]);
+    let stats = wire.sender.stats();
+    assert_eq!((stats.fast_recoveries, stats.timeouts), (1, 0));
+}
+
+#[test]
+fn only_the_first_partial_ack_restarts_the_timer() {
+    let params = ack_each();
+    let mut sender = established(&params, 10);
+    for _ in 0..3 {
+        ack(&mut sender, &params, 0, ms(200));
+    }
+    assert_eq!(sender.phase, Phase::Recovery);
+    assert_eq!(ack(&mut sender, &params, 2, ms(300))[0], 2);
+    assert_eq!(sender.timer(), ms(1300));
+    assert_eq!(ack(&mut sender, &params, 4, ms(400))[0], 4);
+    assert_eq!(sender.timer(), ms(1300));
+    // The full ACK restarts it.
+    let recover = sender.recover;
+    ack(&mut sender, &params, recover, ms(500));
+    assert_eq!(sender.timer(), ms(1500));
+}
+
+#[test]
+fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
+    let params = ack_each();
+    let mut sender = established(&params, 10);
+    for _ in 0..3 {
+        ack(&mut sender, &params, 0, ms(200));
+    }
+    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. Then 5 duplicates: cwnd 12500, no new segment.
+    assert_eq!((sender.ssthresh(), sender.cwnd(), sender.recover), (4500, 7500, 12));
+    for _ in 0..6 {
+        ack(&mut sender, &params, 0, ms(210));
+    }
+    // cwnd 13500 allows segment 12. An ACK of 13 covers one segment beyond recover: inflight = 13 + (1 - 9) = 5,
+    // cwnd = min(4500, 6000), and as this is ssthresh, + 10^6 / 4500.
+    assert_eq!(sender.nxt, 13);
+    ack(&mut sender, &params, 13, ms(300));
+    assert_eq!(sender.cwnd(), 4500 + 222);
+}
+
+#[test]
+fn tail_loss_waits_for_the_minimum_rto() {
+    // 1, 2, 4 and 3 segments at 100, 200, 300 and 400 ms; the last of them is lost.
+    let mut wire = Wire::new(ack_each(), Some(segments(10)), lose_once(&[9]));
+    wire.run_to_completion();
+    // The last ACK of new data, at 500 ms, restarts the timer: RTO = max(1 s, 100 ms + 4 * 50 ms at most).
+    assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
+    assert_eq!(wire.sender.stats().timeouts, 1);
+    assert_eq!(wire.now, ms(1600));
+    // One segment in flight, ssthresh = 2 segments; cwnd = 1 segment, + 1 for the ACK.
+    assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd()), (segments(2), segments(2)));
+}
+
+#[test]
+fn a_lost_flight_is_sent_again_from_the_first_segment_on() {
+    let lost: Vec<u32> = (15..31).collect();
+    let mut wire = Wire::new(ack_each(), None, lose_once(&lost));
+    wire.run_until(ms(2400));
+    // 16 segments lost at 500 ms; the timer restarted with the ACKs that released them.
+    assert_eq!(wire.sent_at(15), [ms(500), ms(1500)]);
+    assert_eq!(wire.sender.ssthresh(), segments(8));
+    assert_eq!(wire.resent(), lost);
+    // 1 at 1500, 2 at 1600, 4 at 1700, 8 at 1800, the last one at 1900.
+    assert_eq!(wire.sent_at(30), [ms(500), ms(1900)]);
+    assert_eq!(wire.sender.stats().timeouts, 1);
+    assert_eq!(wire.sender.phase, Phase::Open);
+}
+
+#[test]
+fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
+    let lose_eight = |packet, times| match packet {
+        Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 8 => None,
+        _ => Some(Time::ZERO),
+    };
+    let mut wire = Wire::new(ack_each(), Some(segments(1)), lose_eight);
+    wire.run_until(ms(300_000));
+    // First sent at 100 ms, RTO 1 s after one sample of 100 ms.
+    let gaps: Vec<u64> = wire.sent_at(0).windows(2).map(|t| (t[1] - t[0]).0 / Time::PER_SECOND).collect();
+    assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 60, 60]);
+    // The ACK gives no sample, for segment 0 was sent again, yet it clears the backoff.
+    assert_eq!(wire.sender.rto(), Time::from_secs(1));
+    assert_eq!(wire.sender.srtt(), ms(100));
+    assert!(wire.sender.is_done());
+    assert_eq!(wire.sender.timer(), Time::NEVER);
+    // 8 retransmissions without an ACK: ns-3.26 would have closed at the seventh.
+    assert_eq!(wire.sender.stats().would_close, 1);
+}
+
+#[test]
+fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
+    let params = TcpParams { keep_backoff: true, ..ack_each() };
+    // Three segments of 100 ms round trips, the first of them lost twice.
+    let lose_two = |packet, times| match packet {
+        Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 2 => None,
+        _ => Some(Time::ZERO),
+    };
+    let mut wire = Wire::new(params, Some(segments(2)), lose_two);
+    // Sent at 100, 1100 and 3100 ms. At 3200 ms segment 0 is acknowledged, without a sample: still 4 s.
+    wire.run_until(ms(3250));
+    assert_eq!(wire.sent_at(0), [100, 1100, 3100].map(ms));
+    assert_eq!((wire.sender.rto(), wire.sender.timer()), (Time::from_secs(4), ms(7200)));
+    // Segment 1, sent once, gives one.
+    wire.run_until(ms(3350));
+    assert_eq!(wire.sender.rto(), Time::from_secs(1));
+    assert!(wire.sender.is_done());
+}
+
+#[test]
+fn each_timeout_halves_the_window_of_the_time_if_so_told() {
+    let params = TcpParams { each_timeout_reduces: true, ..ack_each() };
+    let mut sender = established(&params, 16);
+    for (ssthresh, acks) in [(8, 4), (2, 0)] {
+        let due = sender.timer();
+        sender.on_timer(&params, due);
+        drain(&mut sender, &params, due);
+        assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(ssthresh), segments(1)));
+        // Slow start in the loss state: a segment more for each ACK.
+        for number in 1..acks {
+            ack(&mut sender, &params, number, due + ms(100));
+            drain(&mut sender, &params, due + ms(100));
+        }
+    }
+    // Four segments at the second timeout, half of which is the least there is; one at the third.
+    assert_eq!(sender.ssthresh(), segments(2));
+}
+
+#[test]
+fn every_timeout_returns_to_one_segment_and_keeps_ssthresh() {
+    let params = ack_each();
+    let mut sender = established(&params, 16);
+    let fire = |sender: &mut Sender| {
+        let due = sender.timer();
+        sender.on_timer(&params, due);
+        (due, drain(sender, &params, due))
+    };
+    let (due, sent) = fire(&mut sender);
+    assert_eq!((due, sent), (ms(1100), vec![0]));
+    assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(8), segments(1)));
+    for number in 1..4 {
+        ack(&mut sender, &params, number, due + ms(100));
+    }
+    assert_eq!(sender.cwnd(), segments(4));
+    let (_, sent) = fire(&mut sender);
+    assert_eq!(sent, [3]);
+    assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(8), segments(1)));
+    assert_eq!(sender.stats().timeouts, 2);
+}
+
+#[test]
+fn duplicate_acks_after_a_timeout_do_not_start_a_fast_retransmission() {
+    let params = ack_each();
+    let mut sender = established(&params, 16);
+    sender.on_timer(&params, ms(1100));
+    assert_eq!(drain(&mut sender, &params, ms(1100)), [0]);
+    for _ in 0..10 {
+        assert!(ack(&mut sender, &params, 0, ms(1200)).is_empty());
+    }
+    assert_eq!((sender.cwnd(), sender.stats().fast_recoveries), (segments(1), 0));
+    // Acknowledging all that was sent before the timeout (recover = 16) is not enough to leave the loss state ...
+    assert_eq!(ack(&mut sender, &params, 16, ms(1200)), [16, 17]);
+    for _ in 0..3 {
+        ack(&mut sender, &params, 16, ms(1300));
+    }
+    assert_eq!((sender.phase, sender.stats().fast_recoveries), (Phase::Loss, 0));
+    // ... one more is.
+    assert_eq!(ack(&mut sender, &params, 17, ms(1300)).len(), 2);
+    assert_eq!(sender.phase, Phase::Open);
+    for _ in 0..3 {
+        ack(&mut sender, &params, 17, ms(1400));
+    }
+    assert_eq!(sender.stats().fast_recoveries, 1);
+}
+
+#[test]
+fn limited_transmit_sends_one_new_segment_for_each_of_two_duplicates() {
+    let params = ack_each();
+    let mut sender = established(&params, 4);
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [4]);
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [5]);
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
+    assert_eq!(sender.cwnd(), segments(2 + 3));
+    let params = TcpParams { limited_transmit: false, ..params };
+    let mut sender = established(&params, 4);
+    assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
+    assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
+}
+
+#[test]
+fn fast_retransmission_itself_sends_no_new_data() {
+    let params = ack_each();
+    let mut sender = established(&params, 2);
+    ack(&mut sender, &params, 0, ms(200));
+    ack(&mut sender, &params, 0, ms(200));
+    // 4 segments out, cwnd becomes 2 + 3 = 5, yet only the next duplicate (cwnd 6) opens the window, as in ns-3.26.
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
+    assert_eq!(ack(&mut sender, &params, 0, ms(200)), [4, 5]);
+}
+
+#[test]
+fn reordering_below_the_threshold_leaves_the_window_alone() {
+    let params = ack_each();
+    let mut sender = established(&params, 8);
+    ack(&mut sender, &params, 0, ms(200));
+    ack(&mut sender, &params, 0, ms(200));
+    ack(&mut sender, &params, 3, ms(200));
+    assert_eq!((sender.phase, sender.dup_acks), (Phase::Open, 0));
+    assert_eq!(sender.cwnd(), segments(9));
+    assert_eq!(sender.stats().retransmissions, 0);
+}
+
+#[test]
+fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
+    let params = ack_each();
+    let mut sender = established(&params, 4);
+    assert_eq!(sender.srtt(), ms(100));
+    sender.on_timer(&params, ms(1100));
+    drain(&mut sender, &params, ms(1100));
+    // Karn: the echo says 500 ms, but segment 0 was sent twice.
+    sender.on_ack(&params, Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
+    drain(&mut sender, &params, ms(1200));
+    assert_eq!(sender.srtt(), ms(100));
+    // Segments 2 and 3 went again by going back N: no sample either.
+    sender.on_ack(&params, Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
+    drain(&mut sender, &params, ms(1300));
+    assert_eq!(sender.srtt(), ms(100));
+    // Segment 4 was sent once: SRTT = 7/8 * 100 + 1/8 * 180.
+    sender.on_ack(&params, Ack { ack: 5, echo: ms(1220), ..Ack::default() }, ms(1400));
+    assert_eq!(sender.srtt(), ms(110));
+}
+
+#[test]
+fn the_delayed_ack_is_part_of_the_sample() {
+    // Segment 0 is acknowledged at once: RTT 100 ms. Of a transfer of two, segment 1 waits 200 ms for its ACK.
+    let mut wire = Wire::new(ns3(), Some(segments(2)), lose_nothing);
+    wire.run_to_completion();
+    assert_eq!(wire.now, ms(500));
+    // 7/8 * 100 + 1/8 * 300.
+    assert_eq!(wire.sender.srtt(), ms(125));
+}
+
+#[test]
+fn a_lost_syn_is_repeated_after_three_seconds_then_six() {
+    let mut lost = 0;
+    let lose_two_syns = move |packet, _| match packet {
+        Packet::Segment(segment) if segment.syn && lost < 2 => {
+            lost += 1;
+            None
+        }
+        _ => Some(Time::ZERO),
+    };
+    let mut wire = Wire::new(ns3(), Some(segments(1)), lose_two_syns);
+    wire.run_to_completion();
+    assert_eq!(wire.sent_at(0), [ms(9100)]);
+    assert_eq!(wire.sender.stats().syn_retransmissions, 2);
+    // The echo names the SYN that came through.
+    assert_eq!(wire.sender.srtt(), ms(100));
+}
+
+#[test]
+fn a_path_that_loses_every_syn_never_closes_the_connection() {
+    let mut wire = Wire::new(ns3(), None, |_, _| None);
+    wire.run_until(Time::from_secs(600));
+    // Sent at 0, 3, 9, 21, 45, 93, then each 96 s: 189, 285, 381, 477, 573.
+    assert_eq!(wire.sender.stats().syn_retransmissions, 10);
+    assert_eq!(wire.sender.stats().would_close, 1);
+}
+
+#[test]
+fn the_socket_buffer_bounds_what_is_outstanding_to_whole_segments() {
+    let params = TcpParams { socket_buffer: Bytes(4500), ..ack_each() };
+    let mut sender = established(&params, 10);
+    assert_eq!(sender.nxt, 4);
+    // No room for limited transmit either.
+    assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
+    assert_eq!(ack(&mut sender, &params, 2, ms(200)), [4, 5]);
+}
+
+#[test]
+fn only_the_last_segment_is_short() {
+    let mut wire = Wire::new(ns3(), Some(segments(6) + 10), lose_nothing);
+    wire.run_to_completion();
+    assert_eq!(wire.receiver.delivered_bytes(&wire.params), 6010);
+    assert_eq!(wire.sender.stats().segments_sent, 7);
+    assert_eq!(wire.sender.bytes(&ns3(), 0, 7), 6010);
+    assert_eq!(wire.sender.bytes(&ns3(), 6, 7), 10);
+    // No payload at all: done with the handshake.
+    let mut wire = Wire::new(ns3(), Some(0), lose_nothing);
+    wire.run_to_completion();
+    assert_eq!((wire.now, wire.sender.stats().segments_sent), (ms(100), 0));
+}
+
+#[test]
+fn an_early_timer_call_changes_nothing() {
+    let params = ns3();
+    let mut sender = established(&params, 4);
+    let (before, due) = (format!("{sender:?}"), sender.timer());
+    sender.on_timer(&params, due.saturating_sub(Time(1)));
+    assert_eq!(format!("{sender:?}"), before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    /// The wire itself checks windows, ACK numbers, blocks, the scoreboard and the account of resent segments at each
+    /// step.
+    #[test]
+    fn any_loss_reordering_and_marking_ends_with_every_byte_delivered(
+        fates in prop::collection::vec((0u32..100, 0u64..40), 0..400),
+        percent in 0u32..60,
+        total in 1u64..200_000,
+        window in 1u32..40,
+        buffer in 1u64..100,
+        delayed_ack in 1u32..4,
+        limited_transmit in any::<bool>(),
+        profile in 0..TcpParams::PROFILES.len(),
+        sack in any::<bool>(),
+        prr in any::<bool>(),
+        cubic in any::<bool>(),
+        ecn in any::<bool>(),
+    ) {
+        let params = TcpParams {
+            segment_payload: MSS,
+            initial_window: window,
+            socket_buffer: Bytes(segments(buffer)),
+            delayed_ack,
+            limited_transmit,
+            sack,
+            recovery: if sack && prr { Recovery::Prr } else { Recovery::NewReno },
+            congestion_control: if cubic { CongestionControl::Cubic } else { CongestionControl::Reno },
+            ecn,
+            ..TcpParams::profile(TcpParams::PROFILES[profile]).unwrap()
+        };
+        let mut fates = fates.into_iter();
+        let fate = move |_, _| match fates.next() {
+            Some((draw, _)) if draw < percent => None,
+            Some((_, extra)) => Some(ms(extra)),
+            None => Some(Time::ZERO),
+        };
+        let mut wire = Wire::new(params, Some(total), fate);
+        wire.marks = |number| number % 7 == 3;
+        wire.run_to_completion();
+        prop_assert_eq!(wire.receiver.delivered_bytes(&wire.params), total);
+        let stats = wire.sender.stats();
+        prop_assert_eq!(stats.segments_sent - stats.retransmissions, total.div_ceil(u64::from(MSS)));
+        prop_assert!(stats.ecn_reductions == 0 || ecn);
+    }
+}

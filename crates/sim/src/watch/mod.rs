@@ -1,0 +1,6 @@
+//! Watching a run: the hooks, and what is made of them.
+
+pub mod observer;
+pub mod pcap;
+pub mod trace;
+pub mod watched_run;

@@ -1,0 +1,112 @@
+//! Watching a run without changing it: hooks that the engine calls, dispatched statically.
+//!
+//! Every hook has an empty default, so that [`NoObserver`] compiles to nothing. An observer sees references only: the
+//! record of a run is the same with any observer.
+//!
+//! Links serve their queue lazily (docs/engine.md), so that the start of a transmission is reported later than it
+//! happens, yet before anything that it could influence. The hooks of one link come in the order of the times that they
+//! report; those of different links, and of links and flows, need not.
+
+use crate::network::sim_packet::SimPacket;
+use crate::network::{Network, TcpFlow};
+use crate::traffic::tcp::{Ack, TcpParams};
+use fairlane_schemes::discipline::{Backlog, DropReason};
+use fairlane_schemes::units::Time;
+
+/// When an acknowledgement is where on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckTimes {
+    /// It leaves the receiver.
+    pub sent: Time,
+    /// It has passed the reverse bottleneck and reaches the edge node.
+    pub at_edge: Time,
+    /// It reaches the sender.
+    pub at_host: Time,
+}
+
+/// Sees what happens in a run.
+pub trait Observer {
+    /// The run begins.
+    #[inline]
+    fn started(&mut self, _network: &Network) {}
+    /// The next event happens at `now`; those before it have been handled.
+    #[inline]
+    fn advanced(&mut self, _now: Time, _network: &Network) {}
+    /// `packet` was offered to `link`, and `backlog` waits after that, be it with the packet or without.
+    #[inline]
+    fn offered(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
+    /// `link` dropped `packet`, which found `backlog` waiting.
+    #[inline]
+    fn dropped(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _reason: DropReason, _backlog: Backlog) {}
+    /// The transmission of `packet` on `link` starts, and `backlog` stays behind.
+    #[inline]
+    fn transmitted(&mut self, _link: u32, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}
+    /// `packet` reaches the far end of `link`.
+    #[inline]
+    fn arrived(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
+    /// A TCP connection is opened during the run, at a place that is new or that another has left: those that last as
+    /// long as the run are there from the start.
+    #[inline]
+    fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
+    /// The receiver of a flow sends an acknowledgement. Its whole way back is known: nothing can be lost on it.
+    #[inline]
+    fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
+    /// An acknowledgement reaches the sender of a flow, which has not looked at it yet.
+    #[inline]
+    fn ack_arrived(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _now: Time) {}
+    /// The sender of a flow has handled an acknowledgement or a timer and has sent what it may.
+    #[inline]
+    fn sender_acted(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
+    /// The run is over; the links have been served until `end`.
+    #[inline]
+    fn finished(&mut self, _end: Time, _network: &Network) {}
+    /// The run has reached `now`, after so many events: told every few thousand.
+    #[inline]
+    fn reached(&mut self, _now: Time, _events: u64) {}
+    /// Whether the run is to be given up: asked every few thousand events.
+    #[inline]
+    fn gives_up(&self) -> bool {
+        false
+    }
+}
+
+/// Sees nothing and costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}
+
+/// An observer as one link sees it.
+#[derive(Debug)]
+pub struct LinkObserver<'a, O> {
+    /// Who looks.
+    pub observer: &'a mut O,
+    /// The number of the link.
+    pub link: u32,
+}
+
+impl<O: Observer> LinkObserver<'_, O> {
+    /// See [`Observer::offered`].
+    #[inline]
+    pub fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog) {
+        self.observer.offered(self.link, packet, now, backlog);
+    }
+
+    /// See [`Observer::dropped`].
+    #[inline]
+    pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
+        self.observer.dropped(self.link, packet, now, reason, backlog);
+    }
+
+    /// See [`Observer::arrived`].
+    #[inline]
+    pub fn arrived(&mut self, packet: &SimPacket, now: Time) {
+        self.observer.arrived(self.link, packet, now);
+    }
+
+    /// See [`Observer::transmitted`].
+    #[inline]
+    pub fn transmitted(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+        self.observer.transmitted(self.link, packet, start, backlog);
+    }
+}

@@ -1,0 +1,340 @@
+//! A link as a packet capture: pcapng with IPv4, TCP and UDP headers, for Wireshark and its kin.
+//!
+//! # Where the tap is
+//!
+//! At the edge node, on its interface to the bottleneck: a packet is captured when its transmission starts, an
+//! acknowledgement when it has passed the reverse bottleneck. So the round-trip times seen here lack the queue of the
+//! port and the access links. Dropped packets are not captured, or, if wanted, at the time of the drop and with a
+//! comment.
+//!
+//! # What is in a packet
+//!
+//! - Link type 101, raw IPv4. The original length is the simulator's, link layer included: with the default of 54 bytes
+//!   of headers it is 2 bytes (PPP) longer than the IPv4 packet. The captured part are the headers; payload is zeros.
+//! - Addresses: 10.0.0.1 and on for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000 at the
+//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of web
+//!   sources have larger numbers.
+//! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
+//! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
+//!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On
+//!   a SYN those of window scale, timestamps, SACK permitted and MSS that `syn_bytes` has room for, in this order; the
+//!   window is the socket buffer. ECN is not negotiated on it, as in the simulator.
+//!
+//! # Cost
+//!
+//! 110 bytes of memory per TCP flow and 16 per acknowledgement on its way; 100 to 140 bytes of file per packet.
+
+mod headers;
+
+use crate::network::sim_packet::{PacketKind, SimPacket};
+use crate::network::{Network, TcpFlow, place_of};
+use crate::scenario::Scenario;
+use crate::traffic::tcp::{Ack, SackBlocks, TcpParams};
+use crate::watch::observer::{AckTimes, Observer};
+use fairlane_schemes::config::ConfigError;
+use fairlane_schemes::discipline::{Backlog, DropReason};
+use fairlane_schemes::packet::Ecn;
+use fairlane_schemes::units::Time;
+use headers::{Direction, Frame, HeaderPlan, IpFields, TcpFields};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
+use pcap_file::{DataLink, PcapError};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Least length of a TCP packet: IPv4 and TCP headers without options.
+const LEAST_TCP_BYTES: u32 = 40;
+
+/// Bytes of an option at most: pcapng counts them in 16 bits.
+const LONGEST_OPTION: usize = u16::MAX as usize;
+
+/// What a capture contains.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PcapOptions {
+    /// Whether it contains the packets that were dropped.
+    pub drops: bool,
+    /// Bytes kept of a packet; at least its headers are.
+    pub snaplen: u32,
+    /// Number of the link.
+    pub link: u32,
+}
+
+/// Says why a scenario cannot be captured, if it cannot.
+///
+/// # Errors
+/// A TCP source whose packets have no room for their headers.
+pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
+    for (g, group) in scenario.groups.iter().enumerate() {
+        for (s, source) in group.sources.iter().enumerate() {
+            let Some(tcp) = source.tcp() else { continue };
+            for (key, bytes) in [("header_bytes", tcp.params.header_bytes), ("syn_bytes", tcp.params.syn_bytes)] {
+                if bytes < LEAST_TCP_BYTES {
+                    let problem = format!(
+                        "{bytes} is out of range, a capture needs at least {LEAST_TCP_BYTES} for the IPv4 and TCP headers"
+                    );
+                    return Err(ConfigError::new(format!("groups[{g}].sources[{s}].{key}"), problem));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the headers of one TCP connection need.
+#[derive(Debug)]
+struct Connection {
+    plan: HeaderPlan,
+    ip: IpFields,
+    /// TSval of the last acknowledgement that the sender had seen when it sent what passes now.
+    echo: Time,
+    /// Acknowledgements that the sender has seen later, or will see: arrival there, and TSval.
+    later_echoes: VecDeque<(Time, Time)>,
+}
+
+impl Connection {
+    /// Moves `echo` on to what the sender knew at `sent`. Packets of a flow keep their order.
+    fn know(&mut self, sent: Time) {
+        while let Some(&(_, value)) = self.later_echoes.front().filter(|(arrival, _)| *arrival <= sent) {
+            self.echo = value;
+            self.later_echoes.pop_front();
+        }
+    }
+}
+
+/// An acknowledgement that has not reached the edge node.
+#[derive(Debug)]
+struct PendingAck {
+    at_edge: Time,
+    sent: Time,
+    flow: u32,
+    ack: Ack,
+    wire_bytes: u32,
+}
+
+/// An observer that writes the capture of one run.
+pub struct Pcap<W: Write> {
+    writer: PcapNgWriter<W>,
+    options: PcapOptions,
+    connections: Vec<Connection>,
+    /// For each group whose route has the link: how long its acknowledgements take from there to the edge node.
+    beyond: Vec<Option<Time>>,
+    /// Group of each user.
+    group_of_user: Vec<u16>,
+    /// In the order of time. They wait here for the transmissions before them, which are reported late.
+    acks: VecDeque<PendingAck>,
+    frame: Frame,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> std::fmt::Debug for Pcap<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pcap").field("options", &self.options).field("failure", &self.failure).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Pcap<W> {
+    /// Begins a capture of a replication of a scenario.
+    ///
+    /// # Errors
+    /// `output` cannot be written.
+    pub fn new(output: W, scenario: &Scenario, replication: u32, options: PcapOptions) -> io::Result<Self> {
+        let run = format!(", seed {}, replication {replication}", scenario.run.seed);
+        let comment =
+            format!("scenario {}{run}", beginning(&scenario.name, LONGEST_OPTION - "scenario ".len() - run.len()));
+        let program = concat!("fairlane ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            options: vec![
+                SectionHeaderOption::Comment(comment.into()),
+                SectionHeaderOption::UserApplication(program.into()),
+            ],
+            ..Default::default()
+        };
+        let link = &scenario.topology.links[options.link as usize];
+        let interface = InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: 0,
+            options: vec![
+                InterfaceDescriptionOption::IfName(beginning(&link.name, LONGEST_OPTION).into()),
+                InterfaceDescriptionOption::IfSpeed(link.params.rate.0),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        };
+        let mut writer = PcapNgWriter::with_section_header(output, section).map_err(io_error)?;
+        writer.write_pcapng_block(interface).map_err(io_error)?;
+        Ok(Self {
+            writer,
+            options,
+            connections: Vec::new(),
+            beyond: scenario.groups.iter().map(|group| beyond(scenario, &group.route, options.link)).collect(),
+            group_of_user: Vec::new(),
+            acks: VecDeque::new(),
+            frame: Frame::default(),
+            failure: None,
+        })
+    }
+
+    /// Ends the capture and gives the output back, which is to be flushed.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub fn close(self) -> io::Result<W> {
+        self.failure.map_or_else(|| Ok(self.writer.into_inner()), Err)
+    }
+
+    /// Builds the frame of a packet on its way to the server.
+    fn build_packet(&mut self, packet: &SimPacket) {
+        let ip = IpFields::of(packet.user, packet.flow, packet.class);
+        if packet.kind == PacketKind::Udp {
+            return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
+        }
+        let connection = &mut self.connections[place_of(packet.flow) as usize];
+        connection.know(packet.timestamp);
+        let syn = packet.kind == PacketKind::Syn;
+        let plan = &connection.plan;
+        let tcp = TcpFields {
+            direction: Direction::ToServer,
+            sequence: if syn { 0 } else { plan.sequence_of(packet.seq) },
+            acknowledgment: (!syn).then_some(1),
+            syn,
+            echo: false,
+            reduced: packet.cwr,
+            sacks: SackBlocks::default(),
+            timestamps: (packet.timestamp, if syn { Time::ZERO } else { connection.echo }),
+        };
+        self.frame.build_tcp(&connection.ip, packet.ecn, &tcp, plan, u32::from(packet.payload));
+    }
+
+    /// Captures the acknowledgements that reach the edge node before `now`.
+    fn flush_acks(&mut self, now: Time) {
+        while self.acks.front().is_some_and(|pending| pending.at_edge < now) {
+            let Some(PendingAck { at_edge, sent, flow, ack, wire_bytes }) = self.acks.pop_front() else { return };
+            let connection = &self.connections[flow as usize];
+            let plan = &connection.plan;
+            let tcp = TcpFields {
+                direction: Direction::ToUser,
+                sequence: u32::from(!ack.syn),
+                acknowledgment: Some(plan.sequence_of(ack.ack)),
+                syn: ack.syn,
+                echo: ack.congestion_echo,
+                reduced: false,
+                sacks: ack.sacks,
+                timestamps: (sent, ack.echo),
+            };
+            self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, plan, 0);
+            self.write(at_edge, wire_bytes, Direction::ToUser, None);
+        }
+    }
+
+    /// Writes the frame that was built, whose length on the wire is `wire_bytes`.
+    fn write(&mut self, time: Time, wire_bytes: u32, direction: Direction, comment: Option<String>) {
+        if self.failure.is_some() {
+            return;
+        }
+        // Bits 0 and 1 of the flags: 1 inbound, 2 outbound.
+        let flags = match direction {
+            Direction::ToUser => 1,
+            Direction::ToServer => 2,
+        };
+        let mut options = vec![EnhancedPacketOption::Flags(flags)];
+        options.extend(comment.map(|text| EnhancedPacketOption::Comment(text.into())));
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos(time.0 / 1000),
+            original_len: wire_bytes,
+            data: Cow::Borrowed(self.frame.captured(self.options.snaplen)),
+            options,
+        };
+        self.failure = self.writer.write_block(&block.into_block()).map_err(io_error).err();
+    }
+}
+
+/// The characters at the beginning of a text that fit into so many bytes.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Propagation from the beginning of `link` back to that of the route; `None` if the route does not have it.
+fn beyond(scenario: &Scenario, route: &[u32], link: u32) -> Option<Time> {
+    let before = route.iter().position(|&other| other == link)?;
+    let links = &scenario.topology.links;
+    Some(route[..before].iter().fold(Time::ZERO, |sum, &other| sum + links[other as usize].params.delay))
+}
+
+impl Connection {
+    fn new(flow: &TcpFlow, params: &TcpParams) -> Self {
+        Self {
+            plan: HeaderPlan::new(params, flow.transfer_bytes),
+            ip: IpFields::of(flow.user, flow.id, flow.class),
+            echo: Time::ZERO,
+            later_echoes: VecDeque::new(),
+        }
+    }
+}
+
+impl<W: Write> Observer for Pcap<W> {
+    fn started(&mut self, network: &Network) {
+        let connection = |flow: &TcpFlow| Connection::new(flow, &network.tcp_params[flow.params as usize]);
+        self.connections = network.flows.iter().map(connection).collect();
+        self.group_of_user = network.users.iter().map(|user| user.group).collect();
+    }
+
+    fn opened(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams) {
+        let connection = Connection::new(flow, params);
+        match self.connections.get_mut(index as usize) {
+            Some(present) => *present = connection,
+            None => self.connections.push(connection),
+        }
+    }
+
+    fn dropped(&mut self, link: u32, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
+        if link == self.options.link && self.options.drops {
+            self.flush_acks(now);
+            self.build_packet(packet);
+            let waiting = backlog.packets;
+            let comment = format!("dropped ({}), {waiting} packets waiting", reason.name());
+            self.write(now, u32::from(packet.wire_bytes), Direction::ToServer, Some(comment));
+        }
+    }
+
+    fn transmitted(&mut self, link: u32, packet: &SimPacket, start: Time, _backlog: Backlog) {
+        if link == self.options.link {
+            self.flush_acks(start);
+            self.build_packet(packet);
+            self.write(start, u32::from(packet.wire_bytes), Direction::ToServer, None);
+        }
+    }
+
+    fn ack_sent(&mut self, index: u32, flow: &TcpFlow, ack: &Ack, wire_bytes: u32, times: AckTimes) {
+        let AckTimes { sent, at_edge, at_host } = times;
+        if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
+            let at_edge = at_edge - beyond;
+            // Nearly always the last: only ways of different length disturb the order.
+            let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);
+            self.acks.insert(place, PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
+        }
+        let connection = &mut self.connections[index as usize];
+        if connection.plan.timestamps {
+            connection.later_echoes.push_back((at_host, sent));
+        }
+    }
+
+    fn finished(&mut self, end: Time, _network: &Network) {
+        self.flush_acks(end);
+    }
+
+    fn gives_up(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
