@@ -5,12 +5,18 @@ A Markdown file marks the place of a table:
     <!-- generated:params abc -->
     <!-- end -->
 
-What stands between the two lines is written anew from the declarations that the simulator itself parses with.
+What stands between the two lines is written anew from the declarations that the simulator itself parses with, and from
+the heads of Rust modules in the folder `crates` beside `docs`.
 `--check` changes nothing and exits with 1 if a file is stale. The marks:
 
     schemes               the catalogue of schemes
     scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
     params SCHEME         every parameter of a scheme
+    head MODULE           sentence, source and place of a Rust module, from its head
+    rules MODULE          the rules in its head
+    limits MODULE         cost, deviations, and what is not implemented
+    module MODULE         a head with headings, in full
+    enum NAME             the variants of a Rust enum
     shared                the parameters that all schemes have
     topology NAME         the parameters of a topology
     scenario KEY          the keys of a table of the scenario, such as `run` or `groups.sources.tcp`
@@ -34,6 +40,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from fairlane import module_heads
 from fairlane.lab import keys as lab_keys
 from fairlane.papers import papers
 from fairlane.papers import verdict_tables as report
@@ -83,12 +90,12 @@ def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
     """
     for file in [*docs.parent.glob("README.md"), *sorted(docs.rglob("*.md"))]:
         try:
-            yield file, rewrite(file.read_text(encoding="utf-8"))
-        except MarkError as error:
+            yield file, rewrite(file.read_text(encoding="utf-8"), docs.parent / "crates")
+        except (MarkError, module_heads.HeadError) as error:
             raise MarkError(f"{file}: {error}") from None
 
 
-def rewrite(text: str) -> str:
+def rewrite(text: str, crates: Path = Path("crates")) -> str:
     """The text with every generated block written anew.
 
     Raises:
@@ -98,10 +105,12 @@ def rewrite(text: str) -> str:
     marks = sum(line.startswith(_MARK) for line in text.splitlines())
     if marks != len(blocks):
         raise MarkError("a generated block has no <!-- end --> line")
-    return _BLOCK.sub(lambda block: f"{_MARK}{block[1]} -->\n{generate(block[1]).rstrip()}\n\n<!-- end -->", text)
+    return _BLOCK.sub(
+        lambda block: f"{_MARK}{block[1]} -->\n{generate(block[1], crates).rstrip()}\n\n<!-- end -->", text
+    )
 
 
-def generate(mark: str) -> str:
+def generate(mark: str, crates: Path = Path("crates")) -> str:
     """The Markdown that a mark such as `params abc` stands for.
 
     Raises:
@@ -110,10 +119,12 @@ def generate(mark: str) -> str:
     match mark.split():
         case ["schemes" | "sweep" | "lab" as name]:
             return {"schemes": _schemes, "sweep": _sweep, "lab": _lab}[name]()
-        case ["params", name] if name in {scheme["name"] for scheme in schemes()}:
-            return _params(name)
-        case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
-            return _scheme(name)
+        case ["params" | "scheme" as part, name] if name in {scheme["name"] for scheme in schemes()}:
+            return _params(name) if part == "params" else _scheme(name)
+        case ["head" | "rules" | "limits" | "module" as part, name]:
+            return _module(part, module_heads.module(name, crates), crates.parent)
+        case ["enum", name]:
+            return _table(["name", "meaning"], [(f"`{key}`", doc) for key, doc in module_heads.variants(name, crates)])
         case ["shared"]:
             return _parameters(param for param in schemes()[0]["params"] if param["shared"])
         case ["topology", name] if name in {topology["name"] for topology in topologies()}:
@@ -170,16 +181,32 @@ def _scheme(name: str) -> str:
     (scheme,) = schemes(name)
     about = {
         "name in a scenario": f"`{name}`",
-        "source": scheme["source"],
         "queue": scheme["kind"],
-        "state": scheme["state"],
         "memory of an idle port": f"{scheme['idle_bytes']} bytes, parameters included",
-        "cost per packet": scheme["cost"],
         "marker": f"`{scheme['marker']}`",
     }
     own = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"] if not param["shared"]]
     params = _table(["table", *_PARAMETER], own) if own else "\nIt has no parameters beyond the buffer.\n"
     return _table([scheme["title"], ""], list(about.items())) + params
+
+
+def _module(part: str, file: Path, root: Path) -> str:
+    """A part of the head of a module."""
+    chapters = root / "docs" / "schemes"
+    if part == "module":
+        return "\n" + re.sub(r"^#", "##", module_heads.text(file, chapters), flags=re.MULTILINE) + "\n"
+    head = module_heads.head(file, chapters)
+    place = file.relative_to(root).as_posix().removesuffix("mod.rs")
+    parts = {
+        "head": [head.summary, f"Source: {head.source}", f"Code: `{place}`."],
+        "rules": [head.rules],
+        "limits": [
+            f"## {title}\n\n{text[0].upper()}{text[1:]}"
+            for title, text in zip(("Cost", "Deviations", "Not implemented"), head[3:], strict=True)
+            if text
+        ],
+    }
+    return "\n" + "\n\n".join(parts[part]) + "\n"
 
 
 def _params(name: str) -> str:

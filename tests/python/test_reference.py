@@ -13,11 +13,12 @@ def test_generated_tables_of_the_docs_are_up_to_date(capsys: pytest.CaptureFixtu
     assert reference.main(["--check", str(DOCS)]) == 0, capsys.readouterr().err
 
 
-def test_every_scheme_has_a_chapter_with_its_parameters() -> None:
+def test_every_scheme_has_a_chapter_with_its_parameters_and_the_parts_of_its_modules_head() -> None:
     for scheme in schemes():
-        chapter = DOCS / "schemes" / f"{scheme['name']}.md"
-        marks = [f"<!-- generated:{kind} {scheme['name']} -->" for kind in ("scheme", "params")]
-        assert any(mark in chapter.read_text(encoding="utf-8") for mark in marks), chapter
+        chapter = (DOCS / "schemes" / f"{scheme['name']}.md").read_text(encoding="utf-8")
+        marks = set(re.findall(rf"<!-- generated:(\w+) {scheme['name']} -->", chapter))
+        assert marks >= {"head", "rules", "limits"}, scheme["name"]
+        assert marks & {"scheme", "params"}, scheme["name"]
 
 
 def test_the_table_of_costs_states_the_memory_of_every_idle_port() -> None:
@@ -67,6 +68,96 @@ def test_check_names_the_stale_file_and_changes_nothing(tmp_path: Path, capsys: 
     assert reference.main(["--check", str(tmp_path)]) == 0
 
 
+HEAD = """\
+//! Toy: drops
+//! every packet.
+//!
+//! Source: none.
+//!
+//! | number | rule |
+//! |---|---|
+//! | (1) | drop, as [`Toy::admit`] |
+//!
+//! See [`super::toy`].
+//!
+//! Cost: none. State: none.
+//!
+//! Deviations:
+//! 1. Packets without length
+//!    are dropped, too.
+//! 2. So are others.
+//!
+//! Not implemented: a queue.
+
+fn admit() {}
+"""
+
+
+def toy(folder: Path, head: str = HEAD) -> tuple[Path, Path]:
+    """The module of a scheme with this head, and its chapter."""
+    module, chapter = folder / "crates" / "schemes" / "src" / "aqm" / "toy.rs", folder / "docs" / "schemes" / "toy.md"
+    for file in (module, chapter):
+        file.parent.mkdir(parents=True)
+    module.write_text(head)
+    chapter.write_text(
+        "".join(f"<!-- generated:{part} toy -->\n<!-- end -->\n" for part in ("head", "rules", "limits"))
+    )
+    return module, chapter
+
+
+def test_a_chapter_takes_its_rules_and_deviations_from_the_head_of_the_module(tmp_path: Path) -> None:
+    _, chapter = toy(tmp_path)
+    assert reference.main([str(tmp_path / "docs")]) == 0
+    written = chapter.read_text()
+    for part in (
+        "Toy: drops\nevery packet.\n\nSource: none.\n\nCode: `crates/schemes/src/aqm/toy.rs`.\n",
+        "| (1) | drop, as `Toy::admit` |\n\nSee [toy](toy.md).\n",
+        "## Cost\n\nNone. State: none.\n\n## Deviations\n\n1. Packets without length\n   are dropped, too.\n2. So",
+        "## Not implemented\n\nA queue.\n",
+    ):
+        assert part in written
+
+
+def test_an_edited_rule_makes_the_chapter_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module, chapter = toy(tmp_path)
+    docs = str(tmp_path / "docs")
+    assert reference.main([docs]) == 0
+    assert reference.main(["--check", docs]) == 0
+    module.write_text(HEAD.replace("(1) | drop", "(1) | mark"))
+    assert reference.main(["--check", docs]) == 1
+    assert capsys.readouterr().err.startswith(f"{chapter}: stale")
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("Source:", "Sources:"),
+        ("//! Cost: none. State: none.\n//!\n", ""),
+        ("Deviations:\n//! 1. ", "Deviations: 1. "),
+        ("//! 2. So", "//! 3. So"),
+        ("//! Not implemented", "//! It has no label.\n//!\n//! Not implemented"),
+        ("a queue.\n", "a queue.\n//!\n//! It has no label.\n"),
+    ],
+)
+def test_a_head_in_another_form_is_refused_with_the_module(
+    part: str, other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert part in HEAD
+    module, _ = toy(tmp_path, HEAD.replace(part, other))
+    assert reference.main(["--check", str(tmp_path / "docs")]) == 2
+    assert f"{module}: the head is not in the form" in capsys.readouterr().err
+
+
+def test_a_table_of_an_enum_has_its_names_and_sentences(tmp_path: Path) -> None:
+    (tmp_path / "crates" / "x" / "src").mkdir(parents=True)
+    declared = (
+        '/// What.\npub enum Reason {\n    /// Too\n    /// many.\n    TooMany,\n    /// Old.\n    Old = "aged",\n}\n'
+    )
+    (tmp_path / "crates" / "x" / "src" / "reason.rs").write_text(declared)
+    table = reference.generate("enum Reason", tmp_path / "crates")
+    assert "| `too_many` | Too many. |\n| `aged` | Old. |\n" in table
+
+
 def test_text_outside_the_marks_stays() -> None:
     text = "before `<!-- generated:x -->`\n<!-- generated:shared -->\n<!-- end -->\nafter\n"
     written = reference.rewrite(text)
@@ -76,7 +167,17 @@ def test_text_outside_the_marks_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", ["", "nothing", "params nothing", "topology ring", "scenario run.sources", "scenario groups.sources.quic"]
+    "mark",
+    [
+        "",
+        "nothing",
+        "params nothing",
+        "rules nothing",
+        "enum Nothing",
+        "topology ring",
+        "scenario run.sources",
+        "scenario groups.sources.quic",
+    ],
 )
 def test_unknown_marks_are_refused_with_the_file(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text(f"<!-- generated:{mark} -->\n<!-- end -->\n")

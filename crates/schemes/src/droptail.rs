@@ -1,8 +1,16 @@
 //! Drop-tail: every packet is accepted until the queue is full.
 //!
-//! Source: the baseline "without ABC" of abc2018 IV. With classes it uses the same buffer and scheduler as ABC.
+//! Source: the baseline "without ABC" of abc2018 IV.
 //!
-//! Cost: no state, no operation beyond the test of the limit.
+//! A packet that finds Q waiting is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own length does
+//! not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are those of all schemes without an order of service of
+//! their own.
+//!
+//! Cost: no state and no operation beyond the test of the limit.
+//!
+//! Deviations:
+//! 1. The limit leaves out the packet in transmission, as the device queue of ns-3 does.
+//! 2. Two classes share one limit. abc2018 implies it for ABC; here it holds for every scheme, so that results compare.
 
 use crate::buffer::ManagedQueue;
 use crate::discipline::{Aqm, QueueView, Verdict};

@@ -1,38 +1,38 @@
 //! AFC: a flow whose share of the enqueued bytes exceeds the fair one is shut out until it does not, unless it has credit
 //! from a time when it had less.
 //!
-//! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve Fairness
-//! in the Internet" (afc), section 3.
+//! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve
+//! Fairness in the Internet" (afc), section 3. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active
+//! Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | | `Hit_i`: share of flow i in the bytes of a virtual queue of the last m enqueued packets | `virtual_queue` |
-//! | | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | [`crate::bitmap`] |
+//! |  | `Hit_i`: share of flow i in the bytes of a virtual queue of the last m enqueued packets | `Window::hit` |
+//! |  | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | `Flows::fair`, [`crate::bitmap`] |
 //! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, t- the previous update | `Entry::integrate` |
 //! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
-//! | (3) | RED decides on flows that are not cached, and on those that (2) lets pass | [`super::red_core`] |
+//! | (3) | RED decides on flows that are not cached, and on those that (2) lets pass, see [`super::red`] | `RedCore::decide` |
 //!
-//! Cost per packet: RED's, one hash, up to three look-ups. State: 65 bytes for each of c cached flows, b bits, RED's; the
-//! sliding window 8 bytes for each of m packets; the others a look at every cached flow in m packets.
+//! Cost: RED's, one hash, up to three look-ups. State: 65 bytes for each of c cached flows, b bits, RED's; the sliding
+//! window 8 bytes for each of m packets; the others a look at every cached flow in m packets.
 //!
-//! Deviations and choices where the paper leaves room:
-//! 1. Hit is that of a sliding window by default. Computed at the end of each period, as the text can be read, a source at
-//!    link rate is let in for a whole period and shut out for the next, and keeps a fifth of the link: 1300 kbit/s where
-//!    Table 1 has 50.46, against 52 with the sliding and 54 with the jumping window, which needs no ring. Table 1 does not
-//!    tell these two apart; the sliding one is the virtual queue of section 3 to the letter.
+//! Deviations:
+//! 1. Hit is that of a sliding window by default, the virtual queue of section 3 to the letter. Computed at the end of
+//!    each period, as the text can be read, a source at link rate is let in for a whole period and shut out for the
+//!    next. The jumping window needs no ring; Table 1 does not tell it from the sliding one.
 //! 2. Below an average queue of `min_th` everything is accepted, and so is a packet that finds nothing waiting.
 //! 3. dA is bounded by `max_credit` times Fair, or an idle flow would bank credit without end; it is brought up to date
 //!    when a packet of the flow arrives.
-//! 4. An enqueued packet brings its flow into the cache, every arrival of a cached flow refreshes its place, dropped or
-//!    not: otherwise a flow that is shut out is forgotten for it. What the cache (least recently used) forgets loses its
-//!    dA and its bytes in the window.
-//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; `repay` shuts it out until the debt
-//!    is paid.
+//! 4. An enqueued packet brings its flow into the cache; every arrival of a cached flow refreshes its place, dropped or
+//!    not: otherwise a flow that is shut out is forgotten for it, and one source keeps 965 kbit/s. What the cache
+//!    (least recently used) forgets loses its dA and its bytes in the window.
+//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; `repay` shuts it out until the
+//!    debt is paid.
 //! 6. A drop by (2) restarts RED's count.
-//! 7. With a jumping window (1) is evaluated at the end of each period, with what the flow had of the whole of it. While
-//!    the period runs Hit only grows from 0, so that its mean is half of what it ends with: integrated, it would give
-//!    credit to a flow at twice its share. Until the end, what Hit exceeds Fair by is held against the credit for a whole
-//!    period at once.
+//! 7. With a jumping window (1) is evaluated at the end of each period, with what the flow had of the whole of it.
+//!    While the period runs Hit only grows from 0, so that its mean is half of what it ends with: integrated, it would
+//!    give credit to a flow at twice its share. Until the end, what Hit exceeds Fair by is held against the credit for
+//!    a whole period at once.
 //!
 //! Not implemented: ECN.
 

@@ -3,27 +3,31 @@
 //! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM SIGCOMM CCR
 //! 33(2), 2003; its text was not available to us, we follow two implementations of it.
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | each arrival is sampled with probability 1/s into a shadow buffer of b entries, over a random or the oldest one |
-//! | (2) | `m_i`: entries of flow i, each weighing length/MTU |
-//! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` |
-//! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | each arrival is sampled with probability 1/s into a shadow buffer of b entries, over a random or the oldest one | `ShadowBuffer::offer` |
+//! | (2) | `m_i`: entries of flow i, each weighing length/MTU | `ShadowBuffer::bytes_of` |
+//! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` | `Afd::admit` |
+//! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b | `FairShare::catch_up` |
 //!
 //! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`, m_fair
 //! rests only where `q = q_target`.
 //!
+//! Updates need no timer: between two events the queue does not change, and those that were missed are made up for at
+//! the next. Parameters by which nothing would ever be dropped are refused: a target at the limit, a `min_fair` of the
+//! whole shadow buffer, no sampling, `beta` up to `alpha`.
+//!
 //! Cost: one random number and one look-up per packet, a second number where flow i may be dropped, two look-ups per
 //! sample. State: 8 bytes for each of b entries, 13 for each distinct flow among them.
 //!
-//! Deviations and choices:
+//! Deviations:
 //! 1. `b` = 500 and 1/s = 0.1 for links up to some 10 Mbit/s; implementations take 500 to 2000 and 1/500 to 1/10.
-//! 2. `min_fair` is 1. One implementation has 10: with b = 500 that is a fiftieth of the arrivals, below which no flow is
-//!    ever held, so that more than 50 equal flows see a drop-tail queue.
+//! 2. `min_fair` is 1. One implementation has 10: with b = 500 that is a fiftieth of the arrivals, below which no flow
+//!    is ever held, so that more than 50 equal flows see a drop-tail queue.
 //! 3. m_fair starts at b: nothing is dropped before the first intervals.
 //! 4. A target in bytes or as a delay counts in full packets, so that alpha and beta keep their meaning.
-//! 5. The oldest entry gives way by default: then b entries are the last b samples, and a flow that has left is gone after
-//!    b samples.
+//! 5. The oldest entry gives way by default: then b entries are the last b samples, and a flow that has left is gone
+//!    after b samples.
 //! 6. The flow's entry is made before the decision, and a packet may be dropped though the queue is empty.
 //!
 //! Not implemented: hash tables of limited size in place of the exact count of entries; ECN.

@@ -10,11 +10,12 @@
 //! | (2) | `avg < min_th + 0.4*(max_th-min_th)` and `max_p >= bottom`: `max_p *= beta` | the same |
 //! | (3) | feng: `max_p *= raise` when avg comes above max_th, `max_p /= lower` when it comes below min_th | [`Ared::cross`] |
 //!
-//! Equations of RED: see [`super::red_core`].
+//! (1) and (2) are tested at arrivals later than `interval` after the last change. Equations of RED: see
+//! [`super::red`].
 //!
-//! Cost: that of RED and a comparison. State: that of RED, max_p and the time of its last change.
+//! Cost: that of RED and a comparison per packet. State: that of RED, max_p and the time of its last change.
 //!
-//! Deviations, and where ns-3 differs:
+//! Deviations:
 //! 1. (1) and (2) are tested at arrivals, not sooner than `interval` after the last change, as in ns-2 and ns-3; the
 //!    report has a timer. The two differ on an idle link only.
 //! 2. The gentle line follows max_p; in ns-2 and ns-3 its constants stay those of the first max_p.
@@ -22,7 +23,7 @@
 //!    divides.
 //! 4. Feng's max_p stays between 1e-6 and 1; in ns-2 and ns-3 it is not bounded.
 //!
-//! Not implemented: ECN is that of RED; nonlinear RED is not there.
+//! Not implemented: nonlinear RED.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
 use crate::buffer::{BufferParams, ManagedQueue};

@@ -2,35 +2,38 @@
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
 //! Flows", IEEE ICC 2003; its text was not available to us. What is known of it comes from its abstract and from afc,
-//! sections 2 to 4.
+//! sections 2 to 4. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link",
+//! ACM SIGCOMM CCR 32(3), 2002.
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | each arrival samples one waiting packet; its flow, in a cache of c flows (least recently used), has a hit |
-//! | (2) | `Hit`: its part of a virtual queue of the last m samples, `virtual_queue` |
-//! | (3) | `Fair = 1/N_act` |
-//! | (4) | at an average queue of `min_th` or more, a cached flow with `Hit > Fair` loses its arrival with `p = min(1, (Hit-Fair)/Fair)` |
-//! | (5) | RED decides on every arrival that (4) spares, see [`super::red_core`] |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | each arrival samples one waiting packet; its flow, in a cache of c flows (least recently used), has a hit | `Occupancy::sampled` |
+//! | (2) | `Hit`: its part of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
+//! | (3) | `Fair = 1/N_act` | `Occupancy::excess` |
+//! | (4) | at an average queue of `min_th` or more, a cached flow with `Hit > Fair` loses its arrival with `p = min(1, (Hit-Fair)/Fair)` | `Black::drops_early` |
+//! | (5) | RED decides on every arrival that (4) spares, see [`super::red`] | `RedCore::decide` |
 //!
-//! Cost: RED's, one random number, three look-ups and one hash per packet. State: 45 bytes for each of c flows with what
-//! it takes to find it, 8 bytes for each of m samples, b bits, RED's.
+//! N_act comes from a direct bitmap of b bits, `n = b * ln(b/z)` with z bits still zero.
 //!
-//! Deviations and choices where no source decides:
+//! Cost: RED's, one random number, three look-ups and one hash per packet. State: 45 bytes for each of c flows with
+//! what it takes to find it, 8 bytes for each of m samples, b bits, RED's.
+//!
+//! Deviations:
 //! 1. `p` is linear. afc says that it is 1 at twice Fair; the simplest form.
-//! 2. When Hit is computed is open. AFC is BLACK with four changes, of which this is none, so both have the same window.
-//!    Beside TCP one source keeps 314 kbit/s with the sliding one, 477 with the jumping one and 775 with periods, where
-//!    afc's Table 1 has 74; fifteen of bursts 398, 508 and 661 where Table 3 has 386. The nearest is the default, and
-//!    BLACK's rows of both tables are no test of it. A longer memory would meet Table 1; no source has one.
-//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of one intensity, which the share of
-//!    matches between arrival and sample does (`1/N` for N equal flows): `flow_count = "matches"`. A few heavy flows bring
-//!    it down to their own number: one source has 862 kbit/s then.
+//! 2. When Hit is computed is open. AFC is BLACK with four changes, of which this is none, so both have the same
+//!    window. The default is nearest to afc's Tables 1 and 3, and BLACK's rows of both are no test of it. A longer
+//!    memory would meet Table 1; no source has one.
+//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of one intensity, which the share
+//!    of matches between arrival and sample does (`1/N` for N equal flows): `flow_count = "matches"`. A few heavy flows
+//!    bring it down to their own number.
 //! 4. Below an average of `min_th` everything is accepted, and so is a packet that finds nothing waiting. A drop by (4)
-//!    restarts RED's count.
+//!    restarts RED's count. What (4) spares goes to RED: if a flow above its share did not, light flows would carry
+//!    RED's drops for it.
 //! 5. At an average of `min_th` or more an arrival of a cached flow refreshes its place in the cache, dropped or not:
 //!    otherwise a flow that loses its packets is forgotten for it.
 //! 6. m is in no source that we could read. It is AFC's: ten samples for each of a hundred flows.
 //!
-//! Not implemented: ECN; insertion into the cache with a probability below 1. The queue is one FIFO for all classes.
+//! Not implemented: ECN; insertion into the cache with a probability below 1; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
 use super::red_part::WithRed;

@@ -9,12 +9,14 @@
 //! | (2) | when the link falls idle: if `t - last > freeze`: `p -= decrement`, `last = t` | [`Blue::idle`] |
 //! | (3) | drop or mark with probability p | [`Blue::admit`] |
 //!
+//! A packet offered to an idle port may be dropped: that is how BLUE is defined.
+//!
 //! Cost: one draw a packet while p > 0. State: p and the time of its last change.
 //!
-//! Deviations: 1. One decrement for each time that the link falls idle, however long it stays so; a port of ns-3
-//! repeats it every `freeze`. 2. A packet that chance drops at a full queue is no overflow.
-//!
-//! A packet offered to an idle port may be dropped: that is how BLUE is defined.
+//! Deviations:
+//! 1. One decrement for each time that the link falls idle, however long it stays so; a port to ns-3 repeats it every
+//!    `freeze`.
+//! 2. A packet that chance drops at a full queue is no overflow.
 
 use crate::buffer::ManagedQueue;
 use crate::discipline::{Aqm, QueueView, Report, Verdict};

@@ -3,30 +3,32 @@
 //! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
 //! Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
 //!
-//! | average queue | rule |
-//! |---|---|
-//! | up to `min_th` | enqueue |
-//! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them |
-//! | above, no match | RED decides, see [`super::red_core`] |
+//! | average queue of RED | rule | code |
+//! |---|---|---|
+//! | up to `min_th` | enqueue | `Choke::enqueue` |
+//! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them | `Choke::drop_matches` |
+//! | above, no match | RED decides, see [`super::red`] | `RedCore::decide` |
 //!
 //! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and `max_th`,
 //! `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`, 2i packets; above `max_th`, for which afc names no region,
 //! `draws_beyond`.
 //!
+//! A draw is a random index into an array without gaps, linked in the order of arrival; a removal moves the last of the
+//! array into the hole (`random_access.rs`). Both are O(1) in the worst case.
+//!
 //! Cost: RED's, and one draw and one comparison for each packet drawn; removal is O(1). State: RED's, no flow.
 //!
-//! Deviations and choices:
-//! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again; the
-//!    others may be.
+//! Deviations:
+//! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again;
+//!    the others may be.
 //! 2. All waiting packets can be drawn, the head included; one is enough (Linux wants two).
 //! 3. A drop of the arrival restarts RED's count, whatever the reason.
 //! 4. Above `max_th` the gentle line of RED decides unless `gentle` is false; the paper drops all.
-//! 5. Self-adjusting: afc divides the interval between the thresholds and is silent on what lies above, where five heavy
-//!    sources hold the average. One draw, as basic CHOKe (and Linux) makes there, is the reading that agrees with afc:
-//!    897 kbit/s a source where Table 1 has 841. The last region carried on, 2k draws, leaves 0.006, and none, RED alone,
-//!    999. The rows of afc with several unresponsive flows chose it, and are no test of it.
+//! 5. Self-adjusting: afc divides the interval between the thresholds and is silent on what lies above, where five
+//!    heavy sources hold the average. One draw (`draws_beyond`), as basic CHOKe (and Linux) makes there, is the reading
+//!    that agrees with afc. Its rows with several unresponsive flows chose it, and are no test of it.
 //!
-//! Not implemented: ECN. The queue is one FIFO for all classes.
+//! Not implemented: ECN; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
 use super::red_part::WithRed;

@@ -3,21 +3,23 @@
 //! Source: RFC 8289, sections 4 and 5; marks as in the code of Linux (`codel_impl.h`) and RFC 8289 section 3.
 //! A packet that leaves the queue has waited for the sojourn time d, and leaves B bytes behind.
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise note `first_above = now + interval`, if not noted |
-//! | (2) | the delay has been bad for an interval: `now >= first_above` |
-//! | (3) | not dropping and (2): drop, begin dropping with `count = max(1, count - lastcount)` if the last time ended less than 16 intervals ago, else 1 |
-//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t = now at the begin, the last `drop_next` later |
-//! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once |
-//! | (6) | dropping and not (2): stop |
-//! | (7) | with ECN: mark in place of a drop and send the packet |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise note `first_above = now + interval`, if not noted | `Codel::too_long` |
+//! | (2) | the delay has been bad for an interval: `now >= first_above` | `Codel::too_long` |
+//! | (3) | not dropping and (2): drop, begin dropping with `count = max(1, count - lastcount)` if the last time ended less than 16 intervals ago, else 1 | `Codel::begin` |
+//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t = now at the begin, the last `drop_next` later | `CodelTarget::control_law` |
+//! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once | `Codel::go_on` |
+//! | (6) | dropping and not (2): stop | `Codel::judge` |
+//! | (7) | with ECN: mark in place of a drop and send the packet | `Codel::judge` |
 //!
 //! Cost: a comparison or two per packet, a square root per drop. [`Codel`] is 40 bytes a queue; a discipline with many
 //! queues keeps one in each and one [`CodelTarget`] for all.
 //!
-//! Deviations: 1. The square root is exact; Linux approximates it. 2. MTU is the buffer's `mtu`; the RFC takes the
-//! longest packet seen. 3. B is of all classes together.
+//! Deviations:
+//! 1. The square root is exact; Linux approximates it.
+//! 2. MTU is the buffer's `mtu`; the RFC takes the longest packet seen.
+//! 3. B is of all classes together.
 //!
 //! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).
 

@@ -4,20 +4,22 @@
 //! Source: abc2018 II and [30], [32] there, after the congestion policers of ConEx (RFC 7713). Only the idea was available
 //! to us: policers per user in front of one queue, fed by its state in place of ConEx marks. All numbers are our choice.
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | price of a byte: `p(Q) = max_price * (Q - q_low)/(q_high - q_low)` between the thresholds, 0 below, `max_price` above |
-//! | (2) | a user's bucket fills at `allowance` times its weight, up to `depth` |
-//! | (3) | an arrival of length L takes `L * p(Q)` from it |
-//! | (4) | a user whose bucket is below 0 has its packets dropped until it is not |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | price of a byte: `p(Q) = max_price * (Q - q_low)/(q_high - q_low)` between the thresholds, 0 below, `max_price` above | `CpAqm::price` |
+//! | (2) | a user's bucket fills at `allowance` times its weight, up to `depth` | `filled` |
+//! | (3) | an arrival of length L takes `L * p(Q)` from it | `Policers::admits` |
+//! | (4) | a user whose bucket is below 0 has its packets dropped until it is not | `Policers::admits` |
 //!
-//! Cost: one look-up and a few multiplications per packet; now and then a pass over all users, once per packet and user at
-//! most on average. State: 25 bytes for each user whose bucket is not full. This is a scheme with state per user in the
-//! core.
+//! A packet may be dropped though the queue is empty.
 //!
-//! Deviations and choices:
-//! 1. Dropped packets pay, too (`charge`): a user that does not react stays shut out. The bucket is at least `-depth`, so
-//!    that a user that stops is admitted again.
+//! Cost: one look-up and a few multiplications per packet; now and then a pass over all users, once per packet and user
+//! at most on average. State: 25 bytes for each user whose bucket is not full. This is a scheme with state per user in
+//! the core.
+//!
+//! Deviations:
+//! 1. Dropped packets pay, too (`charge`): a user that does not react stays shut out. The bucket is at least `-depth`,
+//!    so that a user that stops is admitted again.
 //! 2. Buckets start full; full ones are forgotten.
 //! 3. The price rises linearly with the instantaneous queue, as the other schemes of abc2018 look at it.
 //!

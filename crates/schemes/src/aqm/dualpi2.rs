@@ -5,24 +5,25 @@
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | [`DualPi2::update`] |
-//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < 1/k^2` | [`DualPi2::release_classic`] |
-//! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | [`DualPi2::release_low`] |
-//! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | [`DualPi2::ramp`] |
-//! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | [`DualPi2::release_low`] |
-//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1`; each queue has a sum of its own | [`Lottery::hits`] |
+//! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | `DualPi2::update` |
+//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < 1/k^2` | `DualPi2::release_classic` |
+//! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | `DualPi2::release_low` |
+//! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | `DualPi2::ramp` |
+//! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | `DualPi2::release_low` |
+//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1`; each queue has a sum of its own | `Lottery::hits` |
 //!
 //! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
-//! bytes, the L queue the rest.
+//! bytes, the L queue the rest. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not the class.
 //!
-//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State: p', the delay before,
-//! two sums of the lotteries and the credit of the scheduler.
+//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State: p', the delay before, two sums
+//! of the lotteries and the credit of the scheduler; none per flow.
 //!
-//! Deviations: 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
+//! Deviations:
+//! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
 //! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux).
 //! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. Packets of one flow keep their order as
-//! long as they stay in one queue: a flow whose packets change between ECT(1) or CE and others may be reordered, which
-//! is how RFC 9332 defines it.
+//!    long as they stay in one queue: a flow whose packets change between ECT(1) or CE and others may be reordered,
+//!    which is how RFC 9332 defines it.
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 

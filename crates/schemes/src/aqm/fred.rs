@@ -5,23 +5,25 @@
 //!
 //! | number | rule for a packet of flow i | code |
 //! |---|---|---|
-//! | (1) | `avgcq = max(1, avg/active)`, active = flows with packets waiting (avg if none) | [`Fred::average_per_flow`] |
-//! | (2) | `maxq = min_th`; many flows: 2 if `avg >= max_th` | [`Fred::judge`] |
-//! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with many flows, `avg >= max_th` and `qlen > 2*avgcq` | the same |
-//! | (4) | `min_th <= avg < max_th`, `qlen >= max(minq, avgcq)`: drop with `p_b/(1-count*p_b)`, `p_b = max_p*(avg-min_th)/(max_th-min_th)` | the same |
-//! | (5) | `avg < min_th`: `count = -1` | the same |
-//! | (6) | without many flows, `avg >= max_th`: drop, `count = 0` | the same |
-//! | (7) | `avg = (1-w)*avg + w*q` after every packet that is stored or leaves; idle time as in RED | [`Fred::sample`] |
+//! | (1) | `avgcq = max(1, avg/active)`, active = flows with packets waiting (avg if none) | `Fred::average_per_flow` |
+//! | (2) | `maxq = min_th`; many flows: 2 if `avg >= max_th` | `Fred::judge` |
+//! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with many flows, `avg >= max_th` and `qlen > 2*avgcq` | `Fred::judge` |
+//! | (4) | `min_th <= avg < max_th`, `qlen >= max(minq, avgcq)`: drop with `p_b/(1-count*p_b)`, `p_b = max_p*(avg-min_th)/(max_th-min_th)` | `Fred::judge` |
+//! | (5) | `avg < min_th`: `count = -1` | `Fred::judge` |
+//! | (6) | without many flows, `avg >= max_th`: drop, `count = 0` | `Fred::judge` |
+//! | (7) | `avg = (1-w)*avg + w*q` after every packet that is stored or leaves; `(1-w)^m` after idle time, as in RED | `Fred::sample`, `Fred::wake` |
+//!
+//! With `many_flow = false` rule (6) can drop a packet offered to an idle port, as long as the average is high.
 //!
 //! Cost: one look-up at an arrival, one or two more when it is stored, one when it leaves; a record of 25 bytes for
 //! each flow with packets waiting.
 //!
-//! Deviations: 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; rule (6) excludes it, for
-//! with (6) nothing that A and B allow is ever stored. 2. A record is made when a flow's first packet is stored. Nothing
-//! of a flow without packets is counted in the paper either. 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2
-//! and `minq` packets are as many mean packets.
-//!
-//! With `many_flow = false` rule (6) can drop a packet offered to an idle port, as long as the average is high.
+//! Deviations:
+//! 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; rule (6) excludes it, for with (6)
+//!    nothing that A and B allow is ever stored. Which of the two the afpft paper used is not known.
+//! 2. A record is made when a flow's first packet is stored. Nothing of a flow without packets is counted in the paper
+//!    either.
+//! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are as many mean packets.
 
 use super::red_core::check_thresholds;
 use crate::buffer::{BufferParams, ManagedQueue};

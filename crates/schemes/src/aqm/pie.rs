@@ -2,19 +2,23 @@
 //!
 //! Source: RFC 8033, Pan et al., "Proportional Integral Controller Enhanced (PIE)", 2017.
 //!
-//! Equations (1) to (6): see [`super::pie_core`].
+//! The rules are those of [`super::pie_core`].
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped. State: p, two delays,
-//! the burst allowance and the measurement of the departure rate.
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; a step of the controller every 15
+//! ms, made up at the next call. Steps that would change nothing are skipped. State: probability, two delays, the burst
+//! allowance and the measurement of the departure rate; none per flow.
 //!
-//! Deviations, and where ns-3 differs:
-//! 1. The delay is the sojourn time of the packet that left last, as in ns-3; RFC 8033 section 5.2 estimates it from the
-//!    departure rate: `delay = "departures"`. Weight of a measurement 1/4 (RFC 8033), 1/2 in ns-3.
-//! 2. Derandomisation is on; off in ns-3.
-//! 3. A burst is allowed again as soon as p is 0 and the delay is low (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no
-//!    allowance before the first decision, and holds p at 0 while an allowance lasts.
-//! 4. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets when its limit does.
-//! 5. ns-3 tests the limit before the probability, so that a packet at a full queue draws no random number.
+//! Deviations:
+//! 1. The delay is the sojourn time of the packet that left last, as in ns-3; RFC 8033 section 5.2 estimates it from
+//!    the departure rate: `delay = "departures"`. A measurement weighs 1/4 (RFC 8033); 1/2 in ns-3.
+//! 2. The departure rate leaves out the packet whose transmission starts when the measurement ends, so that bytes and
+//!    time belong together. RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
+//! 3. Derandomisation is on; off in ns-3.
+//! 4. A burst is allowed again as soon as (5) says so (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no allowance before
+//!    the first decision, and holds p at 0 while an allowance lasts.
+//! 5. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets when its limit
+//!    does.
+//! 6. ns-3 tests the limit before the probability, so that a packet at a full queue draws no random number.
 //!
 //! Not implemented: turning PIE off in quiet times (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
 

@@ -3,22 +3,26 @@
 //!
 //! Source: RFC 8033 (Pan et al., 2017), sections 4 and 5, without sections on turning PIE off.
 //!
-//! | number | equation | code |
+//! | number | equation, with the section of RFC 8033 | code |
 //! |---|---|---|
-//! | (1) | `dp = alpha*(d - target) + beta*(d - d_old)`, every update interval | [`PieCore::update`] |
-//! | (2) | dp scaled down while p is small: by 2048 below 1e-6, 512, 128, 32, 8, by 2 below 0.1 | [`scale`] |
-//! | (3) | at most 0.02 a step once p is 0.1 or more | [`PieCore::update`] |
-//! | (4) | `p *= 0.98` if `d = d_old = 0` | the same |
-//! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 | the same |
-//! | (6) | derandomised: no drop until the sum of p is 0.85, a drop at 8.5, by chance in between | [`PieCore::decide`] |
+//! | (1) | `dp = alpha*(d - target) + beta*(d - d_old)`, every update interval (4.2) | `PieCore::update` |
+//! | (2) | dp divided by 2048, 512, 128, 32, 8, 2 while p is below 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1 (4.2) | `scale` |
+//! | (3) | `dp <= 0.02` from p = 0.1 on (5.5) | `PieCore::update` |
+//! | (4) | `p *= 0.98` if `d = d_old = 0` (4.2) | `PieCore::update` |
+//! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 (4.4) | `PieCore::update` |
+//! | (6) | sum of p since the last drop below 0.85: no drop; from 8.5 on: drop; else by chance with p (5.4) | `PieCore::decide` |
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; eq. (1)-(5) every 15 ms, made up at
-//! the next call (see [`crate::ticker`]).
+//! No drop while `burst > 0`, while `d_old < target/2` and `p < 0.2`, or behind at most two full packets (4.1). With
+//! ECN a packet is marked while `p <= ecn_limit` (5.1).
 //!
-//! Choices: 1. Sojourn is the time that the last packet to leave had waited, 0 once nothing waits (as in ns-3).
-//! 2. The measurement of the departure rate leaves out the packet whose transmission starts last, so that bytes and
-//! time belong together; RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
-//! 3. Ticks that would change nothing any more are skipped.
+//! | `delay` | d |
+//! |---|---|
+//! | `sojourn` | how long the last packet to leave had waited, 0 once nothing waits |
+//! | `departures` | backlog over the departure rate, measured over 16 384 bytes while at least as many wait (5.2) |
+//! | `link_rate` | backlog over the rate of the link |
+//!
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
+//! the next call (see [`crate::ticker`]), those that would change nothing skipped.
 
 use super::pie::PieParams;
 use crate::choices;

@@ -6,15 +6,19 @@
 //! Equations (1) to (6): see [`super::red_core`]. Drop or mark if `U <= p_a`; drop if the average is at the end of the
 //! last line or beyond. No packet is dropped early if at most one waits.
 //!
-//! Cost: a few multiplications a packet, one draw while the average is between the thresholds. State:
-//! average, count, probability and the beginning of an idle time.
+//! Cost: a few multiplications a packet; one division and one draw while the average is between the thresholds; one
+//! power at the first arrival after an idle time. State: average, count, probability and the beginning of an idle time;
+//! none per flow.
 //!
-//! Deviations, and where ns-3 differs:
-//! 1. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).
-//! 2. A forced drop, and a drop at a full queue, restart the count, as in ns-2. ns-3 does not: `forced_restarts`.
-//! 3. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here it
-//!    is the rate of the link, also when it changes.
-//! 4. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
+//! Deviations:
+//! 1. Idle time starts when the link asks for a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
+//! 2. Automatic weight and thresholds follow the rate of the link when it changes; in ns-2 and ns-3 they stay.
+//! 3. A drop at a full queue happens after the decision of RED, as in ns-3. It restarts the count, and so does a forced
+//!    drop, as in ns-2. ns-3 does neither: `forced_restarts`.
+//! 4. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).
+//! 5. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here
+//!    it is the rate of the link, also when it changes.
+//! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
 //!    and `size_scaling` whether a packet's length counts.
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.

@@ -12,15 +12,23 @@
 //! | (5) | wait: `p_a = 0` if `c*p_b < 1`, `p_b/(2-c*p_b)` if `c*p_b < 2`, else 1 | [`RedCore::spread`] |
 //! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
 //!
-//! q is what an arrival finds waiting, c what arrived since the last drop or mark, this packet included.
-//! (5) and (6) make the gap between drops uniform, over `1/p_b..2/p_b` or `1..1/p_b` packets.
+//! q is what an arrival finds waiting, c what arrived since the last drop or mark, this packet included, C_pkt the rate
+//! of the link in mean packets a second. The first packet that finds avg above min_th passes. Byte mode
+//! (`size_scaling`) scales p_a or p_b by length over mean length and counts c in whole mean packets, rounded down as in
+//! ns-2 and ns-3. (5) and (6) make the gap between drops uniform, over `1/p_b..2/p_b` or `1..1/p_b` packets.
+//!
+//! | `weight_rule` | w | ns-2 `q_weight_` |
+//! |---|---|---|
+//! | `given` | `weight` | the value |
+//! | `second` | `1 - exp(-1/C_pkt)` | 0 |
+//! | `ten_rtt` | `1 - exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))` | -1 |
+//! | `tenth_second` | `1 - exp(-10/C_pkt)` | -2 |
+//!
+//! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`, times the mean packet
+//! if in bytes.
 //!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
-//!
-//! Choices: 1. Idle time starts when the link asks for a packet and gets none, as in ns-2 and ns-3, not when the queue
-//! empties. 2. When lengths count, c is whole mean packets, rounded down, as in ns-2 and ns-3. 3. Automatic weight and
-//! thresholds follow the rate of the link when it changes; in ns-2 and ns-3 they stay.
 
 use crate::choices;
 use crate::discipline::Backlog;

@@ -6,20 +6,23 @@
 //!
 //! | number | rule, at the end of each interval | code |
 //! |---|---|---|
-//! | (1) | `p_cur` = dropped/arrived bytes at RED, `p_avg = (p_avg + p_cur)/2`, `usable = min(p_cur, p_avg)` | [`RedPd::end_interval`] |
-//! | (2) | length of the next: `(3/5)*R/sqrt(1.5*p_avg)`, from 2R to 10R | [`RedPd::next_length`] |
-//! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | [`FlowRecord::punish`] |
-//! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; over 1: halve (a third) the rest to 1 | the same |
-//! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (`/1.5`) | [`FlowRecord::reward`] |
-//! | (6) | not reacting: its rate fell less than by `sqrt(x)`, x the quotient of an older and a newer drop rate | [`Monitor::test`] |
-//! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts only while `avg >= min_th` and more than one packet waits | [`RedPd::prefilter`] |
+//! | (1) | `p_cur` = dropped/arrived bytes at RED, `p_avg = (p_avg + p_cur)/2`, `usable = min(p_cur, p_avg)` | `RedPd::end_interval` |
+//! | (2) | length of the next: `(3/5)*R/sqrt(1.5*p_avg)`, from 2R to 10R | `RedPd::next_length` |
+//! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | `FlowRecord::punish` |
+//! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; over 1: halve (a third) the rest to 1 | `FlowRecord::punish` |
+//! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (not reacting: 0.0025, `/1.5`) | `FlowRecord::reward` |
+//! | (6) | not reacting: of two of its intervals, `x` the older over the newer drop rate, `0.1 < x < 1`: bad if `rate2/rate1 > sqrt(x)`; 3 bad and none good, 4 and one, or 4 times as many | `Monitor::test` |
+//! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
-//! Equations of RED: see [`super::red_core`].
+//! R is `target_rtt`. (4) holds for a flow with drops in the last interval whose p_f has not changed for 4 intervals
+//! and 0.4 s; (5) after 3 intervals, 5 if it does not react. Equations of RED: see [`super::red`].
 //!
-//! Cost: that of RED, and one look-up a packet while any flow is known; at the end of an interval the known flows once.
-//! State: flows with drops in the last 5 intervals, and monitored ones.
+//! A packet of a flow known not to react may be dropped at an idle port: the prefilter stands before the queue.
 //!
-//! Choices and deviations:
+//! Cost: that of RED, and one look-up a packet while any flow is monitored, one at a drop; at the end of an interval
+//! the known flows once. State: 56 bytes for a flow with drops in the last 5 intervals, 136 more for a monitored one.
+//!
+//! Deviations:
 //! 1. "No action" at `p_cur <= 0.001` stops punishment only: otherwise nobody would be released when congestion ends.
 //! 2. The history of (6) is that of the last 5 intervals in which a monitored flow sent; every older one is compared
 //!    with every newer one. An arrival counts its prefilter drops, too.
@@ -27,8 +30,6 @@
 //! 4. With `p_avg = 0` the interval is 10R. Intervals that pass without any packet are made up at the next arrival.
 //! 5. Lists hold bytes dropped per interval in each flow's record; sums are whole numbers, so that no result depends on
 //!    the order of a table.
-//!
-//! A packet of a flow known not to react may be dropped at an idle port: the prefilter stands before the queue.
 //!
 //! Not implemented: ECN.
 

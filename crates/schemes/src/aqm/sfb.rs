@@ -7,36 +7,34 @@
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
-//! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment` | `Bins::judge` |
-//! | (2) | `p_min` = smallest p over the levels | the same |
-//! | (3) | `p_min >= unresponsive_at`: the flow does not react; it passes if the rate limit has room, else it is dropped | [`Sfb::admit`] |
-//! | (4) | else drop or mark with `p_min` | the same |
-//! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count` |
+//! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment`; at most one change per `freeze` to `freeze_most` | `Bins::judge`, `Bin::change` |
+//! | (2) | `p_min` = smallest p over the levels | `Bins::judge` |
+//! | (3) | `p_min >= unresponsive_at`: the flow does not react; it passes if the rate limit has room, else it is dropped; what is stored spends | `Sfb::admit`, `Sfb::accepted` |
+//! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
+//! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
 //! Moving hash: two sets of bins with hash functions of their own. One decides. The other warms up: in the last
 //! `warm_up` of an interval it learns from all flows, before that from those of rule (3) only. At the end of the
 //! interval they change places, and the one that decided starts anew with new hash functions.
 //!
-//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw; 24 bytes a
-//! bin and set, no state per flow (unless `penalty = "per_flow"`).
+//! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
 //!
-//! Choices and deviations:
+//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw. State: 24
+//! bytes a bin and set; none per flow, but for a bucket of each flow of rule (3) with `penalty = "per_flow"`, forgotten
+//! when the hash functions change.
+//!
+//! Deviations:
 //! 1. What a packet was counted in follows from the time of its enqueueing: a set has counted the packets stored since
 //!    it began to. The bins are computed again from the flow when it leaves, nothing is stored with it.
-//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), Linux by all flows late in the interval as well.
-//!    A flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
+//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), Linux by all flows late in the interval as well. A
+//!    flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
 //! 3. `decrement_at = "drain"` lowers p when a bin drains (ns), `arrival` at an arrival to an empty bin (Linux).
-//! 4. ns draws its hold time from 10 to 50 ms at random; when is not known. Drawn whenever a bin may change, as here, one
-//!    source of afc's Table 1 keeps 49.5 of 49.57 kbit/s. Drawn once for each change it is 59, as with the mean of 30 ms;
-//!    once for a queue, as in XNU, 49 (10 and 20 ms) to 270 (50 ms). SFB's rows of Tables 1 and 3 chose it and are no test
-//!    of it. It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
+//! 4. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
+//!    It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
 //!    ever limited.
-//! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow. It counts what
-//!    is stored: a packet that passes it and finds the buffer full has spent nothing. In XNU it has, so that one source
-//!    would keep 38 kbit/s, three quarters of its limit. The same rows chose it.
-//!
-//! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
+//! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow. It counts
+//!    what is stored: a packet that passes it and finds the buffer full has spent nothing. In XNU it has.
 
 mod bins;
 

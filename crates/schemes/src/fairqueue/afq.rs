@@ -4,29 +4,35 @@
 //! NSDI 2018, and its public simulation code. In a round each flow may send BpR bytes; the bid of a flow is the number
 //! of bytes after which its last packet is sent.
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | arrival: `bid = max(bid, round * BpR) + L / w` |
-//! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, and leave the bid as it was |
-//! | (3) | the packet waits in queue `slot mod nQ` |
-//! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`, empty queues are skipped |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | arrival: `bid = max(bid, round * BpR) + L / w` | `Afq::enqueue` |
+//! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, and leave the bid as it was | `Afq::enqueue` |
+//! | (3) | the packet waits in queue `slot mod nQ` | `Afq::enqueue` |
+//! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`, empty queues are skipped | `Afq::dequeue` |
 //!
 //! Bids are exact, in a table, or kept in a count-min sketch: each flow has a cell in every row, its bid is read as the
 //! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
 //!
+//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer: else the buffer is full
+//! before rule (2) drops anything, and the port is a drop-tail queue. At the default limit of 24 packets BpR is 375
+//! bytes. With more than three flows that fill their calendars the buffer overflows all the same, and then whoever
+//! comes is dropped. In the paper the buffer of a switch is that large.
+//!
 //! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
 //! State: the sketch, 64 kB by default, or 25 bytes a flow that waits, and 29 once it does not, until the round ends.
 //!
-//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer: else the buffer is full
-//! before rule (2) drops anything, and the port is a drop-tail queue. In the paper the buffer of a switch is that large.
-//!
-//! Deviations: 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue. 2. Bids are
-//! real numbers and divided by the weight of the flow; the paper has no weights. 3. At an idle port the round is over:
-//! every flow starts anew. 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2). 5. Classes are not
-//! looked at. 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead. 7. The
-//! default BpR follows from the buffer: a third of it in the calendar of a flow of weight 1, but room for two full
-//! packets of the flow with the smallest weight. A parameter by which a calendar would not fit into the buffer is refused.
-//! A limit in packets counts as one of full packets, so that short packets fill the buffer before the calendar.
+//! Deviations:
+//! 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue.
+//! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
+//! 3. At an idle port the round is over: every flow starts anew.
+//! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
+//! 5. Classes are not looked at.
+//! 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
+//! 7. The default BpR follows from the buffer: a third of it in the calendar of a flow of weight 1, but room for two
+//!    full packets of the flow with the smallest weight. A parameter by which a calendar would not fit into the buffer
+//!    is refused. A limit in packets counts as one of full packets, so that short packets fill the buffer before the
+//!    calendar: give it in bytes then.
 //!
 //! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
 

@@ -3,27 +3,30 @@
 //! Source: M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", IEEE/ACM Transactions on
 //! Networking 4(3), 1996; drop policies also after the code of ns-2 (`drr.cc`). Queue i has weight w_i, deficit D_i:
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | visit of queue i: `D_i += quantum * w_i`, once |
-//! | (2) | while the head is not longer than `D_i`: send it, `D_i -= L` |
-//! | (3) | queue empty: `D_i = 0`, it leaves the round |
-//! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` |
-//! | (5) | buffer full: drop from the queue with most bytes, at its tail or its head, until the limit holds |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | visit of queue i: `D_i += quantum * w_i`, once | `Drr::begin_visit` |
+//! | (2) | while the head is not longer than `D_i`: send it, `D_i -= L` | `Drr::dequeue` |
+//! | (3) | queue empty: `D_i = 0`, it leaves the round | `Drr::leave` |
+//! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` | `Drr::dequeue` |
+//! | (5) | buffer full: drop from the queue with most bytes, at its tail or its head, until the limit holds | `Drr::make_room`, `QueueStore::longest` |
 //!
 //! Bound (theorem 2 of the paper): while flows i and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max` for
 //! the bytes S that they are sent, if the smallest weight is 1.
 //!
 //! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise a round without a packet is found and all its
-//! successors are made up in one step over the active queues. One hash of the key per packet. State: 101 bytes
-//! for each flow or user that waits, none for one that does not.
+//! successors are made up in one step over the active queues. One hash of the key per packet. State: 101 bytes for each
+//! flow or user that waits, none for one that does not.
 //!
-//! Deviations: 1. A queue for every flow or user, where the paper hashes flows into a fixed number of queues; ns-2 has
-//! 10 buckets. The scheme is then exact, and weights have a meaning; for hashing see [`crate::fairqueue::sfq`].
-//! 2. Default quantum of one full packet, where ns-2 has 250 bytes: the condition for O(1). 3. Default drop from the
-//! tail, where the paper and ns-2 drop from the head: then a flow's own burst is cut, and queues of one packet work.
-//! 4. Overflow is looked at with the arriving packet in its queue, as in ns-2; a packet that exceeds the limit alone
-//! is dropped itself. 5. Classes are not looked at.
+//! Deviations:
+//! 1. A queue for every flow or user, where the paper hashes flows into a fixed number of queues; ns-2 has 10 buckets.
+//!    The scheme is then exact, and weights have a meaning; for hashing see [`crate::fairqueue::sfq`].
+//! 2. Default quantum of one full packet, where ns-2 has 250 bytes: the condition for O(1).
+//! 3. Default drop from the tail, where the paper and ns-2 drop from the head (`drop_from = "head"`): then a flow's own
+//!    burst is cut, and queues of one packet work.
+//! 4. Overflow is looked at with the arriving packet in its queue, as in ns-2; a packet that exceeds the limit alone is
+//!    dropped itself.
+//! 5. Classes are not looked at.
 
 use crate::choices;
 use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};

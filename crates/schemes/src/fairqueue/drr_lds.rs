@@ -5,20 +5,23 @@
 //! flow loses turns while its queue is empty for a moment, above all with shallow buffers) and the remedy (savings,
 //! limited), but not the rules. These are ours:
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1), (2), (4), (5) | as in [`crate::fairqueue::drr`] |
-//! | (3') | queue empty: it leaves the round and keeps `min(D_i, D_max)` |
-//! | (6) | each round without it: `D_i = min(D_i + quantum * w_i, D_max)` |
-//! | (7) | backlogged again: it joins the round at its end, and may use `D_i` in its first visit |
-//! | (8) | the port is idle: every empty queue has `D_max`, since rounds of no queues take no time |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1), (2), (4), (5) | as in [`crate::fairqueue::drr`] |  |
+//! | (3') | queue empty: it leaves the round and keeps `min(D_i, D_max)` | `Drr::leave` |
+//! | (6) | each round without it: `D_i = min(D_i + quantum * w_i, D_max)` | `saved`, `Drr::queue_of` |
+//! | (7) | backlogged again: it joins the round at its end, and may use `D_i` in its first visit | `Drr::queue_of` |
+//! | (8) | the port is idle: every empty queue has `D_max`, since rounds of no queues take no time | `Drr::forget_savers` |
 //!
 //! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue comes back. Besides the records of
 //! waiting users there are those of queues that save: at most the queues that left in the last `D_max / quantum` rounds
 //! (of the smallest weight). A queue that has saved `D_max` needs none: one that is not known has that much.
 //!
-//! Deviations: 1. The rules above are ours, see source. 2. A new user begins with `D_max` by the last sentence.
-//! Otherwise a record of every user that ever came had to be kept. 3. `D_max` is the same for all weights.
+//! Deviations:
+//! 1. The rules above are ours, see source.
+//! 2. A new user begins with `D_max` by the last sentence. Otherwise a record of every user that ever came had to be
+//!    kept.
+//! 3. `D_max` is the same for all weights. At 0 the scheme is DRR.
 
 use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
 use crate::flow::FlowKey;

@@ -4,23 +4,27 @@
 //! dynamic priority queuing", LANMAN 2017. Only the abstract was at hand: rate estimators per user choose a queue under
 //! strict priority, so that TCP users above their share are slowed down. The numbers are ours:
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::utema`] |
-//! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T |
-//! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` |
-//! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served |
-//! | (5) | drop it if the buffer is full, or for a p > 0, up to its priority, the queues from p on hold `part^p` of it |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::utema`] | `Fdpa::priority` |
+//! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T | `ActiveUsers` |
+//! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` | `Fdpa::priority` |
+//! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served | `Fdpa::dequeue` |
+//! | (5) | drop it if the buffer is full, or for a p > 0, up to its priority, the queues from p on hold `part^p` of it | `Fdpa::has_room` |
+//!
+//! It reorders packets: a user whose priority rises overtakes its own packets, which TCP may take for losses. Users
+//! that do not slow down are not cut to their share: those above it are served by rate, the slower first, and the
+//! fastest gets what is left.
 //!
 //! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 65 bytes a user
 //! that sent within the last T, none for others.
 //!
-//! Deviations: 1. The rules are ours, see source. 2. The lower priorities may take a part of the buffer only, those
-//! below them a part of that part, and so on, each part with room for a packet: with a buffer that is shared freely the
-//! lowest fill it, and high ones find no room. 3. Classes are not looked at.
-//!
-//! It reorders packets: a user whose priority rises overtakes its own packets, which TCP may take for losses. Users that
-//! do not slow down are not cut to their share: among themselves they are only ordered by rate.
+//! Deviations:
+//! 1. The rules are ours, see source.
+//! 2. The lower priorities may take half of the buffer only (`part`), those below them half of that, and so on, each
+//!    part with room for a packet: with a buffer that is shared freely the lowest fill it, and high ones find no room.
+//!    A user below its share loses nothing to users above theirs.
+//! 3. Classes are not looked at.
 
 use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use crate::fairqueue::list::{Link, Linked, List};

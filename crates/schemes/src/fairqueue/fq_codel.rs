@@ -3,22 +3,27 @@
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the RFC leaves
 //! it open. A queue has credits ("deficit" in Linux) in bytes:
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | a packet comes to a queue in no list: it joins the new queues with `credits = quantum` |
-//! | (2) | serve the first of the new queues, if there is none, of the old ones |
-//! | (3) | `credits <= 0`: `credits += quantum`, to the end of the old queues, again from (2) |
-//! | (4) | CoDel at the queue drops at its head; what it lets pass is sent, `credits -= L` |
-//! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) |
-//! | (6) | buffer full: drop at the head of the queue with most bytes, 64 packets or half its bytes, whichever is first |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | a packet comes to a queue in no list: it joins the new queues with `credits = quantum` | `FqCodel::enqueue` |
+//! | (2) | serve the first of the new queues, if there is none, of the old ones | `FqCodel::dequeue` |
+//! | (3) | `credits <= 0`: `credits += quantum`, to the end of the old queues, again from (2) | `FqCodel::dequeue` |
+//! | (4) | CoDel at the queue drops at its head; what it lets pass is sent, `credits -= L` | `FqCodel::serve` |
+//! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) | `FqCodel::dequeue` |
+//! | (6) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `FqCodel::make_room` |
 //!
 //! Cost: O(1) per packet but for (6), see [`crate::fairqueue::store`]; one hash. State: a record of 116 bytes for each
 //! of the 1024 queues, whether used or not; none per flow.
 //!
-//! Deviations: 1. The queue with most bytes is found through a heap, not by a scan of all. 2. Rounds in which all
-//! queues are in debt are made up in one step. 3. A packet that exceeds the limit alone is dropped itself. 4. Classes
-//! are not looked at. 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. 6. MTU of CoDel
-//! is the buffer's `mtu`.
+//! Deviations:
+//! 1. The queue with most bytes is found through a heap, not by a scan of all.
+//! 2. Rounds in which all queues are in debt are made up in one step.
+//! 3. A packet that exceeds the limit alone is dropped itself.
+//! 4. Classes are not looked at.
+//! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets overflow, not
+//!    CoDel, drops most.
+//! 6. MTU of CoDel is the buffer's `mtu`.
+//! 7. With `short_queue` CoDel looks at the bytes of its own queue, as in ns-3; Linux looks at those of the port.
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 

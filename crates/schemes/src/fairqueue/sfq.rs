@@ -11,13 +11,19 @@
 //! | (4) perturbation | every `perturb`: new hash, waiting packets move to their new queues | the same here; ns-2 has none |
 //! | defaults | 1024 buckets, 128 flows, depth 127, quantum 1514 B, limit 127 packets | 16 buckets, limit 40 packets |
 //!
+//! Code: (1) `Sfq::next_queue`, `Sfq::dequeue`; (2) `Sfq::refuses`; (3) `Sfq::make_room`; (4) `Sfq::perturb`. `left` is
+//! the limit less what waits. Start-time fair queueing, also called SFQ, is another scheme, [`crate::fairqueue::stfq`].
+//!
 //! Cost: one hash and O(1) per packet; a perturbation moves all waiting packets. State: 4 bytes a bucket, and a record
 //! of 76 bytes for each queue in use, at most `flows`; none per flow.
 //!
-//! Deviations: 1. The limit is the buffer's; `ns2` needs it in packets. 2. With `ns2` a packet that finds nothing
-//! waiting is stored: the rule of ns-2 would drop it if the limit is 1. 3. Rounds in which all queues are in debt are
-//! made up in one step. 4. Perturbation is made up at the next packet; if several were due, only one is done.
-//! 5. The hash is uniform and seeded; that of ns-2 is a fixed sum of addresses. 6. Classes are not looked at.
+//! Deviations:
+//! 1. The limit is the buffer's; `ns2` needs it in packets.
+//! 2. With `ns2` a packet that finds nothing waiting is stored: the rule of ns-2 would drop it if the limit is 1.
+//! 3. Rounds in which all queues are in debt are made up in one step.
+//! 4. Perturbation is made up at the next packet; if several were due, only one is done.
+//! 5. The hash is uniform and seeded; that of ns-2 is a fixed sum of addresses.
+//! 6. Classes are not looked at.
 //!
 //! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).
 

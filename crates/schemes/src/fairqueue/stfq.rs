@@ -3,18 +3,18 @@
 //! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as afpft II-A recounts it. (Its
 //! authors call it SFQ; that name is stochastic fairness queueing here.)
 //!
-//! | number | equation | where |
+//! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `S = max(v, F)`, F of the flow's packet before | [`StfqQueue`], `enqueue` |
-//! | (2) | `F = S + L/w` | the same |
-//! | - | v = S of the packet in service; after a busy period the largest F served | `dequeue` |
+//! | (1) | `S = max(v, F)`, F of the flow's packet before | `StfqQueue::enqueue` |
+//! | (2) | `F = S + L/w` | `StfqQueue::enqueue` |
+//! | - | v = S of the packet in service; after a busy period the largest F served | `StfqQueue::dequeue` |
 //!
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
-//! Cost per packet: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes a flow whose F
-//! is ahead of v (others say nothing and expire), 24 bytes a packet for the order.
+//! Cost: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes a flow whose F is ahead of
+//! v (others say nothing and expire), 24 bytes a packet for the order.
 //!
-//! Deviations and choices:
+//! Deviations:
 //! 1. The paper has no limit of the queue. A full queue drops the largest start tag, the arrival or a waiting packet;
 //!    its flow continues from the tag of the dropped packet, as if it had never come.
 //! 2. v after a busy period is from memory of the paper; since all flows start anew then, no share depends on it.

@@ -4,23 +4,26 @@
 //! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); self-clocked: S. Golestani,
 //! INFOCOM 1994 (SCFQ). GPS serves all flows that have work at once, in proportion to their weights w:
 //!
-//! | number | rule |
-//! |---|---|
-//! | (1) | `dV/dt = C / sum of w_i` over the flows that GPS has work of; V = 0 when it has none |
-//! | (2) | arrival at a: `S = max(F_prev, V(a))`, `F = S + L / w` |
-//! | (3) | send the waiting packet with the smallest F |
-//! | (4) | SCFQ in place of (1): V is the F of the packet in service |
-//! | (5) | buffer full: drop the last packet of the queue with most bytes; then `F_prev = S` of that packet |
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | `dV/dt = C / sum of w_i` over the flows that GPS has work of; V = 0 when it has none | `Wfq::advance` |
+//! | (2) | arrival at a: `S = max(F_prev, V(a))`, `F = S + L / w` | `Wfq::enqueue` |
+//! | (3) | send the waiting packet with the smallest F | `Wfq::dequeue` |
+//! | (4) | SCFQ in place of (1): V is the F of the packet in service | `Wfq::dequeue` |
+//! | (5) | buffer full: drop the last packet of the queue with most bytes; then `F_prev = S` of that packet | `Wfq::make_room` |
 //!
 //! Bound (Parekh and Gallager, theorem 1): a packet departs `L_max / C` after its departure from GPS at the latest.
 //!
 //! Cost: O(log n) per packet for n flows: a heap of heads, and for (1) a heap of the flows of GPS. One hash of the key.
 //! State: 133 bytes for each flow or user with work in GPS or a packet in the queue, none for others.
 //!
-//! Deviations: 1. Time is real, so V advances in one step per arrival through all departures of flows from GPS in
-//! between. 2. What GPS has already served of a packet that is dropped later stays served. 3. V uses the rate that the
-//! link had since the last arrival; a change counts from the first arrival after it. 4. On equal F the queue with the
-//! smaller number goes first. 5. A packet that exceeds the limit alone is dropped itself. 6. Classes are not looked at.
+//! Deviations:
+//! 1. Time is real, so V advances in one step per arrival through all departures of flows from GPS in between.
+//! 2. What GPS has already served of a packet that is dropped later stays served.
+//! 3. V uses the rate that the link had since the last arrival; a change counts from the first arrival after it.
+//! 4. On equal F the queue with the smaller number goes first.
+//! 5. A packet that exceeds the limit alone is dropped itself.
+//! 6. Classes are not looked at.
 
 use crate::choices;
 use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};

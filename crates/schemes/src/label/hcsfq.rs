@@ -4,36 +4,40 @@
 //! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as its
 //! authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ ([`crate::label::rate`]).
 //!
-//! | number | equation | where |
+//! | number | equation | code |
 //! |---|---|---|
-//! | (1) | label `= r`, rate of the flow in bit/s, at the edge | [`HcsfqMarker`] |
-//! | (2) | drop with probability `max(0, 1 - alpha_i/label)`, i the packet's tenant | [`HcsfqAqm`], `admit` |
-//! | (3) | relabel what passes with `min(label, alpha_i)` | `accepted` |
+//! | (1) | label `= r`, rate of the flow in bit/s, at the edge | `HcsfqMarker` |
+//! | (2) | drop with probability `max(0, 1 - alpha_i/label)`, i the packet's tenant | `State::judge` |
+//! | (3) | relabel what passes with `min(label, alpha_i)` | `HcsfqAqm::accepted` |
 //! | (4) | congested, `A >= C`, at the end of a window: `alpha = alpha*C/F`, at most C | `Share::congested` |
 //! | (5) | uncongested: `alpha = max rate` seen in the window, at least `C/32` | `Share::uncongested` |
-//! | (6) | virtual capacity of a tenant: `C_i = w_i alpha_root` | `admit` |
+//! | (6) | virtual capacity of a tenant: `C_i = w_i alpha_root` | `State::judge` |
 //! | (7) | no update, congested or not, takes more than a quarter from alpha | `Share::observe` |
 //!
 //! (4), (5) and (7) hold twice: at the root with A and F of the port and rates `A_i/w_i` of the tenants; in tenant i with its
 //! own A_i and F_i, the capacity C_i, and the labels of its flows. A and F are the rates of arrivals and of what (2)
 //! accepts.
 //!
-//! Cost per packet: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a draw if the
-//! flow exceeds its rate. State: edge 3 numbers a flow; port 11 numbers, and 10 for each tenant that sent lately: the
-//! core keeps no flow, but it does keep tenants.
+//! Needs the link's rate. A packet without a label is never dropped early. (5) makes alpha the largest rate of the last
+//! window, so that a flow that has become faster since loses packets though nothing waits: that is how HCSFQ is
+//! defined. `q_min = "12 packets"` spares what finds a short queue.
 //!
-//! Deviations and choices:
+//! Cost: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a draw if the flow exceeds
+//! its rate. State: edge 3 numbers a flow; port 11 numbers, and 10 for each tenant that sent lately: the core keeps no
+//! flow, but it does keep tenants.
+//!
+//! Deviations:
 //! 1. Time constants are 100 ms, for rates of Mbit/s; those of the code are for 10 to 100 Gbit/s.
 //! 2. The code takes 0.985 of the link's rate for C: `capacity_factor`, 1 here.
 //! 3. A tenant's share starts with alpha = C, and its first window with its first packet; in the code all tenants exist
-//!    from time 0, with C/32. Beside others a newcomer is held to its share after some windows only, by (7).
-//!    Alpha becomes C when it exceeds F: it binds nobody then. The code tests that when congested only.
+//!    from time 0, with C/32. Beside others a newcomer is held to its share after some windows only, by (7). Alpha
+//!    becomes C when it exceeds F: it binds nobody then. The code tests that when congested only.
 //! 4. The code adds 20 ns to a time between packets that is 0. Here packets of one instant count together at the next.
 //! 5. `q_min` is ours: below it nothing is dropped early, as abc2018 V-E1 improves CSFQ. 0 packets are the paper's way.
-//! 6. Tenants are forgotten after 10 time constants without a packet, when their rates are below e^-10 of what they were.
+//! 6. Tenants are forgotten after 10 time constants without a packet, when their rates are below e^-10 of what they
+//!    were.
 //!
-//! The switch prototype counts in epochs and compares 4 random bits; not implemented. Needs the link's rate. A packet
-//! without a label is never dropped early. One of a flow above its rate may be dropped though nothing waits.
+//! Not implemented: the switch prototype's epochs and its comparison of 4 random bits.
 
 use crate::buffer::{BufferParams, ManagedQueue};
 use crate::config::{ConfigError, Table};

@@ -3,22 +3,25 @@
 //! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), read through abc2018 II
 //! only; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
 //!
-//! | number | equation | where |
+//! | number | equation | code |
 //! |---|---|---|
-//! | (1) | p by PIE on the whole queue | [`PvPieAqm`], `admit` |
+//! | (1) | p by PIE on the whole queue | [`crate::aqm::pie_core`] |
 //! | (2) | CTV: the p-quantile of the values of recent arrivals | `Histogram::quantile` |
-//! | (3) | drop if V < CTV | `admit` |
+//! | (3) | drop if V < CTV | `PvPieAqm::admit` |
 //!
-//! Values are those of [`crate::label::ppv`]. The histogram has 256 bins of 0.156 over V from -40 to 0, a step of 11 % in
-//! rate, and forgets exponentially. Within a bin the quantile is interpolated.
+//! Values are those of [`crate::label::ppv`]. The histogram has 256 bins of 0.156 over V from -40 to 0, a step of 11 %
+//! in rate, and forgets exponentially: an arrival a time d ago counts `exp(-d/M)`. Within a bin the quantile is
+//! interpolated.
 //!
-//! Cost per packet: one exponential and those of PIE; every `update_interval` a walk over 256 bins. State: port 2 kB and
-//! that of PIE; flow none; the edge as PPV.
+//! Cost: one exponential and those of PIE; every `update_interval` a walk over 256 bins. State: port 2 kB and that of
+//! PIE; flow none; the edge as PPV.
 //!
-//! Deviations and choices: 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the
-//! defaults of RFC 8033, the histogram forgets in 0.3 s. 2. What exempts a packet in PIE (burst allowance, low delay, short
-//! queue) exempts it here. 3. The quantile follows p at most one update late. 4. Values beyond the range count in the
-//! last bin of their side.
+//! Deviations:
+//! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,
+//!    the histogram forgets in 0.3 s.
+//! 2. What exempts a packet in PIE (burst allowance, low delay, short queue) exempts it here.
+//! 3. The quantile follows p at most one update late.
+//! 4. Values beyond the range count in the last bin of their side.
 
 use crate::aqm::pie::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};

@@ -2,26 +2,30 @@
 //!
 //! Source: Cao, Wang, Zegura, "Rainbow Fair Queueing", INFOCOM 2000 (rfq2000), read through abc2018 II only.
 //!
-//! | number | equation | where |
+//! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `y = U*r/w`: r the flow's rate by [`crate::label::rate`], U uniform on (0,1), w its weight | [`RfqMarker`] |
-//! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours an octave | the same |
-//! | (3) | drop if colour > threshold | [`RfqAqm`], `admit` |
-//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval that it stays there | `adapt` |
-//! | (5) | threshold + 1 after each interval with a shorter queue and an accepted rate below 0.95 C | `adapt` |
+//! | (1) | `y = U*r/w`: r the flow's rate by [`crate::label::rate`], U uniform on (0,1), w its weight | `RfqMarker` |
+//! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours an octave | `RfqMarker::colour` |
+//! | (3) | drop if colour > threshold | `RfqAqm::admit` |
+//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval that it stays there | `RfqAqm::adapt` |
+//! | (5) | threshold + 1 after each interval with a shorter queue and an accepted rate below 0.95 C | `RfqAqm::adapt` |
 //!
 //! The label is the colour, a whole number. A flow of rate r has the part of its packets in a layer that the layer is
-//! of [0, r]: all flows keep the same lower layers, which is max-min fair up to one layer.
-//!
-//! Cost per packet: edge one exponential, one logarithm, one draw; port one exponential. State: port 6 numbers; flow (or
-//! user), at the edge, 3 numbers; in the core none per flow.
-//!
-//! Deviations and choices: 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation
-//! are our choices and parameters. 2. The threshold starts above all colours. Colour 0 always passes. 3. Intervals are
-//! looked at when a packet arrives; those that passed in silence all count.
+//! of [0, r]: all flows keep the same lower layers, which is max-min fair up to one layer. Since whole layers pass or
+//! not, the link is not full all the time (abc2018 II).
 //!
 //! A packet above the threshold is dropped though nothing waits. `colours` of queue and marker have to agree: above the
 //! queue's number the threshold cannot rise.
+//!
+//! Cost: edge one exponential, one logarithm, one draw; port one exponential. State: port 6 numbers; flow (or user), at
+//! the edge, 3 numbers; in the core none per flow.
+//!
+//! Deviations:
+//! 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation are our choices and
+//!    parameters. Layers are geometric, four an octave; the threshold falls at half of the limit of abc2018 and moves
+//!    once in 100 ms.
+//! 2. The threshold starts above all colours. Colour 0 always passes.
+//! 3. Intervals are looked at when a packet arrives; those that passed in silence all count.
 
 use crate::buffer::{BufferParams, ManagedQueue};
 use crate::config::{ConfigError, Table};

@@ -2,26 +2,34 @@
 //! are recaptured tells their number.
 //!
 //! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
-//! 2003; its text was not available to us. What is known of it comes from afc, sections 2 and 4: `t` = 200 occasions,
-//! 50 of them for the number of flows, capture probability 0.04, drops by the part of the rate above the fair share.
+//! 2003; its text was not available to us. The jackknife of model Mh: Burnham and Overton, "Robust Estimation of
+//! Population Size When Capture Probabilities Vary Among Animals", Ecology, 1979. What is known of it comes from afc,
+//! sections 2 and 4: `t` = 200 occasions, 50 of them for the number of flows, capture probability 0.04, drops by the
+//! part of the rate above the fair share.
 //!
-//! | step | rule |
-//! |---|---|
-//! | capture | each arrival with probability `p_cap`, before the decision on it; the oldest of `t` captures goes |
-//! | rate | share of flow i: `x_i / t`, x_i its captures among those held |
-//! | number of flows | `N^` from the last `t_n` captures, see [`Estimator`] |
-//! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is 1 - fair rate / rate |
+//! | step | rule | code |
+//! |---|---|---|
+//! | capture | each arrival with probability `p_cap`, before the decision on it; the oldest of `t` captures goes | `Care::admit` |
+//! | rate | share of flow i: `x_i / t`, x_i its captures among those held | `Care::excess` |
+//! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is 1 - fair rate / rate, while the queue is at `gate` or longer | `Care::excess` |
+//! | number of flows N^, M0 | N^ of `S = N * (1 - (1 - 1/N)^t_n)`, at most `t_n^2/2` | `equal_catchability` |
+//! | Mh, order k | `N_k = (1/k!) * sum_i=0..k (-1)^i * C(k,i) * (t_n-i)^k * S_(t_n-i)`, `S_(t_n-i) = S - sum_j f_j * [i]_j/[t_n]_j` | `coefficients`, the sum written out |
+//! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
-//! Cost: one random number and one look-up per packet, a second number where flow i may be dropped; per capture O(1) and
-//! the estimate. State: 4 bytes a capture and 13 bytes a distinct flow among them; for M0 a table of `t_n + 1` numbers.
+//! N^ comes from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
+//! factorial. M0 supposes that all flows are captured alike. The jackknife Mh does not: it asks how many flows fewer
+//! are seen when occasions are left out.
 //!
-//! Deviations and choices where no source decides:
-//! 1. Estimator: afc names none. The jackknife of order 1, the first-order model of heterogeneous flows, is the reading
-//!    that agrees with its numbers: one source beside TCP has 176 kbit/s with it where Table 1 has 173, and five of bursts
-//!    1124 where Table 3 has 1099. M0 gives 261 and 1603, orders 2 to 5 131, 111, 101, 94 and 817, 675, 584, 518, the
-//!    tested order 105 and 594. Table 1 and 3 chose it, and their rows of CARE are no test of it.
-//! 2. Nothing is dropped below a queue of `gate`, the others' lower threshold: otherwise the scheme would drop on an idle
-//!    link. It is the queue itself that counts, no average, so that a short gate (4 of 24 packets) is reached in underload.
+//! Cost: one random number and one look-up per packet, a second number where flow i may be dropped; per capture O(1)
+//! and the estimate. State: 4 bytes a capture and 13 bytes a distinct flow among them; for M0 a table of `t_n + 1`
+//! numbers.
+//!
+//! Deviations:
+//! 1. afc names no estimator. The jackknife of order 1, the first-order model of heterogeneous flows, is the default
+//!    because it agrees with afc's Tables 1 and 3. They chose it, and their rows of CARE are no test of it.
+//! 2. Nothing is dropped below a queue of `gate`, the others' lower threshold: otherwise the scheme would drop on an
+//!    idle link. It is the queue itself that counts, no average, so that a short gate (4 of 24 packets) is reached in
+//!    underload.
 //! 3. As long as fewer than `t` captures are held, their number takes the place of `t`.
 //! 4. The fair rate is that of arrivals, not of the link: arrival rate / N^.
 //!

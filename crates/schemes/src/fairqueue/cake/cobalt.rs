@@ -16,7 +16,8 @@
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
 //!
-//! Deviations: 1. The square root is exact; Linux approximates it.
+//! Deviations:
+//! 1. The square root is exact; Linux approximates it.
 //!
 //! Not implemented: the factor of (C1) for ingress mode, the number of bulk flows in MTU times.
 

@@ -5,16 +5,16 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | [`Cake::adapt`] |
-//! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | [`Cake::adapt`] |
-//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | [`Cake::queue_of`], [`ways`] |
-//! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | [`share`] |
-//! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `enqueue` |
-//! | (6) | serve the first sparse queue, if there is none, the first bulk one | `dequeue` |
-//! | (7) | `credits <= 0`: it is bulk (waiting, if empty), `credits += share`, to the end of the bulk queues; again from (6) | `dequeue` |
-//! | (8) | COBALT drops at the head but never the last packet; what is sent costs `credits -= L` | [`Cake::serve`] |
-//! | (9) | the queue is empty: it decays until COBALT is at rest; one decaying queue is visited per packet sent | `dequeue` |
-//! | (10) | buffer full: drop the head of the queue with most bytes | [`Cake::make_room`] |
+//! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
+//! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | `Cake::adapt` |
+//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | `Cake::queue_of`, `Ways::place` |
+//! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
+//! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `Cake::enqueue` |
+//! | (6) | serve the first sparse queue, if there is none, the first bulk one | `Cake::dequeue` |
+//! | (7) | `credits <= 0`: it is bulk (waiting, if empty), `credits += share`, to the end of the bulk queues; again from (6) | `Cake::grant` |
+//! | (8) | COBALT drops at the head but never the last packet; what is sent costs `credits -= L` | `Cake::serve` |
+//! | (9) | the queue is empty: it decays until COBALT is at rest; one decaying queue is visited per packet sent | `Cake::dequeue` |
+//! | (10) | buffer full: drop the head of the queue with most bytes | `Cake::make_room` |
 //!
 //! The host of a packet is its user. Modes: `flow` looks at flows alone; `host` hashes the user, one queue each; `dual`
 //! hashes flows and divides the quantum by the bulk flows of the user; `triple` takes the larger one of the loads at
@@ -27,10 +27,15 @@
 //! Cost: O(1) per packet but for (10), see [`crate::fairqueue::store`]; one hash, two with hosts. State: 112 bytes for
 //! each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
 //!
-//! Deviations: 1. The queue with most bytes is found by [`crate::fairqueue::store`]. 2. Rounds in which all queues are
-//! in debt are made up in one step. 3. A packet that exceeds the limit alone is dropped itself. 4. Credits are counted in
-//! 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at random. 5. The limit is the
-//! buffer's; Linux has 4 intervals at the rate, 4 MiB at least. 6. The MTU is the buffer's `mtu`.
+//! Deviations:
+//! 1. The queue with most bytes is found by [`crate::fairqueue::store`].
+//! 2. Rounds in which all queues are in debt are made up in one step.
+//! 3. A packet that exceeds the limit alone is dropped itself.
+//! 4. Credits are counted in 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at
+//!    random.
+//! 5. The limit is the buffer's; Linux has 4 intervals at the rate, 4 MiB at least. With 24 packets overflow and BLUE,
+//!    not CoDel, drop most.
+//! 6. The MTU is the buffer's `mtu`.
 //!
 //! Not implemented: the shaper, since the link itself has the rate; tins (classes are not looked at); the ACK filter;
 //! overhead compensation; ingress mode; NAT lookup.

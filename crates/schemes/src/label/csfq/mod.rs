@@ -3,34 +3,40 @@
 //! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003);
 //! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code as two independent ports show it.
 //!
-//! | number | equation | where |
+//! T is the time since the flow's last packet, L its length in bits, K a time constant.
+//!
+//! | number | equation | code |
 //! |---|---|---|
 //! | (1) | `r = (1-e^(-T/K))*L/T + e^(-T/K)*r` | [`crate::label::rate`] |
-//! | (2) | label `= r/w` in bit/s, at the edge | [`CsfqMarker`] |
-//! | (3) | drop with probability `max(0, 1 - alpha/label)` | [`CsfqAqm`], `admit` |
-//! | (4) | relabel what passes with `min(label, alpha)` | `accepted` |
+//! | (2) | label `= r/w` in bit/s, at the edge | `CsfqMarker` |
+//! | (3) | drop with probability `max(0, 1 - alpha/label)` | `CsfqAqm::admit` |
+//! | (4) | relabel what passes with `min(label, alpha)` | `CsfqAqm::accepted` |
 //! | (5) | A >= C for a window K_c: `alpha = min(C, alpha*C/F)` | `FairRate::congested` |
 //! | (6) | A < C for a window K_c: `alpha = max label` | `FairRate::uncongested` |
 //! | (7) | at an overflow: `alpha = 0.99*alpha`, 30 times at most | `FairRate::overflow` |
 //!
-//! A and F are the rates of arrivals and of what (3) accepts, by (1) with K_alpha. alpha = 0 means no estimate:
-//! everything passes. Amendments of 2003: (7), and below a queue threshold the link counts as uncongested.
-//!
-//! Cost per packet: edge one exponential; port one exponential, two divisions, one draw if the flow exceeds alpha.
-//! State: port 13 numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
-//!
-//! Deviations and choices:
-//! 1. The original texts of the amendments were not at hand: see `variant`, `cut_budget` and `overflow_bound`.
-//! 2. A packet that overflows has been counted in F, as in one of the two ports.
-//! 3. The relabelling uses the alpha that the packet was judged by: a reset to "no estimate" in the same step
-//!    cannot write label 0.
-//! 4. Below `q_min` (abc2018 V-E1) packets count as accepted in F and are relabelled all the same.
-//! 5. In the version of 1998, alpha = 0 at the end of a congested window counts as C; without this a link that
-//!    is congested from its first packet would never drop.
-//! 6. `ton_fig4` adds the test at the end of a congested window to those of the ports, it does not replace them.
+//! A and F are the rates of arrivals and of what (3) accepts, by (1) with K_alpha. alpha = 0 means that there is no
+//! estimate: everything passes. While there is none and the queue is below `q_threshold`, the largest label is only
+//! noted; the first packet that finds a longer queue sets alpha to it, or to C/2 if there is none. (7) and the
+//! threshold are the amendments of 2003, which `variant = "1998"` leaves out.
 //!
 //! Needs the link's rate: after a change of it, alpha follows within a few windows. A packet without a label
 //! (label 0 or below) is never dropped early. One of a flow above alpha may be dropped though nothing waits.
+//!
+//! Cost: edge one exponential; port one exponential, two divisions, one draw if the flow exceeds alpha. State: port 13
+//! numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
+//!
+//! Deviations:
+//! 1. The original texts of the amendments were not at hand. Cuts (7) are allowed anew when congestion begins, as in
+//!    both ports; the wording, 25 % a window, is `cut_budget = "per_window"` and `overflow_bound = "floor"`.
+//! 2. The threshold is tested without an estimate and at the end of an uncongested window, as in the ports. abc2018
+//!    V-E1 describes a test at the end of a congested one: `variant = "ton_fig4"` does that as well.
+//! 3. A packet that overflows counts in F, as in one of the two ports.
+//! 4. (4) uses the alpha of the decision: a reset in the same step must not write label 0.
+//! 5. Below `q_min` a packet passes, counts in F and is relabelled; abc2018 V-E1 names the rule only.
+//! 6. With `variant = "1998"`, alpha = 0 at the end of a congested window counts as C: otherwise a link that is
+//!    congested from its first packet would never drop.
+//! 7. Packets of one instant are summed; A, F and alpha wait for the next, as in the ports.
 
 mod aqm;
 mod fair_rate;

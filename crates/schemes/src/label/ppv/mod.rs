@@ -3,24 +3,27 @@
 //! Source: Nadas, Turanyi, Racz, "Per Packet Value: A Practical Concept for Network Resource Sharing", GLOBECOM 2016
 //! (ppv), read through abc2018 II and the authors' project page.
 //!
-//! | number | equation | where |
+//! | number | equation | code |
 //! |---|---|---|
 //! | (1) | value `V(y) = -log2(y)` of the y-th bit/s, the same function for all users | `value_of` |
-//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::label::rate`], U uniform on (0,1) | [`PpvMarker`] |
-//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest that holds the packet; it and all higher ones are debited | the same |
-//! | (4) | while there is no room: drop the least value, the arrival if no packet is worth less than it | [`PpvQueue`] |
+//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::label::rate`], U uniform on (0,1) | `PpvMarker` |
+//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest that holds the packet; it and all higher ones are debited | `PpvMarker::debit` |
+//! | (4) | while there is no room: drop the least value, the arrival if no packet is worth less than it | `PpvQueue` |
+//!
+//! Bucket i of a user of weight w fills at `w * 10^(1 + i/30)` kbit/s.
 //!
 //! The label is V. Since V falls, the same marginal value for all means the same rate for all per unit of weight.
 //!
-//! Cost per packet: edge one exponential, one logarithm, one draw, or one step for each bucket and a logarithm; port
-//! O(log n) comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each
-//! bucket and a time; port 36 bytes for each packet in the queue; in the core none per flow.
+//! Cost: edge one exponential, one logarithm, one draw, or one step for each bucket and a logarithm; port O(log n)
+//! comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each bucket
+//! and a time; port 36 bytes for each packet in the queue; in the core none per flow.
 //!
-//! Deviations and choices:
-//! 1. V is ours: any falling function shares alike. `-log2(y)` is the inverse of the fair activity of ABC.
+//! Deviations:
+//! 1. V is ours: any falling function shares alike. `-log2(y)` is the inverse of the activity of ABC's fair meter.
 //! 2. A packet that the lowest bucket with enough tokens takes can leave a debt in higher ones, so that each bucket
 //!    bounds the rate of all values above its own in the long run.
-//! 3. Buckets hold one full packet at least. What none holds is worth one step less than the last.
+//! 3. Buckets hold one full packet at least: otherwise those below 120 kbit/s would never be used. The depth of 100 ms
+//!    is ours. What no bucket holds is worth one step less than the last.
 //! 4. Of packets of equal least value the arrival goes first, then the last that came.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!

@@ -1,0 +1,74 @@
+"""What Rust modules say of themselves: their heads (`//!`), in the form that CONTRIBUTING.md gives them, and enums."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_PARAGRAPH = r"(?:(?!\n\n).)+"
+_ITEM = r"\d+\. [^\n]+(?:\n   [^\n]+)*"
+_FORM = re.compile(
+    rf"(?P<summary>{_PARAGRAPH})\n\nSource: (?P<source>{_PARAGRAPH})\n\n(?P<rules>.+?)\n\nCost: (?P<cost>{_PARAGRAPH})"
+    rf"(?:\n\nDeviations:\n(?P<deviations>{_ITEM}(?:\n{_ITEM})*))?(?:\n\nNot implemented: (?P<missing>{_PARAGRAPH}))?",
+    re.DOTALL,
+)
+_LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
+
+
+class HeadError(Exception):
+    """A module that is not there, or whose head has another form; the message names it."""
+
+
+class Head(NamedTuple):
+    """The parts of a head, as Markdown; `deviations` and `missing` may be empty."""
+
+    summary: str
+    source: str
+    rules: str
+    cost: str
+    deviations: str
+    missing: str
+
+
+def module(name: str, crates: Path) -> Path:
+    """The file of the module that ends in `name`; of several the one that is a scheme."""
+    found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
+    if len(found) > 1:
+        found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
+    if len(found) != 1:
+        raise HeadError(f"{name}: {len(found)} modules of this name in {crates}")
+    return found[0]
+
+
+def text(file: Path, chapters: Path) -> str:
+    """The head of a module; links to schemes lead to their chapters, others have become code."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    head = "\n".join(line[4:] for line in lines if line.startswith("//!"))
+    return _LINK.sub(
+        lambda link: f"[{link[1]}]({link[1]}.md)" if (chapters / f"{link[1]}.md").exists() else f"`{link[1]}`", head
+    )
+
+
+def head(file: Path, chapters: Path) -> Head:
+    """The head of a scheme's module.
+
+    Raises:
+        HeadError: It has another form.
+    """
+    parts = _FORM.fullmatch(text(file, chapters))
+    numbers = re.findall(r"^(\d+)\. ", (parts and parts["deviations"]) or "", re.MULTILINE)
+    if parts is None or numbers != [str(number + 1) for number in range(len(numbers))]:
+        raise HeadError(f"{file}: the head is not in the form of CONTRIBUTING.md")
+    return Head(**{name: part or "" for name, part in parts.groupdict().items()})
+
+
+def variants(name: str, crates: Path) -> list[tuple[str, str]]:
+    """Name and sentence of every variant of the enum `name`; the name is the one after `=`, or in snake case."""
+    declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
+    for file in sorted(crates.glob("*/src/**/*.rs")):
+        if body := declaration.search(file.read_text(encoding="utf-8")):
+            found = re.findall(r"((?: *///[^\n]*\n)+) *(\w+)(?: = \"(\w+)\")?,", body[1])
+            return [
+                (given or re.sub(r"(?<!^)(?=[A-Z])", "_", variant).lower(), " ".join(doc.replace("///", "").split()))
+                for doc, variant, given in found
+            ]
+    raise HeadError(f"enum {name}: not in {crates}")
