@@ -30,8 +30,6 @@ pub mod flow;
 pub mod label;
 pub mod lru;
 pub mod marker;
-pub mod maxmin;
-pub mod note;
 pub mod packet;
 pub mod queue_length;
 pub mod queue_threshold;

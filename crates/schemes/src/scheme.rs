@@ -10,7 +10,6 @@ use crate::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
 use crate::external::{External, ExternalScheme, FindExternal, no_external};
 use crate::flow::Weights;
 use crate::marker::MarkerScheme;
-use crate::note::{Note, Notes};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::testing::TestPacket;
@@ -70,9 +69,6 @@ pub trait SchemeSpec {
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// Adds what a reader of results ought to know about parameters that [`SchemeSpec::check`] lets pass, such as one that
-    /// never has an effect at a link of rate `rate`; see [`crate::note`].
-    fn notes(_params: &Self::Params, _buffer: &BufferParams, _rate: BitRate, _notes: &mut Notes) {}
     /// The discipline of an idle port.
     fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P>;
 }
@@ -166,13 +162,6 @@ macro_rules! schemes {
             fn write(&self, into: &mut Map<String, Json>) {
                 match self {
                     $( Self::$Variant(params) => params.write(into), )+
-                    Self::External(_) => {}
-                }
-            }
-
-            fn notes(&self, buffer: &BufferParams, rate: BitRate, notes: &mut Notes) {
-                match self {
-                    $( Self::$Variant(params) => <$Spec as SchemeSpec>::notes(params, buffer, rate, notes), )+
                     Self::External(_) => {}
                 }
             }
@@ -444,14 +433,6 @@ impl QueueConfig {
         self.buffer.write(&mut map);
         self.scheme.write(&mut map);
         map
-    }
-
-    /// What to know about the queue at a link of rate `rate`, if its table is at `path`.
-    #[must_use]
-    pub fn notes(&self, path: &str, rate: BitRate) -> Vec<Note> {
-        let mut notes = Notes::about(path);
-        self.scheme.notes(&self.buffer, rate, &mut notes);
-        notes.into_vec()
     }
 
     /// The discipline at a link of rate `rate`, whose flows or users have `weights`.

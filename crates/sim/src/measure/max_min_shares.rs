@@ -2,9 +2,9 @@
 //!
 //! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares of
 //! its users, what they take is subtracted everywhere, and the rest goes on. On one link that is
-//! [`fairlane_schemes::maxmin`].
+//! [`crate::measure::max_min_level`].
 
-use fairlane_schemes::maxmin::max_min_level;
+use crate::measure::max_min_level::max_min_level;
 
 /// Users that are alike.
 #[derive(Clone, Debug)]

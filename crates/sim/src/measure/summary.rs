@@ -3,8 +3,7 @@
 use crate::measure::run_record::{
     DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, StateRecord, TransferTimesRecord,
 };
-use crate::scenario::Scenario;
-use fairlane_schemes::note::Note;
+use crate::scenario::{Note, Scenario};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};

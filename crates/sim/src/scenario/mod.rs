@@ -8,6 +8,7 @@ mod tcp;
 mod topology;
 
 pub use groups::{GroupConfig, GroupParams};
+pub use notes::Note;
 pub use schema::{scenario_schema, topologies};
 pub use sources::{
     BurstDistribution, CbrParams, OnOffParams, SizeDistribution, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES,

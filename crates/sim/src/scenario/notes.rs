@@ -1,30 +1,31 @@
-//! What to know about a scenario that is valid.
+//! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
 use super::{GroupConfig, Scenario, SourceConfig};
-use fairlane_schemes::note::{Note, Notes};
+use std::fmt;
 
 /// Slow for the simulator; see docs/benchmarks.md.
 const PACKETS_PER_SECOND: f64 = 1e6;
 
+/// Something to know about a valid scenario, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Path of the key that it is about, such as `groups[0].start_until`.
+    pub key: String,
+    /// What to know: the value, what follows from it, and what would avoid that.
+    pub text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.text)
+    }
+}
+
 impl Scenario {
-    /// What a reader of the results ought to know, each thing once: of the queues, then of the groups.
+    /// What a reader of the results ought to know.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes = Vec::new();
-        for (index, link) in self.topology.links.iter().enumerate() {
-            let of_link = match &link.queue {
-                Some(queue) => queue.notes(&format!("topology.links[{index}].queue"), link.params.rate),
-                None => self.queue.notes("queue", link.params.rate),
-            };
-            for note in of_link {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-        }
-        notes.extend(self.late_starts());
-        notes.extend(self.long_runs());
-        notes
+        self.late_starts().into_iter().chain(self.long_runs()).collect()
     }
 
     /// What to know if a run takes hours: a valid scenario may ask for years of computing.
@@ -72,13 +73,13 @@ impl Scenario {
     }
 
     /// Flows that start while it is measured make means smaller than what they get once all of them send.
-    fn late_starts(&self) -> Vec<Note> {
+    fn late_starts(&self) -> Option<Note> {
         let warmup = self.run.warmup;
         let is_late = |group: &GroupConfig| {
             group.params.start_until > warmup && group.sources.iter().any(SourceConfig::sends_to_the_end)
         };
         let late: Vec<usize> = (0..self.groups.len()).filter(|&index| is_late(&self.groups[index])).collect();
-        let Some((&first, others)) = late.split_first() else { return Vec::new() };
+        let (&first, others) = late.split_first()?;
         let until = self.groups[first].params.start_until;
         let others = match others.len() {
             0 => String::new(),
@@ -89,8 +90,6 @@ impl Scenario {
             "\"{until}\" is after the warm-up of {warmup}{others}: flows start while it is measured, and means include \
              the time before; a longer run.warmup or an earlier start_until avoids that"
         );
-        let mut notes = Notes::about(format!("groups[{first}]"));
-        notes.add("start_until", text);
-        notes.into_vec()
+        Some(Note { key: format!("groups[{first}].start_until"), text })
     }
 }
