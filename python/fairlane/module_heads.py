@@ -66,7 +66,7 @@ def variants(name: str, crates: Path) -> list[tuple[str, str]]:
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):
-            found = re.findall(r"((?: *///[^\n]*\n)+) *(\w+)(?: = \"(\w+)\")?,", body[1])
+            found = re.findall(r"((?: *///[^\n]*\n)+) *(\w+)(?: = \"([^\"]+)\")?,", body[1])
             return [
                 (given or re.sub(r"(?<!^)(?=[A-Z])", "_", variant).lower(), " ".join(doc.replace("///", "").split()))
                 for doc, variant, given in found

@@ -14,7 +14,8 @@ the heads of Rust modules in the folder `crates` beside `docs`.
     params SCHEME         every parameter of a scheme
     head MODULE           sentence, source and place of a Rust module, from its head
     rules MODULE          the rules in its head
-    limits MODULE         cost, deviations, and what is not implemented
+    deviations MODULE     the deviations in its head
+    limits MODULE         cost, deviations, and what is not implemented, each with a heading
     module MODULE         a head with headings, in full
     enum NAME             the variants of a Rust enum
     shared                the parameters that all schemes have
@@ -121,7 +122,7 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return {"schemes": _schemes, "sweep": _sweep, "lab": _lab}[name]()
         case ["params" | "scheme" as part, name] if name in {scheme["name"] for scheme in schemes()}:
             return _params(name) if part == "params" else _scheme(name)
-        case ["head" | "rules" | "limits" | "module" as part, name]:
+        case ["head" | "rules" | "deviations" | "limits" | "module" as part, name]:
             return _module(part, module_heads.module(name, crates), crates.parent)
         case ["enum", name]:
             return _table(["name", "meaning"], [(f"`{key}`", doc) for key, doc in module_heads.variants(name, crates)])
@@ -200,6 +201,7 @@ def _module(part: str, file: Path, root: Path) -> str:
     parts = {
         "head": [head.summary, f"Source: {head.source}", f"Code: `{place}`."],
         "rules": [head.rules],
+        "deviations": [head.deviations],
         "limits": [
             f"## {title}\n\n{text[0].upper()}{text[1:]}"
             for title, text in zip(("Cost", "Deviations", "Not implemented"), head[3:], strict=True)

@@ -49,6 +49,27 @@ def test_a_page_ends_with_the_files_that_it_was_checked_against(page: str) -> No
     assert not missing, f"{page}: no such files"
 
 
+def test_tests_and_source_files_that_a_page_names_exist() -> None:
+    root = DOCS.parent
+    sources = [
+        file
+        for folder in ("crates", "python", "tests", "benches", "fuzz", "tools")
+        for file in root.glob(f"{folder}/**/*.[rp][sy]")
+    ]
+    functions = {
+        name for file in sources for name in re.findall(r"\b(?:fn|def) (\w+)", file.read_text(encoding="utf-8"))
+    }
+    ends = {
+        "/".join(file.parts[-depth:]) for file in sources for depth in range(1, len(file.relative_to(root).parts) + 1)
+    }
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        files = set(re.findall(r"`([\w./]+\.(?:rs|py))`", text))
+        assert files <= ends, f"{page}: no such file: {files - ends}"
+        tests = {name for name in re.findall(r"`([a-z0-9_]+)`", text) if name.count("_") > 4}
+        assert tests <= functions, f"{page}: no such test: {tests - functions}"
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of headings as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)

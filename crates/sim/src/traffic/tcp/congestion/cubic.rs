@@ -1,4 +1,6 @@
-//! CUBIC: RFC 9438.
+//! CUBIC: the window is a cubic function of the time since the last congestion.
+//!
+//! Source: RFC 9438.
 //!
 //! Windows are in segments, times in seconds:
 //!
@@ -10,19 +12,18 @@
 //! ```
 //!
 //! t counts from the start of the epoch, which is the first growth in congestion avoidance after congestion; cwnd_epoch
-//! is the window then. Cost: a cube root per epoch, two cubes and two divisions per ACK; 48 bytes.
+//! is the window then.
 //!
-//! # Deviations from RFC 9438
+//! Cost: a cube root per epoch, two cubes and two divisions per ACK; 48 bytes.
 //!
+//! Deviations:
 //! 1. The increment (target - cwnd) / cwnd counts for each segment acknowledged, not for each ACK (section 4.4), as in
 //!    Linux and ns-3: otherwise the window would follow eq. (1) at half speed under delayed ACKs.
 //! 2. In the Reno-friendly region the window never shrinks: W_est below cwnd leaves cwnd as it is.
 //! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
 //! 4. A window that the socket buffer limits does not grow. The epoch goes on meanwhile (section 5.8 would stop it).
 //!
-//! # Not implemented
-//!
-//! HyStart++ (section 4.10), spurious congestion events (section 4.9).
+//! Not implemented: HyStart++ (section 4.10), spurious congestion events (section 4.9).
 
 use fairlane_schemes::units::Time;
 
