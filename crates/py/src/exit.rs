@@ -4,7 +4,7 @@
 //! for the thread never goes on. `atexit` calls while the lock can still be had.
 
 use fairlane_sim::engine::batch::Batch;
-use fairlane_sim::watch::watched_run::TracedRun;
+use fairlane_sim::engine::watched_run::WatchedRun;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -20,7 +20,7 @@ impl Run for Batch {
     }
 }
 
-impl Run for Mutex<Option<TracedRun>> {
+impl Run for Mutex<Option<WatchedRun>> {
     fn end(&self) {
         let run = self.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(run);

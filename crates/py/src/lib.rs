@@ -10,12 +10,12 @@ use fairlane_schemes::config::{ConfigError, read_value};
 use fairlane_schemes::scheme::{Scheme, catalogue};
 use fairlane_schemes::units::Time;
 use fairlane_sim::engine::batch::{self, Failure};
+use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::measure::summary::{self, ResultDocument};
 use fairlane_sim::scenario::{self, Scenario};
 use fairlane_sim::traffic::tcp::Phase;
 use fairlane_sim::watch::pcap::PcapOptions;
-use fairlane_sim::watch::watched_run::{self, Message, Watch};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ mod _fairlane {
 
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, TracedRun, canonical, engine_version, links,
+        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, engine_version, links,
         long_runs, notes, register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t,
         summarise, tcp_states, topologies, users, version, with_queue,
     };
@@ -270,7 +270,7 @@ fn links(scenario: &str) -> PyResult<Vec<String>> {
 
 /// One run that is watched, in a thread of its own.
 #[pyclass(frozen)]
-struct TracedRun(Arc<Mutex<Option<watched_run::TracedRun>>>);
+struct WatchedRun(Arc<Mutex<Option<watched_run::WatchedRun>>>);
 
 /// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
@@ -279,7 +279,7 @@ type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 type TracedRecord = (String, f64);
 
 #[pymethods]
-impl TracedRun {
+impl WatchedRun {
     /// Checks the request and starts the run.
     #[new]
     #[pyo3(signature = (scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None))]
@@ -303,9 +303,9 @@ impl TracedRun {
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;
         let run = if scenario.is_external() {
-            watched_run::TracedRun::start_within(scenario, replication, &watch, with_thread_state)
+            watched_run::WatchedRun::start_within(scenario, replication, &watch, with_thread_state)
         } else {
-            watched_run::TracedRun::start(scenario, replication, &watch)
+            watched_run::WatchedRun::start(scenario, replication, &watch)
         }
         .map_err(start_error)?;
         let run = Arc::new(Mutex::new(Some(run)));
@@ -348,7 +348,7 @@ impl TracedRun {
 }
 
 /// As for [`Batch`].
-impl Drop for TracedRun {
+impl Drop for WatchedRun {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| exit::Run::end(&*self.0)));
     }

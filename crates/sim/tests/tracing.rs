@@ -2,13 +2,13 @@
 
 use fairlane_schemes::units::Time;
 use fairlane_sim::engine;
+use fairlane_sim::engine::watched_run::{Failure, Message, Watch, WatchedRun};
 use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::scenario::Scenario;
 use fairlane_sim::traffic::tcp::Phase;
 use fairlane_sim::watch::observer::Observer;
 use fairlane_sim::watch::pcap::{self, Pcap, PcapOptions};
 use fairlane_sim::watch::trace::{self, Chunk, ROWS_PER_CHUNK, Trace};
-use fairlane_sim::watch::watched_run::{Failure, Message, TracedRun, Watch};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
@@ -255,7 +255,7 @@ fn a_reader_who_has_enough_ends_the_run_early() {
 #[test]
 fn a_watched_run_can_be_dropped_while_it_waits_for_its_reader() {
     let watch = Watch { pcap: None, trace: Some(Time::from_micros(1)) };
-    let run = TracedRun::start(scenario(), 0, &watch).unwrap();
+    let run = WatchedRun::start(scenario(), 0, &watch).unwrap();
     assert!(matches!(run.next(Duration::from_secs(60)), Some(Message::Chunk(_))));
     drop(run);
 }
@@ -263,7 +263,7 @@ fn a_watched_run_can_be_dropped_while_it_waits_for_its_reader() {
 #[test]
 fn a_device_without_room_is_reported() {
     let pcap = Some(("/dev/full".into(), PcapOptions::default()));
-    let run = TracedRun::start(scenario(), 0, &Watch { pcap, trace: None }).unwrap();
+    let run = WatchedRun::start(scenario(), 0, &Watch { pcap, trace: None }).unwrap();
     let message = run.next(Duration::from_secs(60));
     assert!(matches!(message, Some(Message::Ended(Err(Failure::Io(_))))), "{message:?}");
 }

@@ -1,11 +1,12 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
 //! Entities are numbered: the control entry first, then links, hosts, sources, web sources, flows. That is also the
-//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links and lanes, few and always
-//! busy, have their events in the small [`Front`], all others in the [`EventSet`].
+//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links and shared lines, few and
+//! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
 
+use crate::engine::event::Event;
 use crate::engine::event_set::EventSet;
-use crate::engine::ranked_event_set::Front;
+use crate::engine::ranked_event_set::RankedEventSet;
 use crate::network::Network;
 use crate::network::hosts::{Hosts, NextOf};
 use crate::network::link::Link;
@@ -14,32 +15,11 @@ use fairlane_schemes::units::Time;
 const CONTROL: u32 = 0;
 const FIRST_LINK: u32 = 1;
 
-/// What the earliest event is about, with its index among its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The warm-up is over.
-    Control,
-    /// A packet reaches the far end of a link.
-    Link(u32),
-    /// A packet of a lane reaches the edge node.
-    UpLane(u32),
-    /// An acknowledgement of a lane reaches its host.
-    DownLane(u32),
-    /// A packet reaches the edge node from this host, or an acknowledgement the host; in no lane.
-    Host(u32),
-    /// A source that does not react sends.
-    Source(u32),
-    /// A transfer of a web source starts.
-    Web(u32),
-    /// A TCP flow starts, or one of its timers may be due.
-    Flow(u32),
-}
-
 /// The events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Links, then lanes up, then lanes down.
-    front: Front,
+    /// Links, then shared lines up, then shared lines down.
+    busy: RankedEventSet,
     /// The others, by number.
     others: EventSet,
     // First entity of each kind.
@@ -47,9 +27,9 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of lanes in the front; links have the slots before.
-    up_lanes: u32,
-    down_lanes: u32,
+    // First slot of shared lines in `busy`; links have the slots before.
+    shared_up: u32,
+    shared_down: u32,
 }
 
 /// The order of an entity's event among those due at the same time; one more for an acknowledgement.
@@ -65,9 +45,9 @@ impl Agenda {
         let sources = hosts + network.hosts.len() as u32;
         let webs = sources + network.sources.len() as u32;
         let flows = webs + network.webs.len() as u32;
-        let up_lanes = network.links.len() as u32;
-        let (up, down) = network.hosts.lanes();
-        let down_lanes = up_lanes + up;
+        let shared_up = network.links.len() as u32;
+        let (up, down) = network.hosts.shared_lines();
+        let shared_down = shared_up + up;
         let mut others = EventSet::new(flows as usize + network.flows.len());
         for (entity, source) in (sources..).zip(&network.sources) {
             others.set(entity, source.next());
@@ -79,15 +59,15 @@ impl Agenda {
             others.set(entity, flow.start);
         }
         others.set(CONTROL, warmup);
-        let front = Front::new((down_lanes + down) as usize);
-        Self { front, others, hosts, sources, webs, flows, up_lanes, down_lanes }
+        let busy = RankedEventSet::new((shared_down + down) as usize);
+        Self { busy, others, hosts, sources, webs, flows, shared_up, shared_down }
     }
 
     /// The earliest event and when it is due; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, Event) {
-        let (time, order, slot) = self.front.next();
+        let (time, order, slot) = self.busy.next();
         let (other, entity) = self.others.next();
         if (time, order) <= (other, rank(entity)) {
             (time, self.of_slot(slot))
@@ -98,12 +78,12 @@ impl Agenda {
 
     #[inline]
     fn of_slot(&self, slot: u32) -> Event {
-        if slot < self.up_lanes {
+        if slot < self.shared_up {
             Event::Link(slot)
-        } else if slot < self.down_lanes {
-            Event::UpLane(slot - self.up_lanes)
+        } else if slot < self.shared_down {
+            Event::SharedUp(slot - self.shared_up)
         } else {
-            Event::DownLane(slot - self.down_lanes)
+            Event::SharedDown(slot - self.shared_down)
         }
     }
 
@@ -130,21 +110,21 @@ impl Agenda {
     /// The first packet on its way over a link is another.
     #[inline]
     pub fn set_link(&mut self, number: u32, link: &Link) {
-        self.front.set(number, link.next_arrival(), rank(FIRST_LINK + number));
+        self.busy.set(number, link.next_arrival(), rank(FIRST_LINK + number));
     }
 
-    /// The first of a lane up is another.
+    /// The first of a shared line up is another.
     #[inline]
-    pub fn set_up_lane(&mut self, lane: u32, hosts: &Hosts) {
-        let (time, user) = hosts.next_up(lane);
-        self.front.set(self.up_lanes + lane, time, rank(self.hosts + user));
+    pub fn set_shared_up(&mut self, line: u32, hosts: &Hosts) {
+        let (time, user) = hosts.next_up(line);
+        self.busy.set(self.shared_up + line, time, rank(self.hosts + user));
     }
 
-    /// The first of a lane down is another.
+    /// The first of a shared line down is another.
     #[inline]
-    pub fn set_down_lane(&mut self, lane: u32, hosts: &Hosts) {
-        let (time, user) = hosts.next_down(lane);
-        self.front.set(self.down_lanes + lane, time, rank(self.hosts + user) + 1);
+    pub fn set_shared_down(&mut self, line: u32, hosts: &Hosts) {
+        let (time, user) = hosts.next_down(line);
+        self.busy.set(self.shared_down + line, time, rank(self.hosts + user) + 1);
     }
 
     /// What is first in the lines of a host is another.
@@ -158,7 +138,7 @@ impl Agenda {
     pub fn sent_up(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
             NextOf::Nobody => {}
-            NextOf::Lane(lane) => self.set_up_lane(lane, hosts),
+            NextOf::SharedLine(line) => self.set_shared_up(line, hosts),
             NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
         }
     }
@@ -168,7 +148,7 @@ impl Agenda {
     pub fn sent_down(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
             NextOf::Nobody => {}
-            NextOf::Lane(lane) => self.set_down_lane(lane, hosts),
+            NextOf::SharedLine(line) => self.set_shared_down(line, hosts),
             NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
         }
     }

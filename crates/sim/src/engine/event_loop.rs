@@ -2,13 +2,15 @@
 //!
 //! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
 
-use crate::engine::agenda::{Agenda, Event};
+use crate::engine::agenda::Agenda;
+use crate::engine::event::Event;
 use crate::engine::prefetch;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::FlowAck;
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::{Hop, Network, Span, place_of};
+use crate::network::tcp_flow::{Span, flow_index};
+use crate::network::{Hop, Network};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
@@ -56,7 +58,7 @@ pub fn try_observe<O: Observer>(
     observer: &mut O,
 ) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
-    let mut engine = Engine::new(scenario, replication, observer);
+    let mut engine = EventLoop::new(scenario, replication, observer);
     engine.run(cancelled)?;
     let (network, events) = (engine.network, engine.handled);
     let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
@@ -69,7 +71,7 @@ pub fn try_observe<O: Observer>(
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
-    let mut engine = Engine::new(scenario, replication, &mut nobody);
+    let mut engine = EventLoop::new(scenario, replication, &mut nobody);
     engine.run(cancelled).ok()?;
     Some((engine.network, engine.handled))
 }
@@ -80,7 +82,7 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-struct Engine<'a, O> {
+struct EventLoop<'a, O> {
     observer: &'a mut O,
     network: Network,
     agenda: Agenda,
@@ -88,23 +90,15 @@ struct Engine<'a, O> {
     end: Time,
     handled: u64,
     /// Whether there are so many flows that it pays.
-    looks_ahead: bool,
+    prefetches: bool,
 }
 
-impl<'a, O: Observer> Engine<'a, O> {
+impl<'a, O: Observer> EventLoop<'a, O> {
     fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
         let network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup);
-        let looks_ahead = network.flows.len() >= prefetch::MANY_FLOWS;
-        Self {
-            observer,
-            network,
-            agenda,
-            warmup: scenario.run.warmup,
-            end: scenario.run.end(),
-            handled: 0,
-            looks_ahead,
-        }
+        let prefetches = network.flows.len() >= prefetch::MANY_FLOWS;
+        Self { observer, network, agenda, warmup: scenario.run.warmup, end: scenario.run.end(), handled: 0, prefetches }
     }
 
     /// Handles every event before the end.
@@ -143,19 +137,19 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn handle(&mut self, event: Event, now: Time) {
         match event {
             Event::Link(link) => self.on_arrival(link, now),
-            Event::UpLane(lane) => {
-                let packet = self.network.hosts.packet_of_lane(lane);
-                self.agenda.set_up_lane(lane, &self.network.hosts);
+            Event::SharedUp(line) => {
+                let packet = self.network.hosts.packet_of_shared(line);
+                self.agenda.set_shared_up(line, &self.network.hosts);
                 self.forward(packet, now);
             }
-            Event::DownLane(lane) => {
-                if self.looks_ahead
-                    && let Some(ack) = self.network.hosts.ack_ahead(lane, prefetch::PLACES)
+            Event::SharedDown(line) => {
+                if self.prefetches
+                    && let Some(ack) = self.network.hosts.upcoming_ack(line, prefetch::PLACES_AHEAD)
                 {
                     self.network.fetch_for_ack(ack);
                 }
-                let ack = self.network.hosts.ack_of_lane(lane);
-                self.agenda.set_down_lane(lane, &self.network.hosts);
+                let ack = self.network.hosts.ack_of_shared(line);
+                self.agenda.set_shared_down(line, &self.network.hosts);
                 self.on_ack(ack, now);
             }
             Event::Host(user) => self.on_host(user, now),
@@ -177,7 +171,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.network.restart();
     }
 
-    /// What is in no lane. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    /// What is in no shared line. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -223,8 +217,8 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
-        if self.looks_ahead
-            && let Some(packet) = self.network.links[link as usize].ahead(prefetch::PLACES)
+        if self.prefetches
+            && let Some(packet) = self.network.links[link as usize].upcoming(prefetch::PLACES_AHEAD)
         {
             self.network.fetch_for_packet(packet);
         }
@@ -264,7 +258,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             user.datagrams += 1;
             return;
         }
-        let index = place_of(packet.flow);
+        let index = flow_index(packet.flow);
         let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // It belongs to an earlier connection at this place.
@@ -349,7 +343,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.set_flow(index, flow.armed);
     }
 
-    /// As [`Engine::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
+    /// As [`EventLoop::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
     /// later than that, so that most ACKs, which make the timer later, need not look.
     #[inline]
     fn arm_sender(&mut self, index: u32, before: Time) {

@@ -6,7 +6,7 @@
 //! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
 //! number, so that the order of events is total and the same on every machine.
 
-use crate::engine::tournament::{Contender, FAN, Quartet};
+use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Contender for Entry {
 #[derive(Clone, Debug)]
 pub struct EventSet {
     /// All levels, the bottom one first.
-    lines: Vec<Quartet<Entry>>,
+    lines: Vec<TournamentNode<Entry>>,
     /// Where each level begins.
     levels: Vec<u32>,
     first: Entry,
@@ -47,7 +47,7 @@ impl EventSet {
             levels.push(lines.len() as u32);
             let entry = |index: usize| Entry { entity: (index * stride) as u32, ..Entry::NONE };
             width = width.div_ceil(FAN);
-            lines.extend((0..width).map(|line| Quartet([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
+            lines.extend((0..width).map(|line| TournamentNode([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
             if width == 1 {
                 return Self { lines, levels, first: Entry::NONE, entities };
             }

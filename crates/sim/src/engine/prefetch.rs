@@ -1,17 +1,18 @@
 //! Fetches what events that are due soon will touch.
 //!
 //! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
-//! in a lane or on a link is known, so its lines are asked for some events before: that costs an instruction each, and
-//! the wait is over, or shorter, when the event comes.
+//! in a shared line or on a link is known, so its lines are asked for some events before: that costs an instruction
+//! each, and the wait is over, or shorter, when the event comes.
 
+use crate::network::Network;
 use crate::network::hosts::FlowAck;
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::{Network, place_of};
+use crate::network::tcp_flow::flow_index;
 use prefetch_index::prefetch_index;
 use std::slice::from_ref;
 
 /// How many places behind the first to look.
-pub const PLACES: usize = 4;
+pub const PLACES_AHEAD: usize = 4;
 /// Flows whose state the caches hold, about: fewer are not worth the trouble.
 pub const MANY_FLOWS: usize = 4_000;
 
@@ -35,7 +36,7 @@ impl Network {
     #[inline]
     pub fn fetch_for_packet(&self, packet: &SimPacket) {
         if packet.kind != PacketKind::Udp {
-            fetch(&self.flows[place_of(packet.flow) as usize].armed);
+            fetch(&self.flows[flow_index(packet.flow) as usize].armed);
             self.hosts.fetch(packet.user);
         }
     }

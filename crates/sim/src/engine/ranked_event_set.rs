@@ -1,10 +1,10 @@
-//! The front of the event set: links and lanes, the few entities that nearly every event belongs to.
+//! The event set of links and shared lines, the few entities that nearly every event belongs to.
 //!
-//! A tournament as in [`crate::engine::event_set`], over entries that change place in the order of events: the event of a lane is
-//! that of the host whose arrival is first. An entry has its rank beside it, and a path is always walked to the top:
-//! with so few entries that costs less than to guess where to stop.
+//! A tournament as in [`super::event_set`], over entries that change places in the order of events: the event of a
+//! shared line is that of the host whose arrival is first. An entry carries its rank, and a path is always walked to
+//! the top: with so few entries that costs less than guessing where to stop.
 
-use crate::engine::tournament::{Contender, FAN, Quartet};
+use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::units::Time;
 
 /// When, and in which order among those due at the same time: rank, then slot.
@@ -34,15 +34,15 @@ impl Contender for Entry {
 
 /// Next event of each of a fixed number of slots.
 #[derive(Clone, Debug)]
-pub struct Front {
+pub struct RankedEventSet {
     /// All levels, the bottom one first.
-    lines: Vec<Quartet<Entry>>,
+    lines: Vec<TournamentNode<Entry>>,
     /// Where each level begins.
     levels: Vec<u32>,
     first: Entry,
 }
 
-impl Front {
+impl RankedEventSet {
     /// No event in any of `slots`.
     #[must_use]
     pub fn new(slots: usize) -> Self {
@@ -51,7 +51,7 @@ impl Front {
         loop {
             levels.push(lines.len() as u32);
             width = width.div_ceil(FAN);
-            lines.resize(lines.len() + width, Quartet([none; FAN]));
+            lines.resize(lines.len() + width, TournamentNode([none; FAN]));
             if width == 1 {
                 return Self { lines, levels, first: none };
             }
@@ -90,18 +90,18 @@ mod tests {
             slots in 1u32..70,
             moves in prop::collection::vec((any::<u32>(), 0u64..20, 0u32..5), 1..200),
         ) {
-            let mut front = Front::new(slots as usize);
+            let mut events = RankedEventSet::new(slots as usize);
             let mut entries = vec![(Time::NEVER, u32::MAX); slots as usize];
             for (slot, time, rank) in moves {
                 let slot = slot % slots;
                 // One in twenty is removed.
                 let (time, rank) = if time == 0 { (Time::NEVER, u32::MAX) } else { (Time(time), rank) };
-                front.set(slot, time, rank);
+                events.set(slot, time, rank);
                 entries[slot as usize] = (time, rank);
                 let (slot, &(time, rank)) = entries.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
-                prop_assert_eq!(front.next().0, time);
+                prop_assert_eq!(events.next().0, time);
                 if time < Time::NEVER {
-                    prop_assert_eq!(front.next(), (time, rank, slot as u32));
+                    prop_assert_eq!(events.next(), (time, rank, slot as u32));
                 }
             }
         }

@@ -1,6 +1,7 @@
-//! Four entries of a tournament in one cache line; the trees of [`crate::engine::event_set`] and [`crate::engine::ranked_event_set`] are made of them.
+//! Four entries of a tournament in one cache line: the nodes of the trees of [`super::event_set`] and
+//! [`super::ranked_event_set`].
 
-/// Entries in a line.
+/// Entries in a node.
 pub(crate) const FAN: usize = 4;
 
 /// What competes to be first.
@@ -9,12 +10,12 @@ pub(crate) trait Contender: Copy {
     fn or(self, other: Self) -> Self;
 }
 
-/// Four entries; of 16 bytes each they fill a cache line.
+/// Four entries: of 16 bytes each, they fill a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(crate) struct Quartet<E>(pub(crate) [E; FAN]);
+pub(crate) struct TournamentNode<E>(pub(crate) [E; FAN]);
 
-impl<E: Contender> Quartet<E> {
+impl<E: Contender> TournamentNode<E> {
     /// The first of the four.
     #[inline]
     pub(crate) fn winner(&self) -> E {

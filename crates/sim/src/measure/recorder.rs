@@ -9,7 +9,8 @@ use crate::measure::run_record::{
 };
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
 use crate::network::link::Link;
-use crate::network::{AtEnd, Network, Span, TcpFlow, User};
+use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
+use crate::network::{Network, User};
 use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
 use fairlane_schemes::discipline::{DropReason, StateSize};
 use fairlane_schemes::packet::TrafficClass;
@@ -179,7 +180,7 @@ fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord
     let lasting = network.flows[..network.lasting_flows].iter().filter(of_group);
     let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
     let (flow_throughput_bps, flow_goodput_bps): (Vec<f64>, Vec<f64>) = lasting
-        .filter(|flow| flow.at_end == AtEnd::Rest)
+        .filter(|flow| flow.at_end == AtEnd::Stay)
         .map(|flow| {
             let payload = flow.measured_bytes(&network.tcp_params[flow.params as usize]);
             (per_second(flow.measured_wire_bytes()), per_second(payload))

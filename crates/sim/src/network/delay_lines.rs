@@ -1,7 +1,7 @@
 //! Delay lines that share their memory.
 //!
 //! Each user has two short lines, for packets on the way up and acknowledgements on the way down. As ring buffers, each
-//! would keep room for its largest burst; as chains through one pool they need room for what is on its way altogether,
+//! would keep room for its largest burst; as chains through one memory they need room for what is on its way altogether,
 //! and a node that was just freed, still in the cache, is the next to be used.
 
 use fairlane_schemes::units::Time;
@@ -11,7 +11,7 @@ const NIL: u32 = u32::MAX;
 
 /// Memory of many delay lines.
 #[derive(Clone, Debug)]
-pub struct Pool<T> {
+pub struct DelayLines<T> {
     nodes: Vec<Node<T>>,
     /// Chain of unused nodes.
     free: u32,
@@ -26,13 +26,13 @@ struct Node<T> {
 
 /// One delay line: values in the order of their times.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct DelayLine {
     first_time: Time,
     head: u32,
     tail: u32,
 }
 
-impl Line {
+impl DelayLine {
     /// Nothing on its way.
     pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL };
 
@@ -53,25 +53,25 @@ impl Line {
 
 /// A delay line that counts which of its values a condition does not hold for yet.
 #[derive(Clone, Copy, Debug)]
-pub struct WatchedLine {
-    line: Line,
-    /// The first value that [`Pool::pass`] has not passed, and how many there are from it on.
+pub struct WatchedDelayLine {
+    line: DelayLine,
+    /// The first value that [`DelayLines::pass`] has not passed, and how many there are from it on.
     unpassed: u32,
     left: u32,
 }
 
-impl WatchedLine {
+impl WatchedDelayLine {
     /// Nothing on its way.
-    pub const EMPTY: Self = Self { line: Line::EMPTY, unpassed: NIL, left: 0 };
+    pub const EMPTY: Self = Self { line: DelayLine::EMPTY, unpassed: NIL, left: 0 };
 
     /// The line itself.
     #[must_use]
     #[inline]
-    pub fn line(&self) -> &Line {
+    pub fn line(&self) -> &DelayLine {
         &self.line
     }
 
-    /// How many values were not passed when [`Pool::pass`] last looked, or came since.
+    /// How many values were not passed when [`DelayLines::pass`] last looked, or came since.
     #[must_use]
     #[inline]
     pub fn left(&self) -> usize {
@@ -79,22 +79,22 @@ impl WatchedLine {
     }
 }
 
-impl<T: Copy> Default for Pool<T> {
+impl<T: Copy> Default for DelayLines<T> {
     fn default() -> Self {
         Self { nodes: Vec::new(), free: NIL }
     }
 }
 
-impl<T: Copy> Pool<T> {
+impl<T: Copy> DelayLines<T> {
     /// Appends a value that is due at `time`, not before the last of the line.
     #[inline]
-    pub fn push(&mut self, line: &mut Line, time: Time, value: T) {
+    pub fn push(&mut self, line: &mut DelayLine, time: Time, value: T) {
         self.append(line, time, value);
     }
 
-    /// As [`Pool::push`].
+    /// As [`DelayLines::push`].
     #[inline]
-    pub fn push_watched(&mut self, watched: &mut WatchedLine, time: Time, value: T) {
+    pub fn push_watched(&mut self, watched: &mut WatchedDelayLine, time: Time, value: T) {
         let index = self.append(&mut watched.line, time, value);
         if watched.unpassed == NIL {
             watched.unpassed = index;
@@ -102,9 +102,9 @@ impl<T: Copy> Pool<T> {
         watched.left += 1;
     }
 
-    /// As [`Pool::push`]; gives the node.
+    /// As [`DelayLines::push`]; gives the node.
     #[inline]
-    fn append(&mut self, line: &mut Line, time: Time, value: T) -> u32 {
+    fn append(&mut self, line: &mut DelayLine, time: Time, value: T) -> u32 {
         let node = Node { time, value, next: NIL };
         let index = self.free;
         let index = if index == NIL {
@@ -127,7 +127,7 @@ impl<T: Copy> Pool<T> {
 
     /// Takes the first value. The line must not be empty.
     #[inline]
-    pub fn pop(&mut self, line: &mut Line) -> T {
+    pub fn pop(&mut self, line: &mut DelayLine) -> T {
         let index = line.head;
         let Node { value, next, .. } = self.nodes[index as usize];
         self.nodes[index as usize].next = self.free;
@@ -137,9 +137,9 @@ impl<T: Copy> Pool<T> {
         value
     }
 
-    /// As [`Pool::pop`].
+    /// As [`DelayLines::pop`].
     #[inline]
-    pub fn pop_watched(&mut self, watched: &mut WatchedLine) -> T {
+    pub fn pop_watched(&mut self, watched: &mut WatchedDelayLine) -> T {
         if watched.unpassed == watched.line.head {
             watched.unpassed = self.nodes[watched.line.head as usize].next;
             watched.left -= 1;
@@ -150,7 +150,7 @@ impl<T: Copy> Pool<T> {
     /// Passes the values, from the first on, for which `over` holds, once and for all; says how many are left. If it
     /// holds for one, it must hold for all before it, and go on to hold: then every value is looked at once.
     #[inline]
-    pub fn pass(&self, watched: &mut WatchedLine, over: impl Fn(Time, &T) -> bool) -> usize {
+    pub fn pass(&self, watched: &mut WatchedDelayLine, over: impl Fn(Time, &T) -> bool) -> usize {
         while let Some(node) = self.nodes.get(watched.unpassed as usize)
             && over(node.time, &node.value)
         {
@@ -161,7 +161,7 @@ impl<T: Copy> Pool<T> {
     }
 
     /// Times and values of a line, in order.
-    pub fn iter(&self, line: &Line) -> impl Iterator<Item = (Time, &T)> {
+    pub fn iter(&self, line: &DelayLine) -> impl Iterator<Item = (Time, &T)> {
         let mut index = line.head;
         std::iter::from_fn(move || {
             let node = self.nodes.get(index as usize)?;
@@ -179,9 +179,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_of_one_pool_behave_as_queues_of_their_own(steps in prop::collection::vec((0usize..3, any::<bool>()), 0..200)) {
-            let mut pool = Pool::default();
-            let mut lines = [Line::EMPTY; 3];
+        fn lines_that_share_memory_behave_as_queues_of_their_own(steps in prop::collection::vec((0usize..3, any::<bool>()), 0..200)) {
+            let mut pool = DelayLines::default();
+            let mut lines = [DelayLine::EMPTY; 3];
             let mut queues: [VecDeque<(Time, u64)>; 3] = Default::default();
             for (now, (which, push)) in (0..).zip(steps) {
                 if push {
@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         #[test]
         fn passing_counts_what_a_look_at_all_would_count(steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200)) {
-            let (mut pool, mut line, mut now) = (Pool::default(), WatchedLine::EMPTY, 0);
+            let (mut pool, mut line, mut now) = (DelayLines::default(), WatchedDelayLine::EMPTY, 0);
             for (push, gap) in steps {
                 now += gap;
                 if push || line.line().is_empty() {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn nodes_are_used_again() {
-        let (mut pool, mut line) = (Pool::default(), Line::EMPTY);
+        let (mut pool, mut line) = (DelayLines::default(), DelayLine::EMPTY);
         for round in 0..1000 {
             pool.push(&mut line, Time(round), round);
             pool.pop(&mut line);

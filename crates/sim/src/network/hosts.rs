@@ -5,16 +5,15 @@
 //! waits on the access link are the packets in the line whose transmission has not started; it behaves as a
 //! [`crate::network::link::Link`] with drop-tail does.
 //!
-//! What is in step with other hosts stands in a lane that all share whose access links are alike ([`crate::network::shared_line`]): the
-//! first packets that an idle access link gets, and acknowledgements that need not wait for it. The rest stands in the
-//! host's own lines. So a host with fast links seldom has an event of its own.
+//! What is in step with other hosts stands in a shared line that all share whose access links are alike
+//! ([`crate::network::shared_line`]): the first packets that an idle access link gets, and acknowledgements that need
+//! not wait for it. The rest stands in the host's own lines. So a host with fast links seldom has an event of its own.
 
-use crate::network::delay_lines::{Line, Pool, WatchedLine};
+use crate::network::delay_lines::{DelayLine, DelayLines, WatchedDelayLine};
 use crate::network::link_rate::Serialiser;
-use crate::network::shared_line::{Lane, OfUser};
+use crate::network::shared_line::{OfUser, SharedLine};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::Ack;
-use crate::watch::observer::AckTimes;
 use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 use prefetch_index::prefetch_index;
 
@@ -58,8 +57,8 @@ impl WayBack {
     }
 }
 
-/// Lanes up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
-const UP_LANES: u32 = 2;
+/// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
+const UP_LINES: u32 = 2;
 
 /// An acknowledgement and whose it is.
 #[derive(Clone, Copy, Debug)]
@@ -86,13 +85,24 @@ impl OfUser for SimPacket {
     }
 }
 
+/// When an acknowledgement is where on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckTimes {
+    /// It leaves the receiver.
+    pub sent: Time,
+    /// It has passed the reverse bottleneck and reaches the edge node.
+    pub at_edge: Time,
+    /// It reaches the sender.
+    pub at_host: Time,
+}
+
 /// Whose next event what was sent has become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextOf {
     /// Nobody's: something else arrives before it, or it was dropped.
     Nobody,
-    /// That of a lane, by number.
-    Lane(u32),
+    /// That of a shared line, by number.
+    SharedLine(u32),
     /// That of the host itself.
     Host,
 }
@@ -102,11 +112,11 @@ pub enum NextOf {
 #[repr(align(64))]
 struct Host {
     /// Packets out of step: waiting, in transmission and in flight, by arrival at the edge node.
-    up: WatchedLine,
+    up: WatchedDelayLine,
     /// When the last transmission up ends.
     up_busy_until: Time,
     /// Acknowledgements out of step, by arrival at the host.
-    down: Line,
+    down: DelayLine,
     /// When the last transmission down ends.
     down_busy_until: Time,
     /// Index in [`Hosts::access`].
@@ -121,11 +131,11 @@ struct Access {
     params: HostParams,
     up: Serialiser,
     down: Serialiser,
-    /// Index in [`Hosts::down_lanes`], and that of the first in [`Hosts::up_lanes`].
-    down_lane: u32,
-    up_lane: u32,
-    /// Lanes up that may be used.
-    up_lanes: u16,
+    /// Index in [`Hosts::shared_down`], and that of the first in [`Hosts::shared_up`].
+    shared_down_line: u32,
+    first_up: u32,
+    /// Shared lines up that may be used.
+    usable_up: u16,
 }
 
 /// All hosts, and the reverse bottleneck that their acknowledgements share.
@@ -133,12 +143,12 @@ struct Access {
 pub struct Hosts {
     hosts: Vec<Host>,
     access: Vec<Access>,
-    /// [`UP_LANES`] for each kind of access link.
-    up_lanes: Vec<Lane<SimPacket>>,
+    /// [`UP_LINES`] for each kind of access link.
+    shared_up: Vec<SharedLine<SimPacket>>,
     /// One for each kind of access link.
-    down_lanes: Vec<Lane<FlowAck>>,
-    packets: Pool<SimPacket>,
-    acks: Pool<FlowAck>,
+    shared_down: Vec<SharedLine<FlowAck>>,
+    packets: DelayLines<SimPacket>,
+    acks: DelayLines<FlowAck>,
     arrived: u64,
     dropped: u64,
     reverse: Serialiser,
@@ -153,10 +163,10 @@ impl Hosts {
         Self {
             hosts: Vec::new(),
             access: Vec::new(),
-            up_lanes: Vec::new(),
-            down_lanes: Vec::new(),
-            packets: Pool::default(),
-            acks: Pool::default(),
+            shared_up: Vec::new(),
+            shared_down: Vec::new(),
+            packets: DelayLines::default(),
+            acks: DelayLines::default(),
             arrived: 0,
             dropped: 0,
             reverse: Serialiser::new(reverse_rate),
@@ -168,24 +178,24 @@ impl Hosts {
     /// Adds `count` hosts that have `params` in common.
     pub fn add(&mut self, count: usize, params: HostParams) {
         let host = Host {
-            up: WatchedLine::EMPTY,
+            up: WatchedDelayLine::EMPTY,
             up_busy_until: Time::ZERO,
-            down: Line::EMPTY,
+            down: DelayLine::EMPTY,
             down_busy_until: Time::ZERO,
             access: self.access.len() as u16,
             burst: 0,
         };
         let rate = Serialiser::new(params.rate);
         // A buffer in bytes wants to know all that wait: they are in the lines of their hosts.
-        let up_lanes = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LANES as u16 } else { 1 };
+        let usable_up = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LINES as u16 } else { 1 };
         let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
-        let down_lane = alike.map_or(self.down_lanes.len() as u32, |access| access.down_lane);
+        let shared_down_line = alike.map_or(self.shared_down.len() as u32, |access| access.shared_down_line);
         if alike.is_none() {
-            self.up_lanes.extend((0..UP_LANES).map(|_| Lane::default()));
-            self.down_lanes.push(Lane::default());
+            self.shared_up.extend((0..UP_LINES).map(|_| SharedLine::default()));
+            self.shared_down.push(SharedLine::default());
         }
-        let up_lane = down_lane * UP_LANES;
-        self.access.push(Access { params, up: rate.clone(), down: rate, down_lane, up_lane, up_lanes });
+        let first_up = shared_down_line * UP_LINES;
+        self.access.push(Access { params, up: rate.clone(), down: rate, shared_down_line, first_up, usable_up });
         self.hosts.resize(self.hosts.len() + count, host);
     }
 
@@ -201,31 +211,31 @@ impl Hosts {
         self.hosts.is_empty()
     }
 
-    /// Lanes up and lanes down.
+    /// Shared lines up and shared lines down.
     #[must_use]
-    pub fn lanes(&self) -> (u32, u32) {
-        (self.up_lanes.len() as u32, self.down_lanes.len() as u32)
+    pub fn shared_lines(&self) -> (u32, u32) {
+        (self.shared_up.len() as u32, self.shared_down.len() as u32)
     }
 
-    /// When something of this host that is in no lane next arrives; [`Time::NEVER`] if nothing is on its way.
+    /// When something of this host that is in no shared line next arrives; [`Time::NEVER`] if nothing is on its way.
     #[inline]
     pub fn next_event(&self, user: u32) -> Time {
         let host = &self.hosts[user as usize];
         host.up.line().first_time().min(host.down.first_time())
     }
 
-    /// When the next packet of a lane reaches the edge node, and whose it is.
+    /// When the next packet of a shared line reaches the edge node, and whose it is.
     #[must_use]
     #[inline]
-    pub fn next_up(&self, lane: u32) -> (Time, u32) {
-        self.up_lanes[lane as usize].first()
+    pub fn next_up(&self, line: u32) -> (Time, u32) {
+        self.shared_up[line as usize].first()
     }
 
-    /// When the next acknowledgement of a lane reaches its host, and which.
+    /// When the next acknowledgement of a shared line reaches its host, and which.
     #[must_use]
     #[inline]
-    pub fn next_down(&self, lane: u32) -> (Time, u32) {
-        self.down_lanes[lane as usize].first()
+    pub fn next_down(&self, line: u32) -> (Time, u32) {
+        self.shared_down[line as usize].first()
     }
 
     /// Offers a packet to the access link at `now`.
@@ -237,7 +247,7 @@ impl Hosts {
         if host.up_busy_until <= now {
             host.burst = 0;
         }
-        let behind = &self.up_lanes[access.up_lane as usize + 1];
+        let behind = &self.shared_up[access.first_up as usize + 1];
         if !has_room(host, &access.params, (&self.packets, behind), &packet, now) {
             self.dropped += 1;
             return NextOf::Nobody;
@@ -245,28 +255,28 @@ impl Hosts {
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
         let (arrival, position) = (host.up_busy_until + access.params.delay, host.burst);
         host.burst = position.saturating_add(1);
-        if position < access.up_lanes {
-            let number = access.up_lane + u32::from(position);
-            let lane = &mut self.up_lanes[number as usize];
-            if lane.keeps_order(arrival, user) {
-                return if lane.push(arrival, packet) { NextOf::Lane(number) } else { NextOf::Nobody };
+        if position < access.usable_up {
+            let number = access.first_up + u32::from(position);
+            let line = &mut self.shared_up[number as usize];
+            if line.keeps_order(arrival, user) {
+                return if line.push(arrival, packet) { NextOf::SharedLine(number) } else { NextOf::Nobody };
             }
         }
         self.packets.push_watched(&mut host.up, arrival, packet);
         NextOf::Host
     }
 
-    /// The packet of the host that reaches the edge node at `now`, if one does, those in lanes apart.
+    /// The packet of the host that reaches the edge node at `now`, if one does, those in shared lines apart.
     #[inline]
     pub fn packet_at_edge(&mut self, user: u32, now: Time) -> Option<SimPacket> {
         let host = &mut self.hosts[user as usize];
         (host.up.line().first_time() <= now).then(|| self.packets.pop_watched(&mut host.up))
     }
 
-    /// The packet of a lane that reaches the edge node. There must be one.
+    /// The packet of a shared line that reaches the edge node. There must be one.
     #[inline]
-    pub fn packet_of_lane(&mut self, lane: u32) -> SimPacket {
-        self.up_lanes[lane as usize].pop()
+    pub fn packet_of_shared(&mut self, line: u32) -> SimPacket {
+        self.shared_up[line as usize].pop()
     }
 
     /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
@@ -274,7 +284,7 @@ impl Hosts {
     #[inline]
     pub fn acknowledge(&mut self, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> (AckTimes, NextOf) {
         let host = &mut self.hosts[ack.user as usize];
-        let Access { params, down, down_lane: number, .. } = &mut self.access[usize::from(host.access)];
+        let Access { params, down, shared_down_line: number, .. } = &mut self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = params.way_back {
             let sent = now + way.out(packet_bytes);
             (sent, sent + way.back(wire_bytes))
@@ -285,9 +295,9 @@ impl Hosts {
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
         let at_host = host.down_busy_until + params.delay;
         let number = *number;
-        let lane = &mut self.down_lanes[number as usize];
-        let next = if lane.keeps_order(at_host, ack.user) {
-            if lane.push(at_host, ack) { NextOf::Lane(number) } else { NextOf::Nobody }
+        let line = &mut self.shared_down[number as usize];
+        let next = if line.keeps_order(at_host, ack.user) {
+            if line.push(at_host, ack) { NextOf::SharedLine(number) } else { NextOf::Nobody }
         } else {
             self.acks.push(&mut host.down, at_host, ack);
             NextOf::Host
@@ -295,11 +305,11 @@ impl Hosts {
         (AckTimes { sent, at_edge, at_host }, next)
     }
 
-    /// The acknowledgement that comes `places` behind the first of a lane.
+    /// The acknowledgement that comes `places` behind the first of a shared line.
     #[must_use]
     #[inline]
-    pub fn ack_ahead(&self, lane: u32, places: usize) -> Option<&FlowAck> {
-        self.down_lanes[lane as usize].ahead(places)
+    pub fn upcoming_ack(&self, line: u32, places: usize) -> Option<&FlowAck> {
+        self.shared_down[line as usize].upcoming(places)
     }
 
     /// Asks for the cache line of a host.
@@ -315,23 +325,23 @@ impl Hosts {
         params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
     }
 
-    /// The acknowledgement that reaches the host. There must be one that is in no lane.
+    /// The acknowledgement that reaches the host. There must be one that is in no shared line.
     #[inline]
     pub fn ack_at_host(&mut self, user: u32) -> FlowAck {
         self.acks.pop(&mut self.hosts[user as usize].down)
     }
 
-    /// The acknowledgement of a lane that reaches its host. There must be one.
+    /// The acknowledgement of a shared line that reaches its host. There must be one.
     #[inline]
-    pub fn ack_of_lane(&mut self, lane: u32) -> FlowAck {
-        self.down_lanes[lane as usize].pop()
+    pub fn ack_of_shared(&mut self, line: u32) -> FlowAck {
+        self.shared_down[line as usize].pop()
     }
 
     /// Packets that hosts offered to their access links, packets dropped there, and packets still on them.
     #[must_use]
     pub fn accounting(&self) -> (u64, u64, u64) {
         let out_of_step: usize = self.hosts.iter().map(|host| self.packets.iter(host.up.line()).count()).sum();
-        let in_step: usize = self.up_lanes.iter().map(|lane| lane.iter().count()).sum();
+        let in_step: usize = self.shared_up.iter().map(|line| line.iter().count()).sum();
         (self.arrived, self.dropped, (out_of_step + in_step) as u64)
     }
 }
@@ -344,12 +354,12 @@ impl HostParams {
 }
 
 /// Whether `packet` fits beside what waits at the access link: in the host's own line, and perhaps the one packet of it
-/// in the lane `behind` those that found their access links idle.
+/// in the shared line `behind` those that found their access links idle.
 #[inline]
 fn has_room(
     host: &mut Host,
     params: &HostParams,
-    (packets, behind): (&Pool<SimPacket>, &Lane<SimPacket>),
+    (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
     packet: &SimPacket,
     now: Time,
 ) -> bool {
@@ -361,8 +371,8 @@ fn has_room(
                 return true;
             }
             let waiting = packets.pass(&mut host.up, started);
-            // Those in the host's line are behind the one in the lane: if one of them has started, it has too.
-            let all_wait = waiting + UP_LANES as usize >= usize::from(host.burst);
+            // Those in the host's line are behind the one in the shared line: if one of them has started, it has too.
+            let all_wait = waiting + UP_LINES as usize >= usize::from(host.burst);
             let is_waiting =
                 |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
             waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
@@ -378,7 +388,6 @@ fn has_room(
 mod tests {
     use super::*;
     use crate::network::link::Link;
-    use crate::watch::observer::{LinkObserver, NoObserver};
     use fairlane_schemes::buffer::BufferParams;
     use fairlane_schemes::flow::Weights;
     use fairlane_schemes::rng::Rng;
@@ -391,10 +400,10 @@ mod tests {
 
     /// The next packet of the only host that reaches the edge node by `until`.
     fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
-        let first = (0..hosts.lanes().0).map(|lane| (hosts.next_up(lane).0, Some(lane)));
-        let (time, lane) = first.chain([(hosts.next_event(0), None)]).min()?;
-        let packet = |hosts: &mut Hosts| match lane {
-            Some(lane) => hosts.packet_of_lane(lane),
+        let first = (0..hosts.shared_lines().0).map(|line| (hosts.next_up(line).0, Some(line)));
+        let (time, line) = first.chain([(hosts.next_event(0), None)]).min()?;
+        let packet = |hosts: &mut Hosts| match line {
+            Some(line) => hosts.packet_of_shared(line),
             None => hosts.packet_at_edge(0, time).unwrap(),
         };
         (time <= until && time < Time::NEVER).then(|| (time, packet(hosts)))
@@ -424,15 +433,14 @@ mod tests {
                 }
                 while link.next_arrival() <= until && link.next_arrival() < Time::NEVER {
                     let time = link.next_arrival();
-                    from_link.push((time, link.arrive(time, &mut LinkObserver { observer: &mut NoObserver, link: 0 }).seq));
+                    from_link.push((time, link.arrive(time, &mut ()).seq));
                 }
             };
             for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
                 now += Time::from_micros(gap);
                 drain(&mut hosts, &mut link, now);
                 hosts.send(0, packet(seq, wire_bytes), now);
-                let mut nobody = LinkObserver { observer: &mut NoObserver, link: 0 };
-                link.enqueue(packet(seq, wire_bytes), now, &mut nobody);
+                link.enqueue(packet(seq, wire_bytes), now, &mut ());
             }
             drain(&mut hosts, &mut link, Time::NEVER);
             prop_assert_eq!(from_host, from_link);
@@ -447,10 +455,10 @@ mod tests {
         let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, 54, 1500, Time::ZERO).1;
-        assert_eq!((acknowledge(7), acknowledge(8)), (NextOf::Lane(0), NextOf::Nobody));
+        assert_eq!((acknowledge(7), acknowledge(8)), (NextOf::SharedLine(0), NextOf::Nobody));
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
         assert_eq!(hosts.next_down(0), (first, 0));
-        assert_eq!(hosts.ack_of_lane(0).flow, 7);
+        assert_eq!(hosts.ack_of_shared(0).flow, 7);
         // The second waits for the first at the bottleneck only: the access link is ten times faster.
         assert_eq!(hosts.next_down(0), (first + Time::from_nanos(43_200), 0));
     }
@@ -465,7 +473,7 @@ mod tests {
         hosts.add(2, params);
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO).1;
-        assert_eq!((acknowledge(0), acknowledge(0)), (NextOf::Lane(0), NextOf::Nobody));
+        assert_eq!((acknowledge(0), acknowledge(0)), (NextOf::SharedLine(0), NextOf::Nobody));
         assert_eq!(acknowledge(1), NextOf::Host);
         let first = Time::from_nanos(43_200 + 5_000_000 + 432_000);
         assert_eq!(hosts.next_down(0), (first, 0));

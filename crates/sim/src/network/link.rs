@@ -7,7 +7,6 @@
 use crate::measure::port_probe::PortProbe;
 use crate::network::link_rate::LinkRate;
 use crate::network::sim_packet::SimPacket;
-use crate::watch::observer::{LinkObserver, Observer};
 use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use fairlane_schemes::flow::Weights;
 use fairlane_schemes::rng::Rng;
@@ -25,6 +24,24 @@ pub struct Accounting {
     /// Packets dropped.
     pub dropped: u64,
 }
+
+/// Sees what happens at a port; `()` sees nothing.
+pub trait PortObserver {
+    /// `packet` was offered, and `backlog` waits after that, be it with the packet or without.
+    #[inline]
+    fn offered(&mut self, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
+    /// `packet`, which found `backlog` waiting, was dropped.
+    #[inline]
+    fn dropped(&mut self, _packet: &SimPacket, _now: Time, _reason: DropReason, _backlog: Backlog) {}
+    /// The transmission of `packet` starts, and `backlog` stays behind.
+    #[inline]
+    fn transmitted(&mut self, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}
+    /// `packet` reaches the far end.
+    #[inline]
+    fn arrived(&mut self, _packet: &SimPacket, _now: Time) {}
+}
+
+impl PortObserver for () {}
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -44,14 +61,14 @@ pub struct Link {
 }
 
 /// Hands drops to the accounting, the probe and the observer, and marks to the probe.
-struct DropRecorder<'a, 'b, O> {
+struct DropRecorder<'a, O> {
     accounting: &'a mut Accounting,
     probe: Option<&'a mut PortProbe>,
-    observer: &'a mut LinkObserver<'b, O>,
+    observer: &'a mut O,
     now: Time,
 }
 
-impl<O: Observer> DropSink<SimPacket> for DropRecorder<'_, '_, O> {
+impl<O: PortObserver> DropSink<SimPacket> for DropRecorder<'_, O> {
     fn dropped(&mut self, packet: &SimPacket, reason: DropReason, backlog: Backlog) {
         self.accounting.dropped += 1;
         if let Some(probe) = &mut self.probe {
@@ -140,7 +157,7 @@ impl Link {
     /// The packet that reaches the far end `places` behind the next.
     #[must_use]
     #[inline]
-    pub fn ahead(&self, places: usize) -> Option<&SimPacket> {
+    pub fn upcoming(&self, places: usize) -> Option<&SimPacket> {
         self.line.get(places).map(|(_, packet)| packet)
     }
 
@@ -152,7 +169,7 @@ impl Link {
 
     /// Offers a packet at `now`.
     #[inline]
-    pub fn enqueue<O: Observer>(&mut self, packet: SimPacket, now: Time, observer: &mut LinkObserver<'_, O>) {
+    pub fn enqueue<O: PortObserver>(&mut self, packet: SimPacket, now: Time, observer: &mut O) {
         self.serve_until(now, observer);
         self.tell_rate(now);
         self.accounting.arrived += 1;
@@ -170,7 +187,7 @@ impl Link {
 
     /// Takes the packet that reaches the far end at `now`, which is [`Link::next_arrival`].
     #[inline]
-    pub fn arrive<O: Observer>(&mut self, now: Time, observer: &mut LinkObserver<'_, O>) -> SimPacket {
+    pub fn arrive<O: PortObserver>(&mut self, now: Time, observer: &mut O) -> SimPacket {
         self.serve_until(now, observer);
         // Shown where it stands: a reference to the copy would cost 6 instructions, with no observer too.
         if let Some((_, packet)) = self.line.front() {
@@ -183,12 +200,12 @@ impl Link {
 
     /// Starts every transmission that starts by `now`.
     #[inline]
-    pub fn serve_until<O: Observer>(&mut self, now: Time, observer: &mut LinkObserver<'_, O>) {
+    pub fn serve_until<O: PortObserver>(&mut self, now: Time, observer: &mut O) {
         while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
     }
 
     /// The measurement starts at `now`.
-    pub fn restart_probe<O: Observer>(&mut self, now: Time, observer: &mut LinkObserver<'_, O>) {
+    pub fn restart_probe<O: PortObserver>(&mut self, now: Time, observer: &mut O) {
         self.serve_until(now, observer);
         if let Some(probe) = &mut self.probe {
             probe.restart(now, self.discipline.backlog(), self.busy_until);
@@ -196,7 +213,7 @@ impl Link {
     }
 
     /// The run ends at `now`.
-    pub fn finish<O: Observer>(&mut self, now: Time, observer: &mut LinkObserver<'_, O>) {
+    pub fn finish<O: PortObserver>(&mut self, now: Time, observer: &mut O) {
         self.serve_until(now, observer);
         if let Some(probe) = &mut self.probe {
             probe.finish(now, self.discipline.backlog(), self.busy_until);
@@ -205,7 +222,7 @@ impl Link {
 
     /// Starts the transmission of the next packet at `start`, if one waits.
     #[inline]
-    fn start_next<O: Observer>(&mut self, start: Time, observer: &mut LinkObserver<'_, O>) -> bool {
+    fn start_next<O: PortObserver>(&mut self, start: Time, observer: &mut O) -> bool {
         let (accounting, probe) = (&mut self.accounting, self.probe.as_deref_mut());
         let mut drops = DropRecorder { accounting, probe, observer: &mut *observer, now: start };
         let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else { return false };
@@ -233,15 +250,14 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::observer::NoObserver;
 
     #[test]
     fn marks_are_counted_at_the_probe_and_are_no_drops() {
         let mut accounting = Accounting::default();
         let mut probe = PortProbe::new(vec![0], None);
         let packet = SimPacket { wire_bytes: 1500, ..SimPacket::BLANK };
-        let observer = &mut LinkObserver { observer: &mut NoObserver, link: 0 };
-        let mut sink = DropRecorder { accounting: &mut accounting, probe: Some(&mut probe), observer, now: Time::ZERO };
+        let mut sink =
+            DropRecorder { accounting: &mut accounting, probe: Some(&mut probe), observer: &mut (), now: Time::ZERO };
         sink.marked(&packet);
         sink.marked(&packet);
         assert_eq!((probe.marks, accounting.dropped), (2, 0));

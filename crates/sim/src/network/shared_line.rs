@@ -1,4 +1,4 @@
-//! A lane: what arrives from, or at, many hosts in step.
+//! A shared line: what arrives from, or at, many hosts in step.
 //!
 //! Many hosts have access links of one rate and delay. A packet that finds its access link idle takes as long as
 //! any other of its length, and acknowledgements leave the shared way back one after another: what was sent first
@@ -16,19 +16,19 @@ pub trait OfUser {
 
 /// Arrivals in the order of time and, among equals, of users.
 #[derive(Clone, Debug)]
-pub struct Lane<T> {
+pub struct SharedLine<T> {
     arrivals: VecDeque<(Time, T)>,
     /// Time and user of the latest arrival that ever joined.
     last: (Time, u32),
 }
 
-impl<T> Default for Lane<T> {
+impl<T> Default for SharedLine<T> {
     fn default() -> Self {
         Self { arrivals: VecDeque::new(), last: (Time::ZERO, 0) }
     }
 }
 
-impl<T: OfUser> Lane<T> {
+impl<T: OfUser> SharedLine<T> {
     /// Whether an arrival of `user` at `time` keeps the order.
     #[inline]
     pub fn keeps_order(&self, time: Time, user: u32) -> bool {
@@ -60,7 +60,7 @@ impl<T: OfUser> Lane<T> {
     /// What comes `places` behind the first.
     #[must_use]
     #[inline]
-    pub fn ahead(&self, places: usize) -> Option<&T> {
+    pub fn upcoming(&self, places: usize) -> Option<&T> {
         self.arrivals.get(places).map(|(_, value)| value)
     }
 
@@ -88,17 +88,17 @@ mod tests {
 
     #[test]
     fn order_is_by_time_then_by_user() {
-        let mut lane = Lane::default();
-        assert_eq!(lane.first().0, Time::NEVER);
-        assert!(lane.push(Time(5), 3));
-        assert!(!lane.keeps_order(Time(4), 9));
-        assert!(!lane.keeps_order(Time(5), 2));
-        assert!(lane.keeps_order(Time(5), 3));
-        assert!(!lane.push(Time(6), 1));
-        assert_eq!(lane.first(), (Time(5), 3));
-        assert_eq!((lane.pop(), lane.first()), (3, (Time(6), 1)));
-        assert_eq!(lane.pop(), 1);
+        let mut line = SharedLine::default();
+        assert_eq!(line.first().0, Time::NEVER);
+        assert!(line.push(Time(5), 3));
+        assert!(!line.keeps_order(Time(4), 9));
+        assert!(!line.keeps_order(Time(5), 2));
+        assert!(line.keeps_order(Time(5), 3));
+        assert!(!line.push(Time(6), 1));
+        assert_eq!(line.first(), (Time(5), 3));
+        assert_eq!((line.pop(), line.first()), (3, (Time(6), 1)));
+        assert_eq!(line.pop(), 1);
         // What has gone still stands for the order.
-        assert!(!lane.keeps_order(Time(5), 9));
+        assert!(!line.keeps_order(Time(5), 9));
     }
 }

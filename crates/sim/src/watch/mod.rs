@@ -3,4 +3,3 @@
 pub mod observer;
 pub mod pcap;
 pub mod trace;
-pub mod watched_run;

@@ -7,22 +7,14 @@
 //! happens, yet before anything that it could influence. The hooks of one link come in the order of the times that they
 //! report; those of different links, and of links and flows, need not.
 
+use crate::network::Network;
+use crate::network::hosts::AckTimes;
+use crate::network::link::PortObserver;
 use crate::network::sim_packet::SimPacket;
-use crate::network::{Network, TcpFlow};
+use crate::network::tcp_flow::TcpFlow;
 use crate::traffic::tcp::{Ack, TcpParams};
 use fairlane_schemes::discipline::{Backlog, DropReason};
 use fairlane_schemes::units::Time;
-
-/// When an acknowledgement is where on its way back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AckTimes {
-    /// It leaves the receiver.
-    pub sent: Time,
-    /// It has passed the reverse bottleneck and reaches the edge node.
-    pub at_edge: Time,
-    /// It reaches the sender.
-    pub at_host: Time,
-}
 
 /// Sees what happens in a run.
 pub trait Observer {
@@ -85,28 +77,24 @@ pub struct LinkObserver<'a, O> {
     pub link: u32,
 }
 
-impl<O: Observer> LinkObserver<'_, O> {
-    /// See [`Observer::offered`].
+impl<O: Observer> PortObserver for LinkObserver<'_, O> {
     #[inline]
-    pub fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog) {
+    fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog) {
         self.observer.offered(self.link, packet, now, backlog);
     }
 
-    /// See [`Observer::dropped`].
     #[inline]
-    pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
+    fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.observer.dropped(self.link, packet, now, reason, backlog);
     }
 
-    /// See [`Observer::arrived`].
     #[inline]
-    pub fn arrived(&mut self, packet: &SimPacket, now: Time) {
+    fn arrived(&mut self, packet: &SimPacket, now: Time) {
         self.observer.arrived(self.link, packet, now);
     }
 
-    /// See [`Observer::transmitted`].
     #[inline]
-    pub fn transmitted(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+    fn transmitted(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
         self.observer.transmitted(self.link, packet, start, backlog);
     }
 }

@@ -1,11 +1,12 @@
 //! Time series of TCP senders and queues, in columns.
 //!
 //! Sampled at the multiples of an interval, or with a row at every change. A table is handed on in chunks of
-//! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row tells the state after everything
-//! that happened up to its time.
+//! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row tells the state after
+//! everything that happened up to its time.
 
+use crate::network::Network;
 use crate::network::sim_packet::SimPacket;
-use crate::network::{Network, TcpFlow};
+use crate::network::tcp_flow::TcpFlow;
 use crate::scenario::{Scenario, SourceConfig};
 use crate::traffic::tcp::{Phase, TcpParams};
 use crate::watch::observer::Observer;

@@ -26,11 +26,13 @@
 
 mod headers;
 
+use crate::network::Network;
+use crate::network::hosts::AckTimes;
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::{Network, TcpFlow, place_of};
+use crate::network::tcp_flow::{TcpFlow, flow_index};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, SackBlocks, TcpParams};
-use crate::watch::observer::{AckTimes, Observer};
+use crate::watch::observer::Observer;
 use fairlane_schemes::config::ConfigError;
 use fairlane_schemes::discipline::{Backlog, DropReason};
 use fairlane_schemes::packet::Ecn;
@@ -191,7 +193,7 @@ impl<W: Write> Pcap<W> {
         if packet.kind == PacketKind::Udp {
             return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
         }
-        let connection = &mut self.connections[place_of(packet.flow) as usize];
+        let connection = &mut self.connections[flow_index(packet.flow) as usize];
         connection.know(packet.timestamp);
         let syn = packet.kind == PacketKind::Syn;
         let plan = &connection.plan;

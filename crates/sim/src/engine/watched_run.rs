@@ -6,11 +6,13 @@
 use crate::engine::threads::{Around, Threads};
 use crate::engine::{self, Stop};
 use crate::measure::run_record::RunRecord;
+use crate::network::Network;
+use crate::network::hosts::AckTimes;
 use crate::network::sim_packet::SimPacket;
-use crate::network::{Network, TcpFlow};
+use crate::network::tcp_flow::TcpFlow;
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, TcpParams};
-use crate::watch::observer::{AckTimes, Observer};
+use crate::watch::observer::Observer;
 use crate::watch::pcap::{self, Pcap, PcapOptions};
 use crate::watch::trace::{self, Chunk, Trace};
 use fairlane_schemes::config::ConfigError;
@@ -73,13 +75,13 @@ pub enum Message {
 
 /// A watched run under way. Dropping it cancels it.
 #[derive(Debug)]
-pub struct TracedRun {
+pub struct WatchedRun {
     messages: Option<Mutex<Receiver<Message>>>,
     cancelled: Arc<AtomicBool>,
     threads: Threads,
 }
 
-impl TracedRun {
+impl WatchedRun {
     /// Starts the run; [`Watch::check`] must have agreed.
     ///
     /// # Errors
@@ -88,10 +90,10 @@ impl TracedRun {
         Self::start_within(scenario, replication, watch, |work| work())
     }
 
-    /// As [`TracedRun::start`], with `around` around the work of the thread.
+    /// As [`WatchedRun::start`], with `around` around the work of the thread.
     ///
     /// # Errors
-    /// As [`TracedRun::start`].
+    /// As [`WatchedRun::start`].
     pub fn start_within(scenario: Scenario, replication: u32, watch: &Watch, around: Around) -> io::Result<Self> {
         let pcap = match &watch.pcap {
             Some((path, options)) => {
@@ -137,7 +139,7 @@ impl TracedRun {
     }
 }
 
-impl Drop for TracedRun {
+impl Drop for WatchedRun {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         // A run that waits to hand on a chunk goes on when nobody can take it any more.

@@ -1,0 +1,22 @@
+//! What can happen in a run.
+
+/// What the earliest event is about, with its index among its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The warm-up is over.
+    Control,
+    /// A packet reaches the far end of a link.
+    Link(u32),
+    /// A packet of a shared line reaches the edge node.
+    SharedUp(u32),
+    /// An acknowledgement of a shared line reaches its host.
+    SharedDown(u32),
+    /// A packet reaches the edge node from this host, or an acknowledgement the host; in no shared line.
+    Host(u32),
+    /// A source that does not react sends.
+    Source(u32),
+    /// A transfer of a web source starts.
+    Web(u32),
+    /// A TCP flow starts, or one of its timers may be due.
+    Flow(u32),
+}

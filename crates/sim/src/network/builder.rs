@@ -1,0 +1,263 @@
+//! Builds the network of a scenario.
+
+use super::{Hop, Network, User};
+use crate::measure::port_probe::PortProbe;
+use crate::measure::series::Series;
+use crate::measure::transfer_probe::TransferProbe;
+use crate::network::hosts::{HostParams, Hosts, WayBack};
+use crate::network::link::Link;
+use crate::network::sim_packet::SimPacket;
+use crate::network::tcp_flow::{AtEnd, TcpFlow};
+use crate::scenario::{GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
+use crate::traffic::tcp::SenderStats;
+use crate::traffic::udp_source::UdpSource;
+use crate::traffic::web_source::WebSource;
+use fairlane_schemes::abc::split_reference_rate;
+use fairlane_schemes::flow::Weights;
+use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
+use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::rng::Rng;
+use fairlane_schemes::units::{BitRate, Time};
+use std::collections::VecDeque;
+
+impl Network {
+    /// The network of a scenario, with the random streams of one replication.
+    #[must_use]
+    pub fn new(scenario: &Scenario, replication: u32) -> Self {
+        let first = &scenario.topology.links[0].params;
+        let mut builder = Builder {
+            scenario,
+            replication: u64::from(replication),
+            meters: Vec::new(),
+            network: Self {
+                links: Vec::new(),
+                hops: Vec::new(),
+                first_hops: Vec::new(),
+                meters: MarkerBank::None,
+                ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
+                marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
+                hosts: Hosts::new(first.rate, first.delay),
+                users: Vec::new(),
+                flows: Vec::new(),
+                sources: Vec::new(),
+                webs: Vec::new(),
+                transfers: Vec::new(),
+                ended: vec![SenderStats::default(); scenario.groups.len()],
+                delivered: 0,
+                lasting_flows: 0,
+                free: VecDeque::new(),
+                pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), "pause", 0),
+                tcp_params: Vec::new(),
+                pauses: Vec::new(),
+            },
+        };
+        builder.add_links();
+        for (index, group) in scenario.groups.iter().enumerate() {
+            builder.add_group(index, group);
+        }
+        builder.number_udp_flows();
+        builder.observe_links();
+        builder.network.meters = scenario.marker.build(&builder.meters);
+        builder.network
+    }
+}
+
+/// Adds the parts in a fixed order, so that indices, streams and results do not depend on anything else.
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    replication: u64,
+    meters: Vec<MeterSpec>,
+    network: Network,
+}
+
+impl Builder<'_> {
+    fn stream(&self, name: &str, index: usize) -> Rng {
+        Rng::stream(self.scenario.run.seed, self.replication, name, index as u64)
+    }
+
+    fn add_links(&mut self) {
+        let weights = self.weights();
+        for (index, config) in self.scenario.topology.links.iter().enumerate() {
+            let changes: Vec<_> = config.schedule.iter().map(|step| (step.at, step.rate)).collect();
+            let rng = self.stream("queue", index);
+            let queue = config.queue.as_ref().unwrap_or(&self.scenario.queue);
+            let (rate, delay) = (config.params.rate, config.params.delay);
+            self.network.links.push(Link::new(queue, &weights, rate, &changes, delay, rng));
+        }
+    }
+
+    fn weights(&self) -> Weights {
+        let groups = &self.scenario.groups;
+        if groups.iter().all(|group| group.params.weight == 1.0) {
+            return Weights::equal();
+        }
+        let of_users = |group: &GroupConfig| std::iter::repeat_n(group.params.weight, group.params.users as usize);
+        Weights::new(groups.iter().flat_map(of_users).collect::<Vec<_>>())
+    }
+
+    /// Where the route begins in the table of hops; groups that take the same one share it.
+    fn first_hop(&mut self, route: &[u32]) -> u16 {
+        let links = |hops: &[Hop]| hops.iter().map(|hop| hop.link).eq(route.iter().copied());
+        let length = route.len() + 1;
+        let present = self.network.hops.windows(length).position(|hops| {
+            links(&hops[..length - 1]) && hops[0].is_edge == self.is_labelled() && hops[length - 1].link == Hop::DELIVER
+        });
+        let first = present.unwrap_or(self.network.hops.len());
+        if present.is_none() {
+            let is_labelled = self.is_labelled();
+            let hop = |(index, &link)| Hop { link, is_edge: index == 0 && is_labelled };
+            self.network.hops.extend(route.iter().enumerate().map(hop).chain([Hop::END]));
+        }
+        u16::try_from(first).expect("the scenario bounds the hops of all routes")
+    }
+
+    fn is_labelled(&self) -> bool {
+        self.scenario.marker != MarkerConfig::None
+    }
+
+    fn observe_links(&mut self) {
+        let probes = &self.scenario.probes;
+        let mut series = probes.series_interval.map(|interval| {
+            let bins = self.scenario.run.end().0.div_ceil(interval.0) as usize;
+            Series::new(interval, bins, self.scenario.groups.len(), probes.series_memory)
+        });
+        let group_of_user: Vec<u16> = self.network.users.iter().map(|user| user.group).collect();
+        for (index, link) in self.network.links.iter_mut().enumerate() {
+            let series = if index == self.scenario.series_link() { series.take() } else { None };
+            link.attach(PortProbe::new(group_of_user.clone(), series));
+        }
+    }
+
+    /// The way back of acknowledgements, unless it is the reverse of the only link.
+    fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
+        let topology = &self.scenario.topology;
+        let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
+        if is_shared {
+            return None;
+        }
+        let ps_per_byte = |rate: BitRate| 8.0 * Time::PER_SECOND as f64 / rate.as_f64();
+        let mut way = WayBack::default();
+        if let Some(receivers) = &topology.receivers {
+            let rate = group.params.receiver_rate.unwrap_or(receivers.receiver_rate);
+            way.out_delay = group.params.receiver_delay.unwrap_or(receivers.receiver_delay);
+            way.out_ps_per_byte = ps_per_byte(rate);
+            (way.delay, way.ps_per_byte) = (way.out_delay, way.out_ps_per_byte);
+        }
+        for &link in &group.route {
+            let params = &topology.links[link as usize].params;
+            way.delay += params.delay;
+            way.ps_per_byte += ps_per_byte(params.rate);
+        }
+        Some(way)
+    }
+
+    fn add_group(&mut self, index: usize, group: &GroupConfig) {
+        let first_params = self.network.tcp_params.len() as u32;
+        for source in &group.sources {
+            if let Some(tcp) = source.tcp() {
+                self.network.tcp_params.push(tcp.params.clone());
+                let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
+                self.network.pauses.push(pause);
+            }
+        }
+        let transfers = |source: &SourceConfig| match source {
+            SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
+            SourceConfig::Web { .. } => true,
+            SourceConfig::Udp(_) => false,
+        };
+        let probes = &self.scenario.probes;
+        let probe =
+            || TransferProbe::new(self.scenario.run.warmup, &probes.transfer_times, &probes.transfer_sizes).into();
+        self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
+        let first_hop = self.first_hop(&group.route);
+        self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
+        let access = &self.scenario.topology.access;
+        let host = HostParams {
+            rate: group.params.access_rate.unwrap_or(access.access_rate),
+            delay: group.params.access_delay.unwrap_or(access.access_delay),
+            limit: access.access_limit,
+            way_back: self.way_back(group),
+        };
+        self.network.hosts.add(group.params.users as usize, host);
+        let mut starts = self.stream("start", index);
+        for _ in 0..group.params.users {
+            self.add_user(index, group, (first_params, first_hop), &mut starts);
+        }
+    }
+
+    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, u16), starts: &mut Rng) {
+        let (first_params, hop) = firsts;
+        let user = self.network.users.len() as u32;
+        self.network.users.push(User { group: group_index as u16, delivered_bytes: 0, datagrams: 0 });
+        self.add_meters(group);
+        let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
+        let mut params = first_params;
+        let mut flows_so_far = 0;
+        // Flows take turns over the user's ingress nodes, abc2018 III-F.
+        let mut next_flow = |starts: &mut Rng| {
+            let ingress = (flows_so_far % group.params.ingresses) as u16;
+            flows_so_far += 1;
+            let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
+            (ingress, start)
+        };
+        for source in &group.sources {
+            match source {
+                SourceConfig::Tcp { flows, .. } => {
+                    for _ in 0..flows.flows {
+                        let (ingress, start) = next_flow(starts);
+                        self.add_tcp(params, (user, ingress, group.params.traffic_class), start, flows);
+                    }
+                    params += 1;
+                }
+                SourceConfig::Web { web, .. } => {
+                    let rng = self.stream("web", self.network.webs.len());
+                    let segment = self.network.tcp_params[params as usize].segment_payload;
+                    let window = (group.params.start_from, group.params.start_until);
+                    let mut source = WebSource::new(web, segment, window, rng);
+                    (source.user, source.tcp) = (user, params);
+                    (source.class, source.ingresses) = (group.params.traffic_class, group.params.ingresses);
+                    self.network.webs.push(source);
+                    params += 1;
+                }
+                SourceConfig::Udp(config) => {
+                    let (ingress, start) = next_flow(starts);
+                    let class = group.params.traffic_class;
+                    let template = SimPacket { user, hop, ingress, class, ..SimPacket::BLANK };
+                    self.add_udp(config, template, start);
+                }
+            }
+        }
+    }
+
+    /// A meter for each ingress of a new user, with its part of the reference rate.
+    fn add_meters(&mut self, group: &GroupConfig) {
+        let shares = vec![1.0; group.params.ingresses as usize];
+        let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
+        // Every user has the same number, so that a meter is found without a table; the rest see no packet.
+        parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
+        let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
+        self.meters.extend(parts.into_iter().map(meter));
+    }
+
+    fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, flows: &TcpSourceParams) {
+        let tcp = &self.network.tcp_params[params as usize];
+        let id = self.network.flows.len() as u32;
+        let at_end = if flows.repeat > 1 { AtEnd::Repeat { left: flows.repeat - 1 } } else { AtEnd::Stay };
+        let flow = TcpFlow::new((params, tcp), origin, start, flows.transfer, (id, at_end));
+        self.network.flows.push(flow);
+    }
+
+    /// Flows that do not react follow the TCP connections.
+    fn number_udp_flows(&mut self) {
+        self.network.lasting_flows = self.network.flows.len();
+        let first = self.network.flows.len() as u32;
+        for (flow, source) in (first..).zip(&mut self.network.sources) {
+            source.set_flow(flow);
+        }
+    }
+
+    fn add_udp(&mut self, config: &UdpConfig, template: SimPacket, start: Time) {
+        let rng = self.stream("source", self.network.sources.len());
+        self.network.sources.push(UdpSource::new(config, template, start, rng));
+    }
+}
