@@ -4,9 +4,9 @@
 
 use crate::meter::memory;
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
-use fairlane_schemes::abc::AbcRule;
-use fairlane_schemes::discipline::Verdict;
-use fairlane_schemes::utema::WeightedMean;
+use fairlane_schemes::contract::aqm::Verdict;
+use fairlane_schemes::label::abc::AbcRule;
+use fairlane_schemes::measure::utema::WeightedMean;
 
 /// Parameters of the activity AQM. The lengths share one unit with the queue: packets, bytes or seconds, 0 to 1e12.
 #[repr(C)]

@@ -3,7 +3,7 @@
 //! Three rooms:
 //!
 //! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a P4
-//!   switch). They are the `f64` reference of [`fairlane_schemes::abc`], called, not written again.
+//!   switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not written again.
 //! - [`queue`]: any scheme of the list as an opaque queue discipline, made from the text of a `[queue]` table.
 //! - [`marker`]: any marker, made from the text of a `[marker]` table.
 //!
@@ -24,7 +24,7 @@ mod text;
 
 pub use status::{Status, fairlane_status_message};
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Version of the interface: changes when a struct or the meaning of a function does.

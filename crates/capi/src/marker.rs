@@ -3,10 +3,11 @@
 use crate::packet::{CPacket, Held};
 use crate::text::{Message, table};
 use crate::{Status, guard, time, write};
-use fairlane_schemes::config::Table;
-use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MarkerScheme, MeterSpec};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::config::Table;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::marker::{MarkerScheme, MeterSpec};
+use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
 use std::ffi::c_char;
 
 /// Most users of a marker.

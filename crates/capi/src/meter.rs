@@ -1,12 +1,12 @@
-//! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::abc`].
+//! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::label::abc`].
 
 use crate::packet::{CPacket, Held};
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
-use fairlane_schemes::abc::{AbcMarker, MeterParams};
-use fairlane_schemes::marker::{Marker, MeterSpec};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Time};
-use fairlane_schemes::utema::RateState;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::marker::{Marker, MeterSpec};
+use fairlane_schemes::label::abc::{AbcMarker, MeterParams};
+use fairlane_schemes::measure::utema::RateState;
 
 /// Parameters of a meter.
 #[repr(C)]

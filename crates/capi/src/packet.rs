@@ -1,8 +1,8 @@
 //! A packet as it crosses the interface.
 
 use crate::Status;
-use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
 /// A packet of the caller. The library copies it; `id` and `label` are how the caller knows it again.
 #[repr(C)]

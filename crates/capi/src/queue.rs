@@ -3,12 +3,12 @@
 use crate::packet::{CPacket, Held};
 use crate::text::{Message, table};
 use crate::{Status, guard, read, time, write};
-use fairlane_schemes::config::Table;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::config::Table;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig};
 use std::ffi::{c_char, c_void};
 
 /// Is told of every packet that is dropped or marked, within the call that does it; must not call the queue.

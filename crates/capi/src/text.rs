@@ -1,7 +1,7 @@
 //! Texts that come in and messages that go out.
 
 use crate::{Status, read};
-use fairlane_schemes::config::ConfigError;
+use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
 use std::ffi::{CStr, c_char};
 

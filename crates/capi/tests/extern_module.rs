@@ -5,15 +5,16 @@
 
 mod support;
 
-use fairlane_schemes::abc::{AbcMarker, AbcRule, MeterParams};
-use fairlane_schemes::discipline::Verdict;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::aqm::Verdict;
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, PACKET};
-use fairlane_schemes::marker::{Bank, MeterSpec};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::label::abc::{AbcMarker, AbcRule, MeterParams};
+use fairlane_schemes::label::bank::Bank;
+use fairlane_schemes::measure::utema::WeightedMean;
 use fairlane_schemes::testing::TestPacket;
-use fairlane_schemes::units::{BitRate, Time};
-use fairlane_schemes::utema::WeightedMean;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Times in buckets of 1/16 of a power of two: percentiles within 6.25 %, any number of values in 5 kB.
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use serde_json::{Value as Json, json};
 
 const STEPS: u64 = 16;

@@ -7,7 +7,7 @@
 //! The one file with `unsafe` but for the kernel data plane.
 #![allow(unsafe_code)]
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::ffi::{CString, c_int, c_void};
 use std::io::{Error, Result};
 use std::mem::{size_of, zeroed};

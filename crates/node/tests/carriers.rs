@@ -7,7 +7,7 @@ mod mutate;
 
 use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
 use fairlane_node::kernel::{Programs, ReplayInput};
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::base::rng::Rng;
 use mutate::mutate;
 use serde_json::json;
 

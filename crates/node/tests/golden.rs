@@ -7,19 +7,20 @@ mod common;
 use common::{DROP, LOOPBACK, PASS, START_NS};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{Programs, ReplayInput};
-use fairlane_schemes::buffer::BufferParams;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
+use fairlane_schemes::contract::buffer::BufferParams;
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::packet::TrafficClass;
+use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
 use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
 };
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::{MarkerConfig, MeterSpec};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{QueueConfig, Scheme};
+use fairlane_schemes::registry::markers::MarkerConfig;
+use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
 use fairlane_schemes::testing::TestPacket;
-use fairlane_schemes::units::{BitRate, QueueLimit, Threshold, Time};
 use serde_json::json;
 
 const USERS: u32 = 12;
@@ -187,7 +188,7 @@ fn train(port: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
         }
     }
     let json = serde_json::Value::Object(json);
-    let mut table = fairlane_schemes::config::Table::new("queue", &json).unwrap();
+    let mut table = fairlane_schemes::base::config::Table::new("queue", &json).unwrap();
     queue = QueueConfig::read(&mut table).unwrap();
     let mut discipline = queue.build::<TestPacket>(RATE, &Weights::equal());
     let spec = MeterSpec {

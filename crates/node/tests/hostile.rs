@@ -6,7 +6,7 @@ mod common;
 use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
 use fairlane_node::config::{MarkMatch, Who};
 use fairlane_node::kernel::{Kind, Programs, ReplayInput, UserKey};
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::base::rng::Rng;
 use serde_json::json;
 
 const VALID: u32 = 0xfa00_0000;

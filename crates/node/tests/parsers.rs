@@ -5,7 +5,7 @@ mod mutate;
 
 use fairlane_node::config::{MarkMatch, NodeConfig, Prefix};
 use fairlane_node::frame::{Frame, Network};
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::base::rng::Rng;
 use mutate::mutate;
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,12 +1,12 @@
 //! Schemes written in Python: registered by name, called under the interpreter's lock, their packets kept outside.
 
-use fairlane_schemes::discipline::Backlog;
-use fairlane_schemes::external::{
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::contract::discipline::Backlog;
+use fairlane_schemes::contract::packet::TrafficClass;
+use fairlane_schemes::registry::external::{
     Actions, Arrival, Call, ExternalDiscipline, ExternalFactory, ExternalPort, ExternalScheme, Handle,
 };
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::scheme::Scheme;
-use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::registry::schemes::Scheme;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTraceback};

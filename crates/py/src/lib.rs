@@ -6,9 +6,9 @@ mod exit;
 mod external;
 
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
-use fairlane_schemes::config::{ConfigError, read_value};
-use fairlane_schemes::scheme::{Scheme, catalogue};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::config::{ConfigError, read_value};
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::registry::schemes::{Scheme, catalogue};
 use fairlane_sim::engine::batch::{self, Failure};
 use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure::run_record::RunRecord;

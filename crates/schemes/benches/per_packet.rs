@@ -1,16 +1,17 @@
 //! Cost per packet of meters, averagers and disciplines: `cargo bench -p fairlane-schemes`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fairlane_schemes::abc::{AbcMarker, MeterParams};
-use fairlane_schemes::buffer::BufferParams;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::buffer::BufferParams;
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::{Bank, MeterSpec};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::label::abc::{AbcMarker, MeterParams};
+use fairlane_schemes::label::bank::Bank;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
 use fairlane_schemes::testing::TestPacket;
-use fairlane_schemes::units::{BitRate, Time};
 use std::hint::black_box;
 
 /// Time between packets: 1500 bytes at 10 Gbit/s.

@@ -5,14 +5,15 @@
 //! (marker) and at the port (one arrival, and the departure or drop that it leads to), and the state that both hold.
 //! `benches/schemes.py` runs it for all schemes, under callgrind too, which sees the two functions by their names.
 
-use fairlane_schemes::buffer::BufferParams;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::contract::buffer::BufferParams;
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
+use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
 use fairlane_schemes::testing::TestPacket;
-use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 use std::time::{Duration, Instant};
 
 /// Packets between two readings of the clock.

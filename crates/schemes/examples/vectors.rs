@@ -1,6 +1,6 @@
 //! Writes the golden vector of every scheme: `cargo run -p fairlane-schemes --example vectors -- vectors`.
 
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::vectors::vector;
 use std::path::PathBuf;
 use std::{env, fs, io};

@@ -1,13 +1,13 @@
 //! The integer arithmetic in C (`bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
 
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::c_header::c_header;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState};
 use fairlane_schemes::fixed::{
     Accounting, Activity, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, exp2_neg_q32, log2_q31,
     scale_down,
 };
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Time};
 use std::env;
 use std::fmt::Write as _;
 use std::io::Write as _;

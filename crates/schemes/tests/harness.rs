@@ -1,11 +1,11 @@
 //! Every scheme through the same random operations; see [`fairlane_schemes::testing::harness`] for what is checked.
 
-use fairlane_schemes::discipline::{QueueDiscipline, StateSize};
-use fairlane_schemes::packet::{Ecn, TrafficClass};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{QueueLimit, Time};
+use fairlane_schemes::contract::discipline::{QueueDiscipline, StateSize};
+use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::harness::{Harness, Offer, Operation, Operations};
-use fairlane_schemes::units::{QueueLimit, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,14 +1,14 @@
 //! What module heads and chapters say about the memory of a scheme is what the code holds.
 
-use fairlane_schemes::abc::{AbcAqm, MeterState};
 use fairlane_schemes::aqm::codel::Codel;
-use fairlane_schemes::config::Table;
-use fairlane_schemes::discipline::{QueueDiscipline, StateSize};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{QueueConfig, Scheme};
+use fairlane_schemes::base::config::Table;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{QueueDiscipline, StateSize};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::label::abc::{AbcAqm, MeterState};
+use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
 use fairlane_schemes::testing::{Drops, TestPacket};
-use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Every scheme still does what its golden vector says.
 
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::vectors::vector;
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! `cargo bench -p fairlane-sim`
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
 use fairlane_sim::engine::event_set::EventSet;
 use fairlane_sim::scenario::Scenario;

@@ -1,7 +1,7 @@
 //! Whatever stands in a scenario: it is refused in one line, or it is valid and reads back as it was written.
 
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 

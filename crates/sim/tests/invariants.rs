@@ -1,6 +1,6 @@
 //! Properties that hold for every scenario, checked on random ones.
 
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_sim::engine;
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::measure::run_record::RunRecord;

@@ -12,7 +12,7 @@ mod screen {
     pub mod unfair;
 }
 
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
 use screen::cases::{CASES, Case};

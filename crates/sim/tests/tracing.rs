@@ -1,6 +1,6 @@
 //! Observers: they change nothing, and what they tell agrees with what the run counted.
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
 use fairlane_sim::engine::watched_run::{Failure, Message, Watch, WatchedRun};
 use fairlane_sim::measure::run_record::RunRecord;

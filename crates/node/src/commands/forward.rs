@@ -4,7 +4,7 @@ use super::{Outcome, duration, print_line};
 use clap::Args;
 use fairlane_node::forward::config::ForwardConfig;
 use fairlane_node::forward::{live, offline};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use serde_json::Value as Json;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};

@@ -17,8 +17,8 @@ mod status;
 mod top;
 
 use clap::Subcommand;
-use fairlane_schemes::config::read_value;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::config::read_value;
+use fairlane_schemes::base::units::Time;
 use serde_json::Value as Json;
 use std::error::Error;
 use std::io::Write;

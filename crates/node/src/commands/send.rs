@@ -4,8 +4,8 @@ use super::{Outcome, duration};
 use clap::Args;
 use fairlane_node::traffic::Mark;
 use fairlane_node::traffic::sender::{self, Gaps, Sending};
-use fairlane_schemes::config::read_value;
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::config::read_value;
+use fairlane_schemes::base::units::{BitRate, Time};
 use serde_json::json;
 use std::net::SocketAddr;
 

@@ -3,7 +3,7 @@
 use super::{Outcome, duration, print_line};
 use clap::Args;
 use fairlane_node::traffic::sink;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::net::SocketAddr;
 
 /// Arguments of `sink`.

@@ -4,7 +4,7 @@ use super::{Outcome, attached};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{Snapshot, UserKey};
-use fairlane_schemes::units::BitRate;
+use fairlane_schemes::base::units::BitRate;
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -14,9 +14,9 @@ pub use port::{Backlog, Carrier, Egress, Ingress, Port, PortParams};
 pub use prefix::Prefix;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
 
-use fairlane_schemes::abc::{MeterKind, MeterParams};
-use fairlane_schemes::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::flow::FlowKey;
+use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::contract::flow_key::FlowKey;
+use fairlane_schemes::label::abc::{MeterKind, MeterParams};
 use fairlane_schemes::label::csfq::CsfqMarkerParams;
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
@@ -197,7 +197,7 @@ fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlane_schemes::abc::AbcParams;
+    use fairlane_schemes::label::abc::AbcParams;
     use serde_json::json;
 
     fn example() -> Json {
@@ -220,7 +220,7 @@ mod tests {
         let config = NodeConfig::read(&example()).unwrap();
         assert_eq!((config.ports.len(), config.users.len()), (2, 4));
         let json = example();
-        let has = |table: &str, specs: Vec<fairlane_schemes::config::ParamSpec>, same: bool| {
+        let has = |table: &str, specs: Vec<fairlane_schemes::base::config::ParamSpec>, same: bool| {
             for spec in specs {
                 let value = json.pointer(&format!("{table}/{}", spec.name));
                 assert!(value.is_some(), "{table}/{}", spec.name);

@@ -1,10 +1,10 @@
 //! Ports: what happens to packets that come in and go out.
 
-use fairlane_schemes::abc::{AbcParams, check_opens};
-use fairlane_schemes::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
+use fairlane_schemes::label::abc::{AbcParams, check_opens};
 use fairlane_schemes::label::csfq::{CsfqParams, CsfqVariant, CutBudget, OverflowBound};
-use fairlane_schemes::queue_length::{DelayEstimate, check_threshold};
-use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
+use fairlane_schemes::queue::queue_length::{DelayEstimate, check_threshold};
 use fairlane_schemes::{choices, params};
 
 choices! {
@@ -220,7 +220,7 @@ fn most(measure: QueueMeasure) -> Threshold {
     match measure {
         QueueMeasure::Packets => Threshold::Packets(16_777_216.0),
         QueueMeasure::Bytes => Threshold::Bytes(1e12),
-        QueueMeasure::Delay => Threshold::Delay(fairlane_schemes::units::Time::from_secs(8)),
+        QueueMeasure::Delay => Threshold::Delay(fairlane_schemes::base::units::Time::from_secs(8)),
     }
 }
 

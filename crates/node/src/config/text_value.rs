@@ -3,7 +3,7 @@
 /// Makes a type a value: the type, what a mistake calls it, an example.
 macro_rules! text_value {
     ($type:ty, $kind:literal, $example:literal) => {
-        impl fairlane_schemes::config::ConfigValue for $type {
+        impl fairlane_schemes::base::config::ConfigValue for $type {
             const KIND: &'static str = $kind;
             const EXAMPLE: &'static str = $example;
             fn parse(value: &serde_json::Value) -> Option<Self> {

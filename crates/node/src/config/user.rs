@@ -1,8 +1,8 @@
 //! Users: who is metered, against which reference rate, in which class.
 
 use super::{MarkMatch, Prefix};
-use fairlane_schemes::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
 use std::fmt;
 

@@ -4,11 +4,12 @@
 
 use super::line::LineParams;
 use crate::config::{ClassRule, LoadError, Prefix, load_toml};
-use fairlane_schemes::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::marker::{MarkerConfig, MeterSpec};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
+use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::params;
-use fairlane_schemes::scheme::QueueConfig;
-use fairlane_schemes::units::{BitRate, Bytes, Time};
+use fairlane_schemes::registry::markers::MarkerConfig;
+use fairlane_schemes::registry::schemes::QueueConfig;
 use serde_json::Value as Json;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -280,7 +281,7 @@ fn read_egress(table: &mut Table<'_>) -> Result<Egress, ConfigError> {
         }
         _ => {}
     }
-    let default = queue.as_ref().map_or(fairlane_schemes::marker::MarkerScheme::None, QueueConfig::marker);
+    let default = queue.as_ref().map_or(fairlane_schemes::contract::marker::MarkerScheme::None, QueueConfig::marker);
     let marker = match table.table("marker")? {
         Some(mut marker) => MarkerConfig::read(&mut marker, default)?,
         None => MarkerConfig::of(default),

@@ -15,8 +15,8 @@ use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
 use super::stats::{EgressStats, IngressStats};
 use crate::config::ClassRule;
 use crate::frame::{Frame, UserIndex};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::TrafficClass;
 use serde_json::{Map, Value as Json, json};
 
 /// A host that is later than this sends port by port.

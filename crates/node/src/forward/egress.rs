@@ -4,13 +4,14 @@ use super::config;
 use super::packet::NodePacket;
 use super::pool::Pool;
 use super::stats::EgressStats;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::{MarkerBank, MeterSpec};
-use fairlane_schemes::packet::{Ecn, Packet};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::AnyDiscipline;
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::packet::{Ecn, Packet};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::registry::markers::MarkerBank;
+use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
 /// Queue and transmitter of a link with a rate.
@@ -70,7 +71,7 @@ impl EgressLink {
     }
 
     /// What the scheme measures itself.
-    pub fn readings(&self, report: fairlane_schemes::discipline::Report<'_>) {
+    pub fn readings(&self, report: fairlane_schemes::contract::discipline::Report<'_>) {
         if let Some(transmitter) = &self.transmitter {
             transmitter.discipline.report(report);
         }

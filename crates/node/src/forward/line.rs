@@ -4,9 +4,9 @@
 //! when the ones before it have ended, and it comes out the delay after its own end.
 
 use super::packet::NodePacket;
-use fairlane_schemes::discipline::Backlog;
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::contract::discipline::Backlog;
 use fairlane_schemes::params;
-use fairlane_schemes::units::{BitRate, QueueLimit, Time};
 use std::collections::VecDeque;
 
 params! {

@@ -4,7 +4,7 @@ use super::config::ForwardConfig;
 use super::core::{Core, Turn};
 use super::pool::FrameId;
 use crate::io::{self, Asked, BATCH, Interface, Received};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use serde_json::{Value as Json, json};
 
 /// A frame that is read later than this after it arrived counts as arrived this long ago: the real-time clock may step.

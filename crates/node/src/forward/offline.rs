@@ -2,7 +2,7 @@
 
 use super::config::ForwardConfig;
 use super::core::Core;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
 use serde_json::Value as Json;

@@ -1,8 +1,8 @@
 //! A packet as the schemes see it: what was read of its frame, and the slot of the pool that it is in.
 
 use super::pool::FrameId;
-use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
 /// A packet on its way through the forwarder.
 #[derive(Clone, Copy, Debug)]

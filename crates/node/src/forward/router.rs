@@ -6,7 +6,7 @@
 
 use super::config::{Address, Route};
 use crate::frame::UserIndex;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 

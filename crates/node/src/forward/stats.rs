@@ -1,8 +1,8 @@
 //! What is counted at a port since the last report.
 
 use crate::histogram::Histogram;
-use fairlane_schemes::discipline::{Backlog, DropReason};
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use serde_json::{Value as Json, json};
 
 /// Packets and their bytes.

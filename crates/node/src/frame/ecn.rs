@@ -1,7 +1,7 @@
 //! The ECN field in a frame: reading and rewriting it.
 
 use super::{Frame, Network};
-use fairlane_schemes::packet::Ecn;
+use fairlane_schemes::contract::packet::Ecn;
 
 /// The field in the two low bits of a traffic class (RFC 3168 section 5).
 #[inline]

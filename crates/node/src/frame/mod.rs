@@ -11,8 +11,8 @@ mod users;
 pub use ecn::set_ecn;
 pub use users::UserIndex;
 
-use fairlane_schemes::flow::hash;
-use fairlane_schemes::packet::Ecn;
+use fairlane_schemes::contract::packet::Ecn;
+use fairlane_schemes::flows::hash::hash;
 
 /// Bytes of an Ethernet header without tags.
 pub const ETHERNET_BYTES: usize = 14;

@@ -4,11 +4,11 @@ use crate::config::{
     Backlog, Carrier, ClassRule, Egress, Ingress, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, UserParams,
     Who,
 };
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedMeterParams, FixedThreshold, LOG2_OF_ZERO_Q31, OutOfRange, PACKET,
 };
-use fairlane_schemes::units::{BitRate, QueueLimit, Threshold, Time};
 
 /// Fields one after another.
 #[derive(Default)]

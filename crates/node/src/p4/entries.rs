@@ -19,10 +19,10 @@
 use crate::config::{
     Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, NodeScheme, Port, UserParams, Who,
 };
-use fairlane_schemes::config::ConfigError;
+use fairlane_schemes::base::config::ConfigError;
+use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, PACKET};
-use fairlane_schemes::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use serde_json::Value as Json;
 
 /// Meters of the switch: `USERS` in `p4/sizes.p4`, which `-DUSERS` changes.

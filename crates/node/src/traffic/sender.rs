@@ -3,9 +3,9 @@
 use super::Mark;
 use crate::histogram::Histogram;
 use crate::io;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::choices;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Value as Json, json};
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};

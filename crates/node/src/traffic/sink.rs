@@ -3,7 +3,7 @@
 use super::Mark;
 use crate::histogram::Histogram;
 use crate::io::{self, Asked};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Error;

@@ -1,6 +1,6 @@
 //! Mutations of bytes, for tests of parsers.
 
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::base::rng::Rng;
 
 /// Changes, inserts, removes or doubles a few bytes; each of `alphabet` is as likely as any other byte.
 pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, alphabet: &[u8]) {

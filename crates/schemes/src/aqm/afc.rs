@@ -8,7 +8,7 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! |  | `Hit_i`: share of flow i in the bytes of a virtual queue of the last m enqueued packets | `Window::hit` |
-//! |  | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | `Flows::fair`, [`crate::bitmap`] |
+//! |  | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | `Flows::fair`, [`crate::flows::bitmap`] |
 //! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, t- the previous update | `Entry::integrate` |
 //! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
 //! | (3) | RED decides on flows that are not cached, and on those that (2) lets pass, see [`super::red`] | `RedCore::decide` |
@@ -40,17 +40,19 @@ use super::red_core::{RedCore, RedDecision};
 use super::red_part::WithRed;
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Record, Share, Window};
-use crate::bitmap::FlowCounter;
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::flow::FlowKey;
-use crate::lru::LruCache;
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::bitmap::FlowCounter;
+use crate::flows::lru_cache::LruCache;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 params! {
     /// AFC, RED left out.
@@ -252,8 +254,8 @@ impl Aqm for Afc {
 mod tests {
     use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::discipline::Backlog;
-    use crate::scheme::QueueConfig;
+    use crate::contract::discipline::Backlog;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

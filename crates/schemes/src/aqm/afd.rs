@@ -32,18 +32,22 @@
 //!
 //! Not implemented: hash tables of limited size in place of the exact count of entries; ECN.
 
-use crate::buffer::{BufferParams, ManagedQueue};
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueMeasure, Threshold, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::flow::{FlowKey, FlowTable, bucket};
-use crate::packet::Packet;
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::flow_table::FlowTable;
+use crate::flows::hash::bucket;
+use crate::measure::ticker::Ticker;
 use crate::params;
-use crate::queue_threshold::QueueThreshold;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::ticker::Ticker;
-use crate::units::{BitRate, QueueMeasure, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
     /// Which entry of the shadow buffer a sample replaces.
@@ -332,9 +336,9 @@ impl FairShare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheme::QueueConfig;
+    use crate::base::units::{Bytes, QueueLimit};
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::TestPacket;
-    use crate::units::{Bytes, QueueLimit};
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);

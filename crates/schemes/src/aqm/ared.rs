@@ -26,15 +26,17 @@
 //! Not implemented: nonlinear RED.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
-use crate::buffer::{BufferParams, ManagedQueue};
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Threshold, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::packet::Packet;
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 choices! {
     /// How max_p adapts.
@@ -267,8 +269,8 @@ impl Aqm for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::Backlog;
-    use crate::scheme::QueueConfig;
+    use crate::contract::discipline::Backlog;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

@@ -39,19 +39,19 @@ use super::red_core::{RedCore, RedDecision};
 use super::red_part::WithRed;
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Share, Window};
-use crate::bitmap::FlowCounter;
-use crate::buffer::BufferParams;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::flow::FlowKey;
-use crate::lru::LruCache;
-use crate::packet::Packet;
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::bitmap::FlowCounter;
+use crate::flows::lru_cache::LruCache;
 use crate::params;
-use crate::random_access::RandomAccessFifo;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
+use crate::queue::random_access_fifo::RandomAccessFifo;
 
 choices! {
     /// Where the number of active flows comes from.
@@ -283,8 +283,8 @@ impl Matches {
 mod tests {
     use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::flow::Weights;
-    use crate::scheme::QueueConfig;
+    use crate::contract::weights::Weights;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

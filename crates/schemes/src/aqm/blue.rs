@@ -18,13 +18,14 @@
 //!    `freeze`.
 //! 2. A packet that chance drops at a full queue is no overflow.
 
-use crate::buffer::ManagedQueue;
-use crate::discipline::{Aqm, QueueView, Report, Verdict};
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::{QueueLimit, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::Report;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{QueueLimit, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 params! {
     /// BLUE.
@@ -135,12 +136,12 @@ impl Aqm for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::BufferParams;
-    use crate::discipline::{Backlog, QueueDiscipline};
-    use crate::flow::Weights;
-    use crate::packet::Ecn;
+    use crate::base::units::BitRate;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::{Backlog, QueueDiscipline};
+    use crate::contract::packet::Ecn;
+    use crate::contract::weights::Weights;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::BitRate;
 
     fn probability_after(params: &BlueParams, overflows: &[u64], idle: &[u64]) -> f64 {
         let mut blue = Blue::new(params);

@@ -32,16 +32,16 @@
 
 use super::red_core::{RedCore, RedDecision};
 use super::red_part::WithRed;
-use crate::buffer::BufferParams;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::flow::FlowKey;
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::random_access::RandomAccessFifo;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
+use crate::queue::random_access_fifo::RandomAccessFifo;
 
 params! {
     /// CHOKe, RED left out.
@@ -197,9 +197,9 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 mod tests {
     use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::scheme::QueueConfig;
+    use crate::base::units::Threshold;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::Threshold;
     use serde_json::json;
 
     const RATE: BitRate = BitRate(5_000_000);

@@ -27,16 +27,16 @@
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 
-use crate::buffer::BufferParams;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::packet::{Ecn, Packet};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::measure::ticker::Ticker;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::ticker::Ticker;
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 use std::collections::VecDeque;
 
 choices! {
@@ -334,7 +334,7 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheme::QueueConfig;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

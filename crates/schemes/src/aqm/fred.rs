@@ -26,16 +26,19 @@
 //! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are as many mean packets.
 
 use super::red_core::check_thresholds;
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::flow::{FlowKey, FlowTable};
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::flow_table::FlowTable;
 use crate::params;
-use crate::queue_threshold::QueueThreshold;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
     /// FRED. Thresholds in packets or in bytes measure the queue and the flows alike.
@@ -278,8 +281,8 @@ impl Aqm for Fred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{DropReason, QueueDiscipline};
-    use crate::scheme::QueueConfig;
+    use crate::contract::discipline::{DropReason, QueueDiscipline};
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

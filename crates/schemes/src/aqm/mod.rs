@@ -1,5 +1,6 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
+//! - [`droptail`]: the baseline, which drops only what finds the queue full
 //! - [`red`]: random early detection; [`red_core`]: its average and probability, which other schemes share
 //! - [`ared`]: adaptive RED
 //! - [`fred`]: RED with the buffer use of each flow
@@ -27,6 +28,7 @@ pub mod care;
 pub mod choke;
 pub mod codel;
 pub mod cp_aqm;
+pub mod droptail;
 pub mod dualpi2;
 pub mod fred;
 pub mod pie;

@@ -23,13 +23,14 @@
 //! Not implemented: turning PIE off in quiet times (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
 
 use super::pie_core::{PieCore, PieDelay};
-use crate::buffer::ManagedQueue;
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 params! {
     /// PIE.
@@ -152,12 +153,12 @@ impl Aqm for Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::BufferParams;
-    use crate::discipline::{Backlog, DropReason, QueueDiscipline};
-    use crate::flow::Weights;
-    use crate::packet::Ecn;
+    use crate::base::units::QueueLimit;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::contract::packet::Ecn;
+    use crate::contract::weights::Weights;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
 
     /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: queue and what it dropped and marked.
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {

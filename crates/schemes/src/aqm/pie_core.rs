@@ -22,14 +22,14 @@
 //! | `link_rate` | backlog over the rate of the link |
 //!
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
-//! the next call (see [`crate::ticker`]), those that would change nothing skipped.
+//! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
 
 use super::pie::PieParams;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Time};
 use crate::choices;
-use crate::discipline::Backlog;
-use crate::rng::Rng;
-use crate::ticker::Ticker;
-use crate::units::{BitRate, Time};
+use crate::contract::discipline::Backlog;
+use crate::measure::ticker::Ticker;
 
 choices! {
     /// Where PIE takes the queueing delay from.

@@ -24,14 +24,16 @@
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 params! {
     /// RED. Thresholds in packets or in bytes measure the queue alike.
@@ -172,11 +174,11 @@ impl Aqm for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{DropReason, QueueDiscipline};
-    use crate::packet::Ecn;
-    use crate::scheme::QueueConfig;
+    use crate::base::units::QueueLimit;
+    use crate::contract::discipline::{DropReason, QueueDiscipline};
+    use crate::contract::packet::Ecn;
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
     use serde_json::{Value as Json, json};
 
     fn message(value: &Json) -> String {
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn reports_its_average_and_the_bytes_it_holds() {
         let mut red = Red::new(&RedParams::default(), BitRate(10_000_000));
-        red.core.arrival(crate::discipline::Backlog { packets: 10, bytes: 15_000 }, 1500, Time::ZERO);
+        red.core.arrival(crate::contract::discipline::Backlog { packets: 10, bytes: 15_000 }, 1500, Time::ZERO);
         let mut readings = Vec::new();
         red.report(&mut |name, value| readings.push((name, value)));
         assert_eq!(readings, [("average_queue", 0.02)]); // 0.002 * 10

@@ -30,10 +30,10 @@
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
 
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
 use crate::choices;
-use crate::discipline::Backlog;
-use crate::rng::Rng;
-use crate::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
+use crate::contract::discipline::Backlog;
 
 choices! {
     /// Where the weight of the average comes from.
@@ -366,9 +366,9 @@ fn automatic_weight(settings: &RedSettings, packets_per_s: f64) -> f64 {
 pub fn check_thresholds(
     min_th: Threshold,
     max_th: Threshold,
-    table: &crate::config::Table<'_>,
-) -> Result<(), crate::config::ConfigError> {
-    let error = |name, problem| Err(crate::config::ConfigError::new(table.key(name), problem));
+    table: &crate::base::config::Table<'_>,
+) -> Result<(), crate::base::config::ConfigError> {
+    let error = |name, problem| Err(crate::base::config::ConfigError::new(table.key(name), problem));
     for (name, threshold) in [("min_th", min_th), ("max_th", max_th)] {
         if threshold.measure() == QueueMeasure::Delay {
             return error(name, format!("\"{threshold}\" is a delay, it must be in packets or bytes"));

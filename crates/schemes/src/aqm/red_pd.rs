@@ -34,15 +34,18 @@
 //! Not implemented: ECN.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, check_thresholds};
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::flow::{FlowKey, FlowTable};
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::flow_table::FlowTable;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 /// Intervals that the history of drops covers.
 const HISTORY: usize = 5;
@@ -459,9 +462,9 @@ impl Aqm for RedPd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{Backlog, QueueDiscipline};
+    use crate::base::units::QueueLimit;
+    use crate::contract::discipline::{Backlog, QueueDiscipline};
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
 
     const RATE: BitRate = BitRate(10_000_000);
 

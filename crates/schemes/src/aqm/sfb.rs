@@ -39,16 +39,19 @@
 mod bins;
 
 use self::bins::{Bin, Bins, Hold};
-use crate::buffer::{BufferParams, ManagedQueue};
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::flow::{FlowKey, FlowTable};
-use crate::packet::Packet;
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::flow_table::FlowTable;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 choices! {
     /// When the probability of an empty bin shrinks.
@@ -367,8 +370,8 @@ impl Aqm for Sfb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{DropReason, QueueDiscipline};
-    use crate::scheme::QueueConfig;
+    use crate::contract::discipline::{DropReason, QueueDiscipline};
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

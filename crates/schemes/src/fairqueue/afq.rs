@@ -36,17 +36,20 @@
 //!
 //! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
 
-use crate::buffer::BufferParams;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::weights::Weights;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, FlowTable, Weights, bucket, hash};
-use crate::packet::Packet;
+use crate::flows::flow_table::FlowTable;
+use crate::flows::hash::{bucket, hash};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 
 choices! {
     /// How bids are kept.
@@ -317,9 +320,9 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
     use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
-    use crate::rng::Rng;
-    use crate::scheme::{QueueConfig, SchemeParams};
+    use crate::registry::schemes::{QueueConfig, SchemeParams};
     use crate::testing::TestPacket;
     use proptest::prelude::*;
     use serde_json::json;

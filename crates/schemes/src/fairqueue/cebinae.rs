@@ -39,15 +39,16 @@
 //!
 //! Not implemented: fixed halves of the buffer; the switch program's products by powers of two.
 
-use crate::buffer::BufferParams;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::flow::{FlowKey, bucket, hash};
-use crate::packet::{Ecn, Packet};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::flows::hash::{bucket, hash};
+use crate::measure::ticker::Ticker;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::ticker::Ticker;
-use crate::units::{BitRate, QueueLimit, Time};
 use std::collections::VecDeque;
 
 params! {

@@ -1,14 +1,15 @@
 //! What the tests of the fair schedulers share: random operations with any parameters, and measured shares.
 
-use crate::buffer::BufferParams;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use crate::flow::Weights;
-use crate::packet::Ecn;
-use crate::rng::Rng;
-use crate::scheme::{Port, QueueConfig, SchemeParams, SchemeSpec};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use crate::contract::packet::Ecn;
+use crate::contract::scheme::{Port, SchemeSpec};
+use crate::contract::weights::Weights;
+use crate::registry::schemes::{QueueConfig, SchemeParams};
 use crate::testing::TestPacket;
 use crate::testing::harness::{Harness, Operations};
-use crate::units::{BitRate, QueueLimit, Time};
 use proptest::prelude::*;
 
 /// Limits from one packet on.

@@ -28,17 +28,19 @@
 //!    dropped itself.
 //! 5. Classes are not looked at.
 
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::weights::Weights;
 use crate::fairqueue::list::List;
 use crate::fairqueue::round::make_up;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, FlowTable, Weights};
-use crate::packet::Packet;
+use crate::flows::flow_table::FlowTable;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 
 choices! {
     /// Which packet of the longest queue is dropped when the buffer is full.
@@ -311,9 +313,9 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
     use crate::fairqueue::checks::{self, DropLog, assert_rates, build, limits, noise, packet, shares, survives};
-    use crate::rng::Rng;
-    use crate::scheme::SchemeParams;
+    use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 

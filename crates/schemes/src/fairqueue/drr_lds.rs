@@ -23,12 +23,12 @@
 //!    kept.
 //! 3. `D_max` is the same for all weights. At 0 the scheme is DRR.
 
+use crate::base::units::Bytes;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
-use crate::flow::FlowKey;
-use crate::packet::Packet;
 use crate::params;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::Bytes;
 
 params! {
     /// Deficit round robin with limited deficit savings.
@@ -71,13 +71,13 @@ impl SchemeSpec for DrrLdsScheme {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::QueueDiscipline;
+    use crate::base::rng::Rng;
+    use crate::base::units::{QueueLimit, Time};
+    use crate::contract::discipline::QueueDiscipline;
+    use crate::contract::weights::Weights;
     use crate::fairqueue::checks::{DropLog, build, drain, limits, noise, packet, survives};
-    use crate::flow::Weights;
-    use crate::rng::Rng;
-    use crate::scheme::SchemeParams;
+    use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
-    use crate::units::{QueueLimit, Time};
     use proptest::prelude::*;
 
     fn port(max_saving: u64) -> (Drr<TestPacket>, Rng) {

@@ -6,7 +6,7 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::utema`] | `Fdpa::priority` |
+//! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::measure::utema`] | `Fdpa::priority` |
 //! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T | `ActiveUsers` |
 //! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` | `Fdpa::priority` |
 //! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served | `Fdpa::dequeue` |
@@ -26,16 +26,18 @@
 //!    A user below its share loses nothing to users above theirs.
 //! 3. Classes are not looked at.
 
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::weights::Weights;
 use crate::fairqueue::list::{Link, Linked, List};
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, FlowTable, Weights};
-use crate::packet::Packet;
+use crate::flows::flow_table::FlowTable;
+use crate::measure::utema::{Memory, RateState};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
-use crate::utema::{Memory, RateState};
 
 params! {
     /// Flow dynamic priority assignment.
@@ -272,9 +274,9 @@ impl<P: Packet> QueueDiscipline<P> for Fdpa<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
     use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, shares, survives};
-    use crate::rng::Rng;
-    use crate::scheme::SchemeParams;
+    use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 

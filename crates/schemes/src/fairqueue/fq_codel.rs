@@ -28,19 +28,21 @@
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 
 use crate::aqm::codel::{Codel, CodelTarget, check_target};
-use crate::buffer::BufferParams;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize, Verdict};
+use crate::contract::aqm::Verdict;
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::fairqueue::list::List;
 use crate::fairqueue::round::make_up;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, bucket, hash};
-use crate::packet::{Ecn, Packet};
+use crate::flows::hash::{bucket, hash};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 
 choices! {
     /// What CoDel compares with a full packet to see that a queue is short.
@@ -273,12 +275,12 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
+    use crate::contract::weights::Weights;
     use crate::fairqueue::checks::{
         DropLog, assert_rates, build, drain, limits, noise, packet, shares, standing_queue, survives,
     };
-    use crate::flow::Weights;
-    use crate::rng::Rng;
-    use crate::scheme::{QueueConfig, SchemeParams};
+    use crate::registry::schemes::{QueueConfig, SchemeParams};
     use crate::testing::TestPacket;
     use proptest::prelude::*;
     use serde_json::json;

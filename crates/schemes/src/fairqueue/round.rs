@@ -4,9 +4,9 @@
 //! deep in debt, whole rounds pass without a packet. All of them but the last are the same for every queue: so many
 //! quanta each. Cost: O(active queues), once per packet at most, and never if a quantum is a full packet.
 
+use crate::contract::packet::Packet;
 use crate::fairqueue::list::List;
 use crate::fairqueue::store::QueueStore;
-use crate::packet::Packet;
 
 /// Grants the queues of `round` all quanta up to the round in which the first may send, that one left out, and
 /// returns the number of rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.

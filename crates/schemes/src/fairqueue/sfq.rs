@@ -27,20 +27,21 @@
 //!
 //! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).
 
-use crate::buffer::BufferParams;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::fairqueue::list::{List, NIL};
 use crate::fairqueue::round::make_up;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, bucket, hash};
-use crate::packet::Packet;
+use crate::flows::hash::{bucket, hash};
+use crate::measure::ticker::Ticker;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::ticker::Ticker;
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 
 choices! {
     /// Whose rules for turns and drops.
@@ -289,10 +290,10 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
+    use crate::contract::weights::Weights;
     use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
-    use crate::flow::Weights;
-    use crate::rng::Rng;
-    use crate::scheme::{QueueConfig, SchemeParams};
+    use crate::registry::schemes::{QueueConfig, SchemeParams};
     use crate::testing::TestPacket;
     use proptest::prelude::*;
     use serde_json::json;

@@ -11,11 +11,11 @@
 //! and O(log n) at most. To find the longest: each removal pays for at most one bound to be lowered, O(log n), and
 //! only schemes that ask pay at all. Bytes: 32 a queue beside the record, 24 + 4 in the heap.
 
-use crate::discipline::Backlog;
+use crate::base::units::QueueLimit;
+use crate::contract::discipline::Backlog;
+use crate::contract::packet::Packet;
 use crate::fairqueue::heap::IndexedHeap;
 use crate::fairqueue::list::{Link, Linked, List, NIL};
-use crate::packet::Packet;
-use crate::units::QueueLimit;
 use std::cmp::Reverse;
 use std::ops::{Index, IndexMut};
 

@@ -25,16 +25,18 @@
 //! 5. A packet that exceeds the limit alone is dropped itself.
 //! 6. Classes are not looked at.
 
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
 use crate::choices;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::weights::Weights;
 use crate::fairqueue::heap::IndexedHeap;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, FlowTable, Weights};
-use crate::packet::Packet;
+use crate::flows::flow_table::FlowTable;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
 use std::cmp::Ordering;
 
 choices! {
@@ -293,9 +295,9 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
     use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
-    use crate::rng::Rng;
-    use crate::scheme::SchemeParams;
+    use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 

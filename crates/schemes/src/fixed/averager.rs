@@ -127,9 +127,9 @@ fn from_biased_mean(biased: u64) -> Activity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
-    use crate::units::Time;
-    use crate::utema::WeightedMean;
+    use crate::base::rng::Rng;
+    use crate::base::units::Time;
+    use crate::measure::utema::WeightedMean;
     use proptest::prelude::*;
 
     const BOUND: f64 = 1.32e-4;

@@ -14,7 +14,7 @@
 
 use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
-use crate::units::Time;
+use crate::base::units::Time;
 
 /// From this many ticks on, at least 64 memories, nothing is left of any 64-bit value.
 pub(super) const FORGOTTEN: u64 = 1 << 26;

@@ -30,7 +30,7 @@
 //! 128 memories, when T still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. As in [`crate::utema`], it is taken as M there: S/M, which for the first packet
+//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], it is taken as M there: S/M, which for the first packet
 //!    is the long-run value L/M.
 //! 2. Time that runs backwards (clocks of several processors) counts as no time.
 //!
@@ -40,7 +40,7 @@ use super::decay::Decay;
 use super::exp2::scale_down;
 use super::log2::log2_q31;
 use super::{Activity, OutOfRange};
-use crate::units::{BitRate, Time};
+use crate::base::units::{BitRate, Time};
 
 /// Fraction bits of S. At 16, a 40-byte packet has 2,621,440 units, and 2^48 bytes fit: 625 Gbit/s over one hour.
 pub(super) const SUM_BITS: u32 = 16;
@@ -216,8 +216,8 @@ impl FixedMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
-    use crate::utema::RateMeter;
+    use crate::base::rng::Rng;
+    use crate::measure::utema::RateMeter;
     use proptest::prelude::*;
 
     const BOUND: f64 = 2.6e-5;

@@ -2,7 +2,7 @@
 //! flows, over one queue.
 //!
 //! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as its
-//! authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ ([`crate::label::rate`]).
+//! authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ ([`crate::measure::rate_estimates`]).
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -39,19 +39,22 @@
 //!
 //! Not implemented: the switch prototype's epochs and its comparison of 4 random bits.
 
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::expiring::ExpiringTable;
-use crate::flow::{FlowKey, Weights};
-use crate::label::rate::{Averaging, RateEstimates};
-use crate::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::weights::Weights;
+use crate::flows::expiring_table::ExpiringTable;
+use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
-use crate::queue_length::{DelayEstimate, QueueLength, check_threshold};
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
 
 params! {
     /// Rate estimator at the edge of HCSFQ.
@@ -331,8 +334,8 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{DropReason, QueueDiscipline};
-    use crate::packet::Ecn;
+    use crate::contract::discipline::{DropReason, QueueDiscipline};
+    use crate::contract::packet::Ecn;
     use crate::testing::{Drops, TestPacket};
 
     const C: f64 = 10e6;
@@ -405,7 +408,7 @@ mod tests {
 
     struct Bench {
         port: ManagedQueue<TestPacket, HcsfqAqm>,
-        markers: crate::marker::Bank<HcsfqMarker>,
+        markers: crate::label::bank::Bank<HcsfqMarker>,
         rng: Rng,
         drops: Drops,
     }
@@ -416,7 +419,7 @@ mod tests {
             let spec = MeterSpec { reference_rate: BitRate(1), weight: 1.0, start: Time::ZERO };
             Self {
                 port: ManagedQueue::new(&BufferParams::default(), BitRate(10_000_000), aqm),
-                markers: crate::marker::Bank::new(&HcsfqMarkerParams::default(), &vec![spec; weights.len()]),
+                markers: crate::label::bank::Bank::new(&HcsfqMarkerParams::default(), &vec![spec; weights.len()]),
                 rng: Rng::stream(1, 0, "test", 0),
                 drops: Drops::default(),
             }

@@ -1,5 +1,6 @@
-//! Label-based schemes besides ABC: the edge writes a label, every port decides by it.
+//! Schemes with labels: the edge writes a label, every port decides by it.
 //!
+//! - [`abc`]: activities, and a threshold that falls with them
 //! - [`csfq`]: rates, and drops in proportion to what exceeds the fair one
 //! - [`hcsfq`]: rates of flows, and a fair rate for users above that for the flows of each
 //! - [`afpft`]: start tags, and finish times only of flows that have packets in the queue
@@ -8,13 +9,14 @@
 //! - [`pvpie`]: values, and a threshold by the probability of PIE
 //! - [`abc2016`]: activities that bend the drop probability of another AQM
 //!
-//! Below them: [`rate`], the rate estimator that markers and ports share.
+//! Below them: [`bank`], the meters of an edge.
 
+pub mod abc;
 pub mod abc2016;
 pub mod afpft;
+pub mod bank;
 pub mod csfq;
 pub mod hcsfq;
 pub mod ppv;
 pub mod pvpie;
-pub mod rate;
 pub mod rfq;

@@ -25,14 +25,15 @@
 
 use crate::aqm::pie::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};
-use crate::buffer::ManagedQueue;
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::marker::MarkerScheme;
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, Time};
+use crate::queue::managed_queue::ManagedQueue;
 
 params! {
     /// A port of PVPIE.
@@ -211,10 +212,11 @@ impl Aqm for PvPieAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::{BufferParams, ManagedQueue};
-    use crate::discipline::QueueDiscipline;
+    use crate::base::units::QueueLimit;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::QueueDiscipline;
+    use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
 
     #[test]
     fn equation_2_the_quantile_counts_from_the_least_value() {

@@ -4,7 +4,7 @@
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `y = U*r/w`: r the flow's rate by [`crate::label::rate`], U uniform on (0,1), w its weight | `RfqMarker` |
+//! | (1) | `y = U*r/w`: r the flow's rate by [`crate::measure::rate_estimates`], U uniform on (0,1), w its weight | `RfqMarker` |
 //! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours an octave | `RfqMarker::colour` |
 //! | (3) | drop if colour > threshold | `RfqAqm::admit` |
 //! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval that it stays there | `RfqAqm::adapt` |
@@ -27,18 +27,20 @@
 //! 2. The threshold starts above all colours. Colour 0 always passes.
 //! 3. Intervals are looked at when a packet arrives; those that passed in silence all count.
 
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, Verdict};
-use crate::flow::FlowKey;
-use crate::label::rate::{Averaging, RateEstimates};
-use crate::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::Report;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
-use crate::queue_length::{check_threshold, is_shorter};
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_length::{check_threshold, is_shorter};
 
 params! {
     /// Colours at the edge of RFQ.
@@ -259,8 +261,8 @@ impl Aqm for RfqAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::Backlog;
-    use crate::marker::Bank;
+    use crate::contract::discipline::Backlog;
+    use crate::label::bank::Bank;
     use crate::testing::TestPacket;
 
     #[test]

@@ -10,15 +10,16 @@
 //! | probabilities | lie in [0, 1] |
 //! | readings | are finite |
 
-use crate::buffer::BufferParams;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use crate::flow::Weights;
-use crate::marker::{MarkerBank, MarkerConfig, MeterSpec};
-use crate::packet::{Ecn, TrafficClass};
-use crate::rng::Rng;
-use crate::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use crate::contract::marker::MeterSpec;
+use crate::contract::packet::{Ecn, TrafficClass};
+use crate::contract::weights::Weights;
+use crate::registry::markers::{MarkerBank, MarkerConfig};
+use crate::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
 use crate::testing::TestPacket;
-use crate::units::{BitRate, QueueLimit, Time};
 use std::collections::HashMap;
 
 /// One thing that can happen to a port.

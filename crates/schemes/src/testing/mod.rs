@@ -3,9 +3,9 @@
 pub mod harness;
 pub mod vectors;
 
-use crate::discipline::{Backlog, DropReason, DropSink};
-use crate::packet::{Ecn, Packet, TrafficClass};
-use crate::units::Time;
+use crate::base::units::Time;
+use crate::contract::discipline::{Backlog, DropReason, DropSink};
+use crate::contract::packet::{Ecn, Packet, TrafficClass};
 
 /// A packet with every field open.
 #[derive(Clone, Copy, Debug)]

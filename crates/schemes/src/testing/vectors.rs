@@ -11,17 +11,18 @@
 //! | `mark` | packet: at the event above it |
 //! | `depart` | time in ps, packet, label |
 //!
-//! Random numbers are those of the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see [`crate::rng`].
+//! Random numbers are those of the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see [`crate::base::rng`].
 
-use crate::buffer::BufferParams;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use crate::flow::Weights;
-use crate::marker::{MarkerConfig, MeterSpec};
-use crate::packet::{Ecn, TrafficClass};
-use crate::rng::Rng;
-use crate::scheme::{AnyDiscipline, QueueConfig, Scheme};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use crate::contract::marker::MeterSpec;
+use crate::contract::packet::{Ecn, TrafficClass};
+use crate::contract::weights::Weights;
+use crate::registry::markers::MarkerConfig;
+use crate::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
 use crate::testing::TestPacket;
-use crate::units::{BitRate, QueueLimit, Time};
 use std::fmt::Write;
 
 const RATE: BitRate = BitRate(10_000_000);

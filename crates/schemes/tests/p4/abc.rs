@@ -3,10 +3,10 @@
 use super::scheme::{Arrival, Judgement, Metered, Model, Parameters};
 use super::setup::{Queue, Setup, addresses, extreme, published};
 use super::train::Dice;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold,
 };
-use fairlane_schemes::units::{BitRate, Time};
 use std::collections::HashMap;
 
 pub const COLUMNS: &str = "\

@@ -6,9 +6,9 @@ use super::scheme::{Arrival, Judgement, Metered, Model, Parameters};
 use super::setup::{Queue, Setup, addresses, extreme, published};
 use super::switch::Switch;
 use super::train::Dice;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
 use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, scale_down};
-use fairlane_schemes::units::{BitRate, Time};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 

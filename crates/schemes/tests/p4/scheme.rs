@@ -4,8 +4,8 @@ use super::file::Input;
 use super::setup::Setup;
 use super::train::Dice;
 use super::{abc, csfq};
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::Activity;
-use fairlane_schemes::units::{BitRate, Time};
 
 /// A scheme with a program.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What the switch is configured with, as entries of its tables.
 
 use super::scheme::Parameters;
-use fairlane_schemes::units::BitRate;
+use fairlane_schemes::base::units::BitRate;
 use std::fmt::Write;
 use std::net::IpAddr;
 

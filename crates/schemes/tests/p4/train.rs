@@ -3,7 +3,7 @@
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q, Recipe};
 use super::setup::{FLOODED, Setup};
-use fairlane_schemes::rng::Rng;
+use fairlane_schemes::base::rng::Rng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Packets of a setup.

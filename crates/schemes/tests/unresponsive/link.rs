@@ -3,13 +3,13 @@
 //! 5 Mbit/s, packets of 1000 bytes, 300 packets of buffer; 100 Poisson flows of 50 to 56 kbit/s in place of TCP, and one
 //! or five sources of constant bit rate, 5 Mbit/s each. Everything is derived from one seed.
 
-use fairlane_schemes::config::Table;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
+use fairlane_schemes::base::config::Table;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig};
 use fairlane_schemes::testing::TestPacket;
-use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -10,7 +10,7 @@ use crate::engine::ranked_event_set::RankedEventSet;
 use crate::network::Network;
 use crate::network::hosts::{Hosts, NextOf};
 use crate::network::link::Link;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 const CONTROL: u32 = 0;
 const FIRST_LINK: u32 = 1;

@@ -6,7 +6,7 @@ use crate::engine::threads::{Around, Threads};
 use crate::measure::run_record::RunRecord;
 use crate::scenario::Scenario;
 use crate::watch::observer::Observer;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

@@ -14,7 +14,7 @@ use crate::network::{Hop, Network};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 

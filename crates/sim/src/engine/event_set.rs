@@ -7,7 +7,7 @@
 //! number, so that the order of events is total and the same on every machine.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {

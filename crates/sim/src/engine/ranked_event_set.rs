@@ -5,7 +5,7 @@
 //! the top: with so few entries that costs less than guessing where to stop.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 /// When, and in which order among those due at the same time: rank, then slot.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Time-weighted length of a queue: mean and distribution.
 
-use fairlane_schemes::discipline::Backlog;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::Backlog;
 
 /// Queue lengths above this share one entry of the distribution, so that memory stays bounded.
 pub const LONGEST_COUNTED: usize = 65_535;

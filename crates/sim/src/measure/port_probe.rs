@@ -4,9 +4,9 @@ use super::delay_histogram::DelayHistogram;
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::series::Series;
 use crate::network::sim_packet::SimPacket;
-use fairlane_schemes::discipline::{Backlog, DropReason};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::{Backlog, DropReason};
+use fairlane_schemes::contract::packet::TrafficClass;
 
 /// Drops for one reason.
 #[derive(Clone, Debug, Default)]

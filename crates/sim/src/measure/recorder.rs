@@ -12,9 +12,9 @@ use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Network, User};
 use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
-use fairlane_schemes::discipline::{DropReason, StateSize};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::{DropReason, StateSize};
+use fairlane_schemes::contract::packet::TrafficClass;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

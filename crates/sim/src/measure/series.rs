@@ -1,7 +1,7 @@
 //! Time series over equal bins: throughput, metered rate, queue length, drop threshold.
 
-use fairlane_schemes::units::Time;
-use fairlane_schemes::utema::RateMeter;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::measure::utema::RateMeter;
 
 /// Sums per bin of length `interval`, from time 0 on. All memory is taken at the start.
 #[derive(Clone, Debug)]

@@ -302,7 +302,7 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
 
 fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {
     let over_runs = |value: fn(&LinkRecord) -> f64| all.every(|run| value(&run.links[link]));
-    let classes = fairlane_schemes::packet::TrafficClass::ALL.map(|class| class.name());
+    let classes = fairlane_schemes::contract::packet::TrafficClass::ALL.map(|class| class.name());
     LinkSummary {
         name: all.runs[0].links[link].name.clone(),
         utilisation: over_runs(|link| link.utilisation),

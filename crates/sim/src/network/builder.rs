@@ -12,12 +12,13 @@ use crate::scenario::{GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpC
 use crate::traffic::tcp::SenderStats;
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::web_source::WebSource;
-use fairlane_schemes::abc::split_reference_rate;
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::marker::{MarkerBank, MarkerConfig, MeterSpec};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::marker::MeterSpec;
+use fairlane_schemes::contract::packet::TrafficClass;
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::label::abc::split_reference_rate;
+use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
 use std::collections::VecDeque;
 
 impl Network {

@@ -4,7 +4,7 @@
 //! would keep room for its largest burst; as chains through one memory they need room for what is on its way altogether,
 //! and a node that was just freed, still in the cache, is the next to be used.
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 /// End of a chain.
 const NIL: u32 = u32::MAX;

@@ -14,7 +14,7 @@ use crate::network::link_rate::Serialiser;
 use crate::network::shared_line::{OfUser, SharedLine};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::Ack;
-use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use prefetch_index::prefetch_index;
 
 /// What a group of hosts has in common.
@@ -388,10 +388,10 @@ fn has_room(
 mod tests {
     use super::*;
     use crate::network::link::Link;
-    use fairlane_schemes::buffer::BufferParams;
-    use fairlane_schemes::flow::Weights;
-    use fairlane_schemes::rng::Rng;
-    use fairlane_schemes::scheme::{QueueConfig, Scheme};
+    use fairlane_schemes::base::rng::Rng;
+    use fairlane_schemes::contract::buffer::BufferParams;
+    use fairlane_schemes::contract::weights::Weights;
+    use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
     use proptest::prelude::*;
 
     fn packet(seq: u32, wire_bytes: u16) -> SimPacket {

@@ -7,11 +7,11 @@
 use crate::measure::port_probe::PortProbe;
 use crate::network::link_rate::LinkRate;
 use crate::network::sim_packet::SimPacket;
-use fairlane_schemes::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use fairlane_schemes::flow::Weights;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::scheme::{AnyDiscipline, QueueConfig};
-use fairlane_schemes::units::{BitRate, Time};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig};
 use std::collections::VecDeque;
 
 /// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.

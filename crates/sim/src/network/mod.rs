@@ -16,9 +16,9 @@ use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, next_id, previous_id}
 use crate::traffic::tcp::{SenderStats, TcpParams};
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::web_source::WebSource;
-use fairlane_schemes::marker::MarkerBank;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::registry::markers::MarkerBank;
 use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with

@@ -5,7 +5,7 @@
 //! arrives first, whoever sent it. Such arrivals of all hosts stand in one ring, of which only the first needs an entry
 //! among the events. Whatever would break the order keeps to the line of its own host ([`crate::network::hosts`]).
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 use std::collections::VecDeque;
 
 /// What has a user.

@@ -1,7 +1,7 @@
 //! The simulator's packet: 48 bytes, moved by value.
 
-use fairlane_schemes::packet::{Ecn, Packet, TrafficClass};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! A TCP connection, both ends, and how its place is used again.
 
 use crate::traffic::tcp::{Receiver, Sender, TcpParams};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::contract::packet::TrafficClass;
 
 /// What happens when a transfer is acknowledged to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

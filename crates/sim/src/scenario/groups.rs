@@ -3,10 +3,10 @@
 use super::sources::SourceConfig;
 use super::tcp::TcpConfig;
 use super::topology::TopologyConfig;
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
-use fairlane_schemes::packet::TrafficClass;
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::params;
-use fairlane_schemes::units::{BitRate, Time};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeSet;
 

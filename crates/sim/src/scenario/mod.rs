@@ -17,12 +17,13 @@ pub use sources::{
 pub use tcp::TcpConfig;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
-use fairlane_schemes::external::{ExternalScheme, FindExternal, no_external};
-use fairlane_schemes::marker::{MarkerConfig, MarkerScheme};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
+use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::params;
-use fairlane_schemes::scheme::{QueueConfig, Scheme};
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::registry::external::{ExternalScheme, FindExternal, no_external};
+use fairlane_schemes::registry::markers::MarkerConfig;
+use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
 use serde_json::{Map, Value as Json};
 
 params! {

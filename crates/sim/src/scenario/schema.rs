@@ -6,9 +6,9 @@ use super::tcp::TcpProfile;
 use super::topology::{LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
 use crate::traffic::tcp::TcpParams;
-use fairlane_schemes::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
-use fairlane_schemes::marker::MarkerScheme;
-use fairlane_schemes::scheme::{SchemeInfo, catalogue};
+use fairlane_schemes::base::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
+use fairlane_schemes::contract::marker::MarkerScheme;
+use fairlane_schemes::registry::schemes::{SchemeInfo, catalogue};
 use serde_json::{Map, Value as Json, json};
 
 /// JSON Schema (draft 2020-12) of a scenario.

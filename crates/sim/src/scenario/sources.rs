@@ -1,8 +1,8 @@
 //! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
 
 use super::tcp::TcpConfig;
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
-use fairlane_schemes::units::{BitRate, Bytes, Time};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 

@@ -1,8 +1,8 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
 use crate::traffic::tcp::{Recovery, TcpParams};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::choices;
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
 
 choices! {

@@ -3,10 +3,10 @@
 //! Every topology is a list of links, each with a queue of its own, and a route for each group of users. The named kinds
 //! make the list from a few keys; `graph` writes it out.
 
-use fairlane_schemes::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value, shortened};
-use fairlane_schemes::external::FindExternal;
-use fairlane_schemes::scheme::QueueConfig;
-use fairlane_schemes::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value, shortened};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::registry::external::FindExternal;
+use fairlane_schemes::registry::schemes::QueueConfig;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json, json};
 

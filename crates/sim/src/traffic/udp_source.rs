@@ -6,8 +6,8 @@
 
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::scenario::{BurstDistribution, OnOffParams, UDP_HEADER_BYTES, UdpConfig};
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::Time;
 
 /// When the next packet comes.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ impl UdpSource {
 mod tests {
     use super::*;
     use crate::scenario::{CbrParams, UdpParams};
-    use fairlane_schemes::units::{BitRate, Bytes};
+    use fairlane_schemes::base::units::{BitRate, Bytes};
 
     const PACKET: Bytes = Bytes(1500);
 

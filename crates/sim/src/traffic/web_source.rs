@@ -4,9 +4,9 @@
 //! start to its last object; so what a source holds grows with the sessions under way, not with time.
 
 use crate::scenario::{SizeDistribution, WebParams};
-use fairlane_schemes::packet::TrafficClass;
-use fairlane_schemes::rng::Rng;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::TrafficClass;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -160,7 +160,7 @@ impl WebSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlane_schemes::units::Bytes;
+    use fairlane_schemes::base::units::Bytes;
 
     fn rng() -> Rng {
         Rng::stream(1, 0, "web", 0)

@@ -13,8 +13,8 @@ use crate::network::link::PortObserver;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::TcpFlow;
 use crate::traffic::tcp::{Ack, TcpParams};
-use fairlane_schemes::discipline::{Backlog, DropReason};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 
 /// Sees what happens in a run.
 pub trait Observer {

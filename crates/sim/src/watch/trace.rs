@@ -10,9 +10,9 @@ use crate::network::tcp_flow::TcpFlow;
 use crate::scenario::{Scenario, SourceConfig};
 use crate::traffic::tcp::{Phase, TcpParams};
 use crate::watch::observer::Observer;
-use fairlane_schemes::config::ConfigError;
-use fairlane_schemes::discipline::Backlog;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::config::ConfigError;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::Backlog;
 
 /// Rows of a chunk: 6 MB of TCP columns.
 pub const ROWS_PER_CHUNK: usize = 1 << 17;

@@ -1,7 +1,7 @@
 //! Which schemes leave somebody short of the max-min share in which situations of the screen, and why that is as it
 //! should be.
 
-use fairlane_schemes::scheme::Scheme;
+use fairlane_schemes::registry::schemes::Scheme;
 
 /// Schemes that share otherwise than max-min, by their definition.
 pub struct Unfair {

@@ -152,7 +152,7 @@ fn a_mark_is_written_into_the_frame() {
     ]}));
     let mut capable = frame(1, 1500);
     let parsed = Frame::parse(&capable);
-    crate::frame::set_ecn(&mut capable, &parsed, fairlane_schemes::packet::Ecn::Ect0);
+    crate::frame::set_ecn(&mut capable, &parsed, fairlane_schemes::contract::packet::Ecn::Ect0);
     for _ in 0..50 {
         core.arrive(0, &capable, &[], Time::ZERO);
     }

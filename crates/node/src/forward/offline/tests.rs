@@ -2,10 +2,10 @@
 
 use super::*;
 use etherparse::PacketBuilder;
-use fairlane_schemes::buffer::BufferParams;
-use fairlane_schemes::marker::MarkerConfig;
-use fairlane_schemes::scheme::{QueueConfig, Scheme};
-use fairlane_schemes::units::QueueLimit;
+use fairlane_schemes::base::units::QueueLimit;
+use fairlane_schemes::contract::buffer::BufferParams;
+use fairlane_schemes::registry::markers::MarkerConfig;
+use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
 use serde_json::json;
 use std::collections::BTreeMap;
 

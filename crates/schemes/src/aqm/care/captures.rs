@@ -1,7 +1,7 @@
 //! The last captures: whose they are, and how often each flow is among them.
 
 use super::estimators::{Captures, MAX_ORDER};
-use crate::flow::FlowTable;
+use crate::flows::flow_table::FlowTable;
 
 /// Captures of one flow.
 #[derive(Clone, Copy, Debug, Default)]

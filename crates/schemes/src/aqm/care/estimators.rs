@@ -185,7 +185,7 @@ fn coefficients(k: usize, occasions: u32) -> [f64; MAX_ORDER] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::base::rng::Rng;
 
     fn greatest_common_divisor(a: i128, b: i128) -> i128 {
         if b == 0 { a.abs() } else { greatest_common_divisor(b, a % b) }

@@ -38,16 +38,18 @@
 mod captures;
 mod estimators;
 
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, QueueView, Report, StateSize, Verdict};
-use crate::flow::FlowKey;
-use crate::packet::Packet;
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{QueueLimit, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::queue_threshold::QueueThreshold;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{QueueLimit, Threshold, Time};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_threshold::QueueThreshold;
 use captures::CaptureList;
 use estimators::Population;
 pub use estimators::{Captures, Estimator};
@@ -186,10 +188,10 @@ impl Aqm for Care {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{Backlog, DropReason, QueueDiscipline};
-    use crate::scheme::QueueConfig;
+    use crate::base::units::BitRate;
+    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::registry::schemes::QueueConfig;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::BitRate;
     use serde_json::json;
 
     /// A port that captures every packet, with a gate of 5 packets.

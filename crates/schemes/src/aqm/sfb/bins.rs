@@ -1,9 +1,9 @@
 //! The bins of SFB: rules (1), (2) and (5).
 
 use super::{DecrementAt, SfbParams};
-use crate::flow::{bucket, hash};
-use crate::rng::Rng;
-use crate::units::Time;
+use crate::base::rng::Rng;
+use crate::base::units::Time;
+use crate::flows::hash::{bucket, hash};
 
 /// One bin: packets waiting and BLUE's probability.
 #[derive(Clone, Copy, Debug, Default)]

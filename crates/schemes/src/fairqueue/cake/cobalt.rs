@@ -21,8 +21,8 @@
 //!
 //! Not implemented: the factor of (C1) for ingress mode, the number of bulk flows in MTU times.
 
-use crate::rng::Rng;
-use crate::units::Time;
+use crate::base::rng::Rng;
+use crate::base::units::Time;
 
 /// What COBALT aims at; one for all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]

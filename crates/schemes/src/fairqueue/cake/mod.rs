@@ -43,18 +43,19 @@
 pub mod cobalt;
 mod ways;
 
-use crate::buffer::BufferParams;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::fairqueue::list::List;
 use crate::fairqueue::round::make_up;
 use crate::fairqueue::store::{LengthMeasure, QueueStore};
-use crate::flow::{FlowKey, hash};
-use crate::packet::{Ecn, Packet};
+use crate::flows::hash::hash;
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, Bytes, QueueLimit, Time};
 use cobalt::{Cobalt, CobaltTarget, Signal};
 use ways::{Found, Ways};
 

@@ -1,8 +1,9 @@
 use super::*;
+use crate::base::rng::Rng;
+use crate::contract::weights::Weights;
 use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, standing_queue, survives};
-use crate::flow::{Weights, bucket};
-use crate::rng::Rng;
-use crate::scheme::SchemeParams;
+use crate::flows::hash::bucket;
+use crate::registry::schemes::SchemeParams;
 use crate::testing::TestPacket;
 use proptest::prelude::*;
 

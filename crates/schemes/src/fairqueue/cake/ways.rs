@@ -2,7 +2,7 @@
 //!
 //! Cost: at most two passes over the ways of one set. 4 bytes a place.
 
-use crate::flow::bucket;
+use crate::flows::hash::bucket;
 
 /// How a key came to its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

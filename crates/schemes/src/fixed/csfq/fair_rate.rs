@@ -1,9 +1,9 @@
 //! A port of CSFQ in integers: the decision of eq. (3), the new label of eq. (4), the fair rate of eq. (5) to (7).
 
 use super::rate::{FixedRates, RateConstants, q31};
+use crate::base::units::{BitRate, Time};
 use crate::fixed::exp2::{EXPONENT_BITS, scale_down};
 use crate::fixed::{Activity, LOG2_OF_ZERO_Q31, OutOfRange};
-use crate::units::{BitRate, Time};
 
 /// Cuts that an onset of congestion allows: 0.99^30 = 0.740.
 pub(in crate::fixed) const CUTS: u32 = 30;
@@ -224,11 +224,12 @@ pub struct QueueState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{Aqm, Backlog, QueueView, Verdict};
+    use crate::base::rng::Rng;
+    use crate::base::units::Threshold;
+    use crate::contract::aqm::{Aqm, QueueView, Verdict};
+    use crate::contract::discipline::Backlog;
     use crate::label::csfq::{CsfqAqm, CsfqParams};
-    use crate::rng::Rng;
     use crate::testing::TestPacket;
-    use crate::units::Threshold;
 
     const UNIT: BitRate = BitRate(10_000);
     const C: BitRate = BitRate(10_000_000);

@@ -1,6 +1,6 @@
 //! The exponential rate estimator of CSFQ in integers.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::label::rate`]. Real-valued, for L bits at time t, T
+//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. Real-valued, for L bits at time t, T
 //! after the packet before, and x = T/K:
 //!
 //! ```text
@@ -29,11 +29,11 @@
 //!
 //! The first packets after a silence show L/T of their own gap, and err by a tick of T: 2^-19 / x * log2(e).
 
+use crate::base::units::{BitRate, Time};
 use crate::fixed::OutOfRange;
 use crate::fixed::decay::Decay;
 use crate::fixed::exp2::{EXPONENT_BITS, scale_down};
 use crate::fixed::log2::log2_q31;
-use crate::units::{BitRate, Time};
 
 /// Fraction bits of S, and of the bytes that wait for the next tick.
 const SUM_BITS: u32 = crate::fixed::meter::SUM_BITS;
@@ -168,9 +168,9 @@ impl<const N: usize> FixedRates<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
     use crate::fixed::Activity;
-    use crate::label::rate::{Averaging, RateEstimates};
-    use crate::rng::Rng;
+    use crate::measure::rate_estimates::{Averaging, RateEstimates};
     use proptest::prelude::*;
 
     const BOUND: f64 = 2.2e-5;

@@ -3,14 +3,15 @@
 use crate::aqm::pie::PieParams;
 use crate::aqm::pie_core::PieCore;
 use crate::aqm::red_core::{RedCore, RedSettings, WeightRule};
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
 use crate::choices;
-use crate::config::{ConfigError, Table};
-use crate::discipline::{Aqm, Backlog, QueueView, Report, StateSize, Verdict};
-use crate::packet::Packet;
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::packet::Packet;
 use crate::params;
-use crate::queue_length::{DelayEstimate, QueueLength, check_threshold};
-use crate::rng::Rng;
-use crate::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
+use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
 
 choices! {
     /// Where the base probability p comes from.
@@ -250,9 +251,10 @@ impl Aqm for Abc2016Aqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::{BufferParams, ManagedQueue};
-    use crate::config::ParamSet;
-    use crate::discipline::QueueDiscipline;
+    use crate::base::config::ParamSet;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::QueueDiscipline;
+    use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
     use serde_json::{Value as Json, json};
 

@@ -1,12 +1,12 @@
 //! The activity meters of 2016: a bucket whose drain grows with the activity, or a rate measurement.
 
+use crate::base::rng::Rng;
+use crate::base::units::{Bytes, Time};
 use crate::choices;
-use crate::marker::{Marker, MeterSpec};
-use crate::packet::Packet;
+use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::measure::utema::{Memory, RateState};
 use crate::params;
-use crate::rng::Rng;
-use crate::units::{Bytes, Time};
-use crate::utema::{Memory, RateState};
 use std::f64::consts::LN_2;
 
 choices! {
@@ -138,8 +138,8 @@ impl Marker for Abc2016Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::units::BitRate;
     use crate::testing::TestPacket;
-    use crate::units::BitRate;
 
     const SPEC: MeterSpec = MeterSpec { reference_rate: BitRate(100_000), weight: 1.0, start: Time::ZERO };
 

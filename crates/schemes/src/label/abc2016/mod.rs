@@ -9,7 +9,7 @@
 //! | (2) | token meter, between packets: `2^-A = 2^-A + ln2*d/I`, at most 1 | `drain` |
 //! | (3) | token meter, at a packet: `A = A + L/(I*R_r)` | `Abc2016Marker` |
 //! | (4) | of L, what is left of the allowance B does not count; silence refills it at R_r | `Abc2016Marker::uncovered` |
-//! | (5) | rate meter: `A = max(0, log2(R_m/R_r))`, R_m by [`crate::utema`] with memory I | `Abc2016Marker` |
+//! | (5) | rate meter: `A = max(0, log2(R_m/R_r))`, R_m by [`crate::measure::utema`] with memory I | `Abc2016Marker` |
 //! | (6) | `A_avg = w_A*A_avg + (1-w_A)*A`, all packets | `Abc2016Aqm::admit` |
 //! | (7) | drop with `p_A = p^(2^(-gamma*(A - A_avg)))`, p from a base AQM | `bend` |
 //!
@@ -33,11 +33,12 @@
 mod aqm;
 mod marker;
 
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::marker::MarkerScheme;
-use crate::packet::Packet;
-use crate::scheme::{About, Port, SchemeSpec};
+use crate::base::config::{ConfigError, Table};
+use crate::contract::buffer::BufferParams;
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::queue::managed_queue::ManagedQueue;
 
 pub use aqm::{Abc2016Aqm, Abc2016Params, BaseAqm};
 pub use marker::{Abc2016Marker, Abc2016MarkerParams, Abc2016Meter, Abc2016State};

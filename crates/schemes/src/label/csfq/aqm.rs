@@ -1,13 +1,14 @@
 //! The port of CSFQ: drops by label, estimates the fair rate.
 
 use super::fair_rate::{CsfqVariant, CutBudget, FairRate, Observation, OverflowBound, Rules};
-use crate::discipline::{Aqm, QueueView, Report, Verdict};
-use crate::label::rate::{Averaging, RateEstimates};
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::Report;
+use crate::contract::packet::Packet;
+use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
-use crate::queue_length::is_shorter;
-use crate::rng::Rng;
-use crate::units::{BitRate, Threshold, Time};
+use crate::queue::queue_length::is_shorter;
 
 params! {
     /// A port of CSFQ.
@@ -120,10 +121,11 @@ impl Aqm for CsfqAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::{BufferParams, ManagedQueue};
-    use crate::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::base::units::QueueLimit;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
+    use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
-    use crate::units::QueueLimit;
 
     fn view(packets: u32) -> QueueView {
         let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };

@@ -1,7 +1,7 @@
 //! The estimate of the fair rate alpha, per unit of weight: eq. (5) to (7) and the amendments.
 
+use crate::base::units::Time;
 use crate::choices;
-use crate::units::Time;
 
 choices! {
     /// Which text of the estimation is followed.
@@ -187,7 +187,7 @@ impl FairRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ConfigValue;
+    use crate::base::config::ConfigValue;
     use serde_json::json;
 
     const C: f64 = 10e6;

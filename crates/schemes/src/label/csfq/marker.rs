@@ -1,12 +1,12 @@
 //! The edge of CSFQ: a flow's rate over its weight.
 
-use crate::flow::FlowKey;
-use crate::label::rate::{Averaging, RateEstimates};
-use crate::marker::{Marker, MeterSpec};
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::Time;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
-use crate::rng::Rng;
-use crate::units::Time;
 
 params! {
     /// Rate estimator at the edge of CSFQ.
@@ -60,9 +60,9 @@ impl Marker for CsfqMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::marker::Bank;
+    use crate::base::units::BitRate;
+    use crate::label::bank::Bank;
     use crate::testing::TestPacket;
-    use crate::units::BitRate;
 
     /// Labels of two flows of one user after 5 s, 1 and 3 Mbit/s.
     fn labels(share_per: FlowKey, weight: f64) -> [f64; 2] {

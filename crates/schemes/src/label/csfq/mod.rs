@@ -7,7 +7,7 @@
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `r = (1-e^(-T/K))*L/T + e^(-T/K)*r` | [`crate::label::rate`] |
+//! | (1) | `r = (1-e^(-T/K))*L/T + e^(-T/K)*r` | [`crate::measure::rate_estimates`] |
 //! | (2) | label `= r/w` in bit/s, at the edge | `CsfqMarker` |
 //! | (3) | drop with probability `max(0, 1 - alpha/label)` | `CsfqAqm::admit` |
 //! | (4) | relabel what passes with `min(label, alpha)` | `CsfqAqm::accepted` |
@@ -42,12 +42,13 @@ mod aqm;
 mod fair_rate;
 mod marker;
 
-use crate::buffer::{BufferParams, ManagedQueue};
-use crate::config::{ConfigError, Table};
-use crate::marker::MarkerScheme;
-use crate::packet::Packet;
-use crate::queue_length::check_threshold;
-use crate::scheme::{About, Port, SchemeSpec};
+use crate::base::config::{ConfigError, Table};
+use crate::contract::buffer::BufferParams;
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::queue::managed_queue::ManagedQueue;
+use crate::queue::queue_length::check_threshold;
 
 pub use aqm::{CsfqAqm, CsfqParams};
 pub use fair_rate::{CsfqVariant, CutBudget, OverflowBound};

@@ -1,13 +1,13 @@
 //! The edge of PPV: the value of a packet is the throughput-value function at its place in the user's rate.
 
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Bytes, Time};
 use crate::choices;
-use crate::flow::FlowKey;
-use crate::label::rate::{Averaging, RateEstimates};
-use crate::marker::{Marker, MeterSpec};
-use crate::packet::Packet;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
-use crate::rng::Rng;
-use crate::units::{BitRate, Bytes, Time};
 
 choices! {
     /// How a packet's place in the rate of its user is found.
@@ -152,7 +152,7 @@ impl Marker for PpvMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::marker::Bank;
+    use crate::label::bank::Bank;
     use crate::testing::TestPacket;
 
     /// Part of the packets of a constant rate of 4 Mbit/s whose value is that of `rate` bit/s or more.

@@ -6,7 +6,7 @@
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | value `V(y) = -log2(y)` of the y-th bit/s, the same function for all users | `value_of` |
-//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::label::rate`], U uniform on (0,1) | `PpvMarker` |
+//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::measure::rate_estimates`], U uniform on (0,1) | `PpvMarker` |
 //! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest that holds the packet; it and all higher ones are debited | `PpvMarker::debit` |
 //! | (4) | while there is no room: drop the least value, the arrival if no packet is worth less than it | `PpvQueue` |
 //!
@@ -33,14 +33,14 @@
 mod marker;
 mod value_queue;
 
-use crate::buffer::BufferParams;
-use crate::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
-use crate::marker::MarkerScheme;
-use crate::packet::Packet;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
-use crate::rng::Rng;
-use crate::scheme::{About, Port, SchemeSpec};
-use crate::units::{BitRate, QueueLimit, Time};
 use value_queue::ValueQueue;
 
 pub use marker::{PpvMarker, PpvMarkerKind, PpvMarkerParams, PpvMeter};

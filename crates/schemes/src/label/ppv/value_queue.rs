@@ -5,8 +5,8 @@
 //!
 //! Cost: insertion and removal O(log n) comparisons; 36 bytes a packet besides the packet; memory is reused.
 
-use crate::discipline::Backlog;
-use crate::packet::Packet;
+use crate::contract::discipline::Backlog;
+use crate::contract::packet::Packet;
 use std::cmp::Ordering;
 
 /// No slot.

@@ -177,9 +177,9 @@ mod rto;
 mod scoreboard;
 mod sender;
 
+use fairlane_schemes::base::units::Time;
 use fairlane_schemes::choices;
-use fairlane_schemes::packet::Ecn;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::contract::packet::Ecn;
 
 pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::{CongestionControl, FlightSize};

@@ -1,7 +1,7 @@
 //! The parameters of a TCP connection and their named sets.
 
+use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::params;
-use fairlane_schemes::units::{Bytes, Time};
 
 use super::{Ack, CongestionControl, FlightSize, FullAckWindow, Recovery, Segment};
 

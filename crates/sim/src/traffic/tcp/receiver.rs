@@ -1,7 +1,7 @@
 //! The receiving end: reassembly, delayed ACKs, timestamp echo, SACK blocks, congestion echo.
 
-use fairlane_schemes::packet::Ecn;
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::Ecn;
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;

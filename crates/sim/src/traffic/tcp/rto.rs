@@ -1,6 +1,6 @@
 //! The retransmission timeout: RFC 6298 with the arithmetic of ns-3.26 (`rtt-estimator.cc`).
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 use super::TcpParams;
 

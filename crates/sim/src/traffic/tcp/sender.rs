@@ -6,8 +6,8 @@ mod selective;
 #[cfg(test)]
 mod tests;
 
-use fairlane_schemes::packet::Ecn;
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::contract::packet::Ecn;
 
 use super::congestion::{Congestion, Flight, Progress};
 use super::rto::Rto;

@@ -2,8 +2,8 @@
 
 use crate::traffic::tcp::{SackBlocks, TcpParams};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
-use fairlane_schemes::packet::{Ecn, TrafficClass};
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
 
 /// 192.0.2.1, of a network that is reserved for documentation (RFC 5737).
 const SERVER: [u8; 4] = [192, 0, 2, 1];
@@ -257,7 +257,7 @@ impl Frame {
 mod tests {
     use super::*;
     use crate::traffic::tcp::{Ack, SackBlock};
-    use fairlane_schemes::units::Bytes;
+    use fairlane_schemes::base::units::Bytes;
 
     fn plan(header_bytes: u32, syn_bytes: u32, socket_buffer: u64) -> HeaderPlan {
         let params = TcpParams::profile("ns3.26").unwrap();

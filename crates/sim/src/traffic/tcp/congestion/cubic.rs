@@ -25,7 +25,7 @@
 //!
 //! Not implemented: HyStart++ (section 4.10), spurious congestion events (section 4.9).
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 use super::{Flight, Progress};
 use crate::traffic::tcp::TcpParams;
@@ -124,7 +124,7 @@ mod tests {
 
     fn params() -> TcpParams {
         let base = TcpParams::profile("linux").unwrap();
-        TcpParams { segment_payload: MSS, socket_buffer: fairlane_schemes::units::Bytes(4_000_000_000), ..base }
+        TcpParams { segment_payload: MSS, socket_buffer: fairlane_schemes::base::units::Bytes(4_000_000_000), ..base }
     }
 
     fn flight(segments: u32) -> Flight {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_window_beyond_the_socket_buffer_does_not_grow() {
-        let params = TcpParams { socket_buffer: fairlane_schemes::units::Bytes(69_999), ..params() };
+        let params = TcpParams { socket_buffer: fairlane_schemes::base::units::Bytes(69_999), ..params() };
         let (mut congestion, mut cwnd) = reduced(&params, 100);
         congestion.grow(&params, &mut cwnd, 0, Progress { segments: 1, now: Time::ZERO, srtt: RTT });
         assert_eq!(cwnd, 70_000);

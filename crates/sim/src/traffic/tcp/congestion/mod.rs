@@ -5,8 +5,8 @@
 mod cubic;
 mod reno;
 
+use fairlane_schemes::base::units::Time;
 use fairlane_schemes::choices;
-use fairlane_schemes::units::Time;
 
 use super::TcpParams;
 use cubic::Cubic;

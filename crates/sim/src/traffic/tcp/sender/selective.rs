@@ -1,6 +1,6 @@
 //! Loss recovery with SACK: RFC 6675, and proportional rate reduction (RFC 6937). Rules 12 to 17 of the parent module.
 
-use fairlane_schemes::units::Time;
+use fairlane_schemes::base::units::Time;
 
 use super::{Phase, Sender, socket_buffer};
 use crate::traffic::tcp::scoreboard::Scoreboard;

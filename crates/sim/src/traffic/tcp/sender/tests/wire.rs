@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlane_schemes::packet::Ecn;
-use fairlane_schemes::units::{Bytes, Time};
+use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::contract::packet::Ecn;
 
 use crate::traffic::tcp::sender::{Phase, Sender};
 use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams};

@@ -1,0 +1,6 @@
+//! What everything else stands on: units, random numbers, configuration, elementary functions.
+
+pub mod config;
+pub mod elementary;
+pub mod rng;
+pub mod units;

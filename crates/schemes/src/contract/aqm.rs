@@ -1,0 +1,71 @@
+//! The contract of active queue management: the part of a discipline that judges packets.
+
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Time};
+use crate::contract::discipline::{Backlog, Report, StateSize};
+use crate::contract::packet::Packet;
+
+/// What active queue management sees of the queue in front of it.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueView {
+    /// What waits.
+    pub backlog: Backlog,
+    /// When the packet at the head arrived; `None` if nothing waits.
+    pub head_enqueued_at: Option<Time>,
+    /// Rate of the link.
+    pub link_rate: BitRate,
+}
+
+/// What to do with an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Enqueue it if there is room.
+    Accept,
+    /// Drop it.
+    Drop,
+    /// Enqueue it with a congestion mark if there is room and its transport understands marks, otherwise drop it
+    /// (RFC 3168 section 5).
+    Mark,
+}
+
+/// Active queue management that decides when a packet arrives: the early-drop half of a discipline.
+///
+/// [`crate::queue::managed_queue::ManagedQueue`] joins it with buffer, limit and scheduler to a [`QueueDiscipline`].
+pub trait Aqm {
+    /// Whether the scheme can drop before the queue is full.
+    const DROPS_EARLY: bool = true;
+    /// Judges an arriving packet, before the capacity of the queue is looked at.
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
+    /// The packet is about to be stored, its label may be rewritten.
+    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time);
+    /// The packet passed [`Aqm::admit`] but found the queue full.
+    fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
+    /// Judges a packet at the head of the queue whose transmission could start at `now`; `backlog` is what would stay
+    /// behind. A packet that is dropped here is followed by the next one at the same time.
+    #[inline]
+    fn release<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time, _rng: &mut Rng) -> Verdict {
+        Verdict::Accept
+    }
+    /// The packet's transmission starts; `backlog` is what stays behind.
+    #[inline]
+    fn departed<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time) {}
+    /// The link asked for a packet and none waited. May be called again for the same idle period.
+    #[inline]
+    fn idle(&mut self, _now: Time) {}
+    /// See [`QueueDiscipline::set_link_rate`]; called once before the first packet, too.
+    fn set_link_rate(&mut self, _rate: BitRate) {}
+    /// See [`QueueDiscipline::drop_threshold`].
+    fn drop_threshold(&self) -> Option<f64> {
+        None
+    }
+    /// See [`QueueDiscipline::drop_probability`].
+    fn drop_probability(&self) -> Option<f64> {
+        None
+    }
+    /// See [`QueueDiscipline::state_size`]. A scheme that allocates or keeps records says so here.
+    fn state_size(&self) -> StateSize {
+        StateSize { records: 0, bytes: size_of_val(self) }
+    }
+    /// See [`QueueDiscipline::report`].
+    fn report(&self, _report: Report<'_>) {}
+}

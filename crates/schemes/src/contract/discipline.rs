@@ -1,0 +1,137 @@
+//! The contract of a queue discipline: it owns the packets that wait at an egress port.
+
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::packet::Packet;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The active queue management decided so before the queue was full.
+    Aqm,
+    /// The queue was full: a tail drop.
+    Overlimit,
+    /// It waited already and made room for another packet.
+    PushedOut,
+}
+
+impl DropReason {
+    /// Every reason, in the order of [`DropReason::index`].
+    pub const ALL: [Self; 3] = [Self::Aqm, Self::Overlimit, Self::PushedOut];
+
+    /// Position in arrays that hold one entry per reason.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aqm => "aqm",
+            Self::Overlimit => "overlimit",
+            Self::PushedOut => "pushed_out",
+        }
+    }
+}
+
+/// What waits at a port; the packet in transmission is not part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets waiting, all classes together.
+    pub packets: u32,
+    /// Bytes waiting, all classes together.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// Whether one more packet fits below `limit`: one slot a packet whatever its size, or its bytes.
+    #[must_use]
+    #[inline]
+    pub fn has_room_for(self, wire_bytes: u32, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(limit) => self.packets < limit,
+            QueueLimit::Bytes(limit) => self.bytes + u64::from(wire_bytes) <= limit,
+        }
+    }
+
+    /// Whether more waits than `limit` allows.
+    #[must_use]
+    #[inline]
+    pub fn exceeds(self, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(limit) => self.packets > limit,
+            QueueLimit::Bytes(limit) => self.bytes > limit,
+        }
+    }
+
+    /// Counts a packet that joins.
+    #[inline]
+    pub fn add(&mut self, wire_bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_bytes);
+    }
+
+    /// Counts a packet that leaves.
+    #[inline]
+    pub fn remove(&mut self, wire_bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(wire_bytes);
+    }
+}
+
+/// Takes every packet that a discipline drops, so that in = out + dropped + queued can be checked by any host.
+pub trait DropSink<P> {
+    /// `packet` was dropped for `reason` when it found `backlog` waiting.
+    fn dropped(&mut self, packet: &P, reason: DropReason, backlog: Backlog);
+    /// `packet` was marked (CE) instead of dropped; it goes on.
+    fn marked(&mut self, _packet: &P) {}
+}
+
+/// What a scheme holds in memory at one port, the waiting packets and their order in a FIFO left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateSize {
+    /// Records of flows, users or buckets held at present; 0 for a scheme without any.
+    pub records: usize,
+    /// Bytes of the scheme: its variables, the port's copy of its parameters and what follows from them, and what the
+    /// present records occupy, their keys included.
+    pub bytes: usize,
+}
+
+/// Takes the readings of a scheme: name with unit, value.
+pub type Report<'a> = &'a mut dyn FnMut(&'static str, f64);
+
+/// Owns the packets that wait at one egress port: accepts, drops, orders.
+///
+/// The host gives time, randomness and the link's rate; a discipline reads no clock. Calls come in the order of time.
+/// As long as nothing is enqueued or dequeued the state of a discipline is a function of time alone, so that periodic
+/// work can be made up at the next call (see [`crate::measure::ticker`]).
+pub trait QueueDiscipline<P: Packet> {
+    /// Offers a packet that arrives at `now`. It is stored or handed to `drops`.
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>);
+    /// The next packet to transmit, from `now` on; `None` if nothing waits: the link falls idle at `now`, and may ask
+    /// again at the same time.
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+    /// The link's rate is `rate` from now on. Called before the first packet and at every change.
+    fn set_link_rate(&mut self, rate: BitRate);
+    /// The drop threshold that the last arrival met, in the unit of the scheme's thresholds, if the scheme has one.
+    fn drop_threshold(&self) -> Option<f64> {
+        None
+    }
+    /// The probability with which the last arrival was to be dropped or marked, if the scheme has one.
+    fn drop_probability(&self) -> Option<f64> {
+        None
+    }
+    /// What the scheme remembers now.
+    fn state_size(&self) -> StateSize;
+    /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
+    fn report(&self, _report: Report<'_>) {}
+    /// Why the discipline has stopped working, which only one from outside can ([`crate::registry::external`]): end the run.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+}

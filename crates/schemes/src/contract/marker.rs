@@ -1,0 +1,62 @@
+//! The contract of a marker: the edge meters a user and writes a small label into each packet.
+
+use crate::base::config::ParamSet;
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, Time};
+use crate::choices;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::packet::Packet;
+use std::fmt::Debug;
+
+choices! {
+    /// The markers there are.
+    pub enum MarkerScheme {
+        /// Packets are not labelled.
+        None = "none",
+        /// Activity, see [`crate::label::abc`].
+        Abc = "abc",
+        /// Rate, see [`crate::label::csfq`].
+        Csfq = "csfq",
+        /// Rate of each flow, see [`crate::label::hcsfq`].
+        Hcsfq = "hcsfq",
+        /// Negative tag, see [`crate::label::afpft`].
+        Afpft = "afpft",
+        /// Colour, see [`crate::label::rfq`].
+        Rfq = "rfq",
+        /// Value, see [`crate::label::ppv`].
+        Ppv = "ppv",
+        /// Activity of the first ABC, see [`crate::label::abc2016`].
+        Abc2016 = "abc2016",
+    }
+}
+
+/// What one meter is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeterSpec {
+    /// The part of the user's reference rate that belongs to this ingress, above 0.
+    pub reference_rate: BitRate,
+    /// The user's weight, above 0, for schemes that share in proportion to weights.
+    pub weight: f64,
+    /// When the measurement starts.
+    pub start: Time,
+}
+
+/// Meters users' traffic at the edge and labels their packets. It holds what all meters of a domain have in common;
+/// the state of each is apart and small.
+pub trait Marker {
+    /// Its parameters.
+    type Params: ParamSet + Clone + Debug + PartialEq;
+    /// What one meter remembers.
+    type State: Clone + Debug;
+    /// Meters with these parameters.
+    fn new(params: &Self::Params) -> Self;
+    /// What has a meter of its own.
+    fn key(&self) -> FlowKey {
+        FlowKey::User
+    }
+    /// A meter that has seen nothing.
+    fn state(&self, spec: &MeterSpec) -> Self::State;
+    /// Counts `packet`, offered at `now` to the meter of `state`, and writes its label. Calls for one state come in
+    /// the order of time.
+    fn mark<P: Packet>(&self, state: &mut Self::State, packet: &mut P, now: Time, rng: &mut Rng);
+}

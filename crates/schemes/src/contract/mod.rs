@@ -1,0 +1,10 @@
+//! What a scheme is to its hosts, and what it is built on: none of this knows a scheme.
+
+pub mod aqm;
+pub mod buffer;
+pub mod discipline;
+pub mod flow_key;
+pub mod marker;
+pub mod packet;
+pub mod scheme;
+pub mod weights;

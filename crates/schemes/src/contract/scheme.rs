@@ -1,0 +1,66 @@
+//! What a scheme is to its hosts.
+
+use crate::base::config::{ConfigError, ParamSet, Table};
+use crate::base::units::BitRate;
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::QueueDiscipline;
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::weights::Weights;
+use serde::Serialize;
+use std::fmt::Debug;
+
+/// What the catalogue says about a scheme, besides its parameters.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct About {
+    /// Full name.
+    pub title: &'static str,
+    /// Queue type, and where it drops.
+    pub kind: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Paper or RFC.
+    pub source: &'static str,
+    /// State that it keeps per port, flow and user.
+    pub state: &'static str,
+    /// Operations per packet.
+    pub cost: &'static str,
+}
+
+/// The port that a discipline is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Port<'a> {
+    /// Limit and order of service between the classes.
+    pub buffer: &'a BufferParams,
+    /// Rate of the link at first.
+    pub rate: BitRate,
+    /// Weights of the flows or users, by the key that the scheme uses.
+    pub weights: &'a Weights,
+}
+
+/// A scheme as its hosts see it.
+pub trait SchemeSpec {
+    /// Its entry in the catalogue.
+    const ABOUT: About;
+    /// The marker that its labels come from.
+    const MARKER: MarkerScheme = MarkerScheme::None;
+    /// Whether it decides the order of service itself: then the buffer's scheduler has to be `fifo`.
+    const ORDERS_PACKETS: bool = false;
+    /// Whether it may drop a packet that finds the queue empty: its definition does not look at the queue.
+    const DROPS_WHEN_EMPTY: bool = false;
+    /// Whether packets of one flow may leave in another order than they came.
+    const REORDERS_FLOWS: bool = false;
+    /// Its parameters beyond the buffer.
+    type Params: ParamSet + Clone + Debug + PartialEq;
+    /// The discipline at a port.
+    type Discipline<P: Packet>: QueueDiscipline<P> + Debug;
+    /// Checks what no single range can.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the buffer.
+    fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
+        Ok(())
+    }
+    /// The discipline of an idle port.
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P>;
+}

@@ -1,0 +1,324 @@
+//! The activity AQM: the queue is shorter for the more active. abc2018 III-C.
+
+use crate::base::config::{ConfigError, Table};
+use crate::base::rng::Rng;
+use crate::base::units::{QueueLimit, Threshold, Time};
+use crate::contract::aqm::{Aqm, QueueView, Verdict};
+use crate::contract::discipline::{Backlog, Report};
+use crate::contract::packet::Packet;
+use crate::measure::utema::WeightedMean;
+use crate::params;
+use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
+
+params! {
+    /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
+    pub struct AbcParams {
+        /// No packet is dropped while the queue is shorter.
+        q_min: Threshold = "12 packets", symbol "Q_min", source "abc2018 Table 1, eq. (10)";
+        /// Threshold of a packet of average activity.
+        q_base: Threshold = "20 packets", symbol "Q_base", source "abc2018 Table 1, eq. (10)";
+        /// By how much one unit of activity above the average shortens the queue.
+        gamma: Threshold = "16 packets", symbol "gamma", source "abc2018 Table 1, eq. (10)";
+        /// Memory of the average activity; to be smaller than that of the meters.
+        averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
+        /// Where the queueing delay comes from when the thresholds are times.
+        delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
+    }
+}
+
+/// The rule of the activity AQM: three lengths of the queue, all in one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct AbcRule {
+    /// Q_min.
+    pub q_min: f64,
+    /// Q_base.
+    pub q_base: f64,
+    /// gamma.
+    pub gamma: f64,
+}
+
+impl AbcRule {
+    /// T_drop: the queue length from which a packet of this activity is dropped.
+    #[must_use]
+    #[inline]
+    pub fn drop_threshold(&self, activity: f64, average_activity: f64) -> f64 {
+        f64::max(self.q_min, self.q_base - self.gamma * (activity - average_activity)) // eq. (10)
+    }
+
+    /// What becomes of a packet that finds the queue this long.
+    #[must_use]
+    #[inline]
+    pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {
+        if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
+    }
+}
+
+/// The activity AQM of one port.
+#[derive(Clone, Debug)]
+pub struct AbcAqm {
+    rule: AbcRule,
+    average_activity: WeightedMean,
+    length: QueueLength,
+    drop_threshold: f64,
+}
+
+impl AbcAqm {
+    /// A port that has seen nothing. The thresholds of `params` must share one unit.
+    #[must_use]
+    pub fn new(params: &AbcParams) -> Self {
+        Self {
+            rule: AbcRule {
+                q_min: params.q_min.magnitude(),
+                q_base: params.q_base.magnitude(),
+                gamma: params.gamma.magnitude(),
+            },
+            average_activity: WeightedMean::new(params.averager_memory),
+            length: QueueLength::new(params.q_min.measure(), params.delay_estimate),
+            drop_threshold: params.q_base.magnitude(),
+        }
+    }
+
+    /// A_avg: mean activity of the accepted packets, 0 before the first.
+    #[must_use]
+    pub fn average_activity(&self) -> f64 {
+        self.average_activity.mean()
+    }
+}
+
+/// Checks what no single range can: one unit for all thresholds, and room for Q_min below the limit.
+pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
+    let named = [("q_min", params.q_min), ("q_base", params.q_base), ("gamma", params.gamma)];
+    let measure = params.q_min.measure();
+    if let Some((name, other)) = named.iter().find(|(_, threshold)| threshold.measure() != measure) {
+        let problem = format!(
+            "\"{other}\" is in {}, but q_min \"{}\" is in {measure}: give q_min, q_base and gamma in one unit",
+            other.measure(),
+            params.q_min
+        );
+        return Err(ConfigError::new(table.key(name), problem));
+    }
+    for (name, threshold) in named {
+        if !(0.0..=1e12).contains(&threshold.magnitude()) {
+            return Err(ConfigError::new(
+                table.key(name),
+                format!("\"{threshold}\" is out of range, it must be from 0 to 1e12"),
+            ));
+        }
+    }
+    check_opens(params.q_min, table)?;
+    check_threshold("q_min", params.q_min, limit, table)
+}
+
+/// Refuses Q_min = 0, with which an empty queue may drop: T_drop is then 0 for a packet that is more active than the
+/// average by Q_base/gamma. The average is 0 before the first packet and moves with accepted packets only, so that such
+/// a port never hears of the activities around it and drops everything for good.
+///
+/// # Errors
+///
+/// Q_min is 0.
+pub fn check_opens(q_min: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
+    if q_min.magnitude() > 0.0 {
+        return Ok(());
+    }
+    let problem = format!(
+        "\"{q_min}\" is out of range, it must be above 0: otherwise an empty queue drops packets that are more active \
+         than the average, which accepted packets alone can raise"
+    );
+    Err(ConfigError::new(table.key("q_min"), problem))
+}
+
+impl Aqm for AbcAqm {
+    #[inline]
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
+        self.drop_threshold = self.rule.drop_threshold(packet.label(), self.average_activity.mean());
+        AbcRule::verdict(self.length.of(queue, now), self.drop_threshold)
+    }
+
+    #[inline]
+    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time) {
+        self.average_activity.update(packet.label(), now); // eq. (6)-(9)
+    }
+
+    #[inline]
+    fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
+        self.length.departed(packet.wire_bytes(), backlog, now);
+    }
+
+    #[inline]
+    fn drop_threshold(&self) -> Option<f64> {
+        Some(self.drop_threshold)
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_activity", self.average_activity());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::units::BitRate;
+    use crate::contract::buffer::BufferParams;
+    use crate::contract::discipline::{DropReason, QueueDiscipline};
+    use crate::contract::scheme::{Port, SchemeSpec};
+    use crate::contract::weights::Weights;
+    use crate::label::abc::AbcScheme;
+    use crate::queue::managed_queue::ManagedQueue;
+    use crate::registry::schemes::QueueConfig;
+    use crate::testing::{Drops, TestPacket};
+    use serde_json::{Value as Json, json};
+
+    /// An AQM whose average activity is `average`.
+    fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
+        let mut aqm = AbcAqm::new(params);
+        aqm.accepted(&mut TestPacket { label: average, ..Default::default() }, Time::ZERO);
+        aqm
+    }
+
+    fn admit(aqm: &mut AbcAqm, activity: f64, packets: u32) -> Verdict {
+        let view = QueueView {
+            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
+            head_enqueued_at: None,
+            link_rate: BitRate(10_000_000),
+        };
+        let packet = TestPacket { label: activity, ..Default::default() };
+        aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
+    }
+
+    /// The shortest queue that drops a packet whose activity is `excess` above the average.
+    fn threshold(params: &AbcParams, excess: f64) -> u32 {
+        let mut aqm = aqm_with_average(params, 7.0);
+        (0..100).find(|&q| admit(&mut aqm, 7.0 + excess, q) == Verdict::Drop).unwrap()
+    }
+
+    #[test]
+    fn equation_10_shortens_the_queue_for_the_more_active() {
+        let params = AbcParams::default();
+        assert_eq!(threshold(&params, 0.0), 20); // Q_base
+        assert_eq!(threshold(&params, 0.25), 16); // 20 - 16/4
+        assert_eq!(threshold(&params, 0.3), 16); // 15.2: a queue of 16 is the first not below it
+        assert_eq!(threshold(&params, 0.5), 12); // Q_min from 0.5 on
+        assert_eq!(threshold(&params, 9.0), 12);
+        assert_eq!(threshold(&params, -0.25), 24); // only the limit is left to drop
+    }
+
+    #[test]
+    fn thresholds_in_bytes_and_in_delay_are_those_in_packets_scaled() {
+        let bytes = AbcParams {
+            q_min: Threshold::Bytes(18_000.0),
+            q_base: Threshold::Bytes(30_000.0),
+            gamma: Threshold::Bytes(24_000.0),
+            ..Default::default()
+        };
+        // 1.2 ms a packet at 10 Mbit/s.
+        let delay = AbcParams {
+            q_min: Threshold::Delay(Time::from_micros(14_400)),
+            q_base: Threshold::Delay(Time::from_micros(24_000)),
+            gamma: Threshold::Delay(Time::from_micros(19_200)),
+            ..Default::default()
+        };
+        for excess in [-0.2, 0.01, 0.3, 2.0] {
+            let packets = threshold(&AbcParams::default(), excess);
+            assert_eq!(threshold(&bytes, excess), packets, "{excess}");
+            assert_eq!(threshold(&delay, excess), packets, "{excess}");
+        }
+    }
+
+    #[test]
+    fn average_counts_accepted_packets_only() {
+        let buffer = BufferParams { limit: QueueLimit::Packets(14), ..Default::default() };
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
+        let mut queue = AbcScheme::build::<TestPacket>(&AbcParams::default(), &port);
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        let mut offer = |queue: &mut ManagedQueue<_, _>, label| {
+            queue.enqueue(TestPacket { label, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
+        };
+        for _ in 0..12 {
+            offer(&mut queue, 1.0);
+        }
+        offer(&mut queue, 50.0); // dropped: Q = 12 = Q_min
+        offer(&mut queue, 1.0);
+        offer(&mut queue, 1.0); // the 14th
+        offer(&mut queue, 1.0); // tail drop, below the threshold of 20
+        let reasons: Vec<_> =
+            drops.0.iter().map(|&(packet, reason, backlog)| (packet.label, reason, backlog.packets)).collect();
+        assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
+        assert_eq!(queue.backlog().packets, 14);
+        // 14 activities of 1 were averaged, the 50 was not; the last arrival met Q_base.
+        let mut readings = Vec::new();
+        queue.report(&mut |name, value| readings.push((name, value)));
+        assert_eq!((readings, queue.drop_threshold()), (vec![("average_activity", 1.0)], Some(20.0)));
+    }
+
+    #[test]
+    fn a_delay_from_departures_follows_them() {
+        // One packet of 1500 bytes each 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets mean 24 ms of
+        // delay then, the Q_base below, and 12 ms by the rate of the link.
+        let of = |delay_estimate| AbcParams {
+            q_min: Threshold::Delay(Time::from_millis(10)),
+            q_base: Threshold::Delay(Time::from_micros(24_100)),
+            gamma: Threshold::Delay(Time::ZERO),
+            delay_estimate,
+            ..Default::default()
+        };
+        let drops_at = |params: &AbcParams| {
+            let mut aqm = aqm_with_average(params, 7.0);
+            for step in 1..1000 {
+                let backlog = Backlog { packets: 9, bytes: 13_500 };
+                aqm.departed(&TestPacket::default(), backlog, Time::from_micros(2400 * step));
+            }
+            (0..100).find(|&q| admit(&mut aqm, 7.0, q) == Verdict::Drop)
+        };
+        assert_eq!(drops_at(&of(DelayEstimate::Departures)), Some(11)); // 26.4 ms
+        assert_eq!(drops_at(&of(DelayEstimate::LinkRate)), Some(21)); // 25.2 ms
+    }
+
+    #[test]
+    fn thresholds_that_contradict_each_other_are_refused() {
+        let message =
+            |value: Json| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
+        assert_eq!(
+            message(json!({"scheme": "abc", "q_min": "30 packets"})),
+            r#"queue.q_min: "30 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
+        );
+        assert_eq!(
+            message(json!({"scheme": "abc", "q_min": "14.4 ms"})),
+            "queue.q_base: \"20 packets\" is in packets, but q_min \"14.4 ms\" is in delay: \
+             give q_min, q_base and gamma in one unit"
+        );
+        assert_eq!(
+            message(json!({"scheme": "abc", "gamma": "2e12 packets"})),
+            "queue.gamma: \"2000000000000 packets\" is out of range, it must be from 0 to 1e12"
+        );
+    }
+
+    #[test]
+    fn a_port_that_would_stay_closed_for_good_is_refused() {
+        // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and what is dropped moves no average.
+        let (activity, open) = (9.97, Threshold::Packets(0.01));
+        let mut closed = AbcAqm::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
+        assert!((0..1000).all(|_| admit(&mut closed, activity, 0) == Verdict::Drop));
+        let mut opens = AbcAqm::new(&AbcParams { q_min: open, ..Default::default() });
+        assert_eq!(admit(&mut opens, activity, 0), Verdict::Accept);
+        for zero in ["0 packets", "0 B", "0 s"] {
+            let unit = zero.replace('0', "1");
+            let value = json!({"scheme": "abc", "q_min": zero, "q_base": unit, "gamma": unit});
+            let message = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
+            let start =
+                format!("queue.q_min: \"{zero}\" is out of range, it must be above 0: otherwise an empty queue");
+            assert!(message.starts_with(&start), "{message}");
+        }
+    }
+
+    #[test]
+    fn equation_13_equal_shift_of_all_activities_changes_no_decision() {
+        let params = AbcParams::default();
+        for shift in [1.0, -1.0, 4.0, 100.0] {
+            for excess in [-1.0, -0.125, 0.0, 0.125, 0.375, 2.0] {
+                let mut aqm = aqm_with_average(&params, 7.0 + shift);
+                let first = (0..100).find(|&q| admit(&mut aqm, 7.0 + shift + excess, q) == Verdict::Drop).unwrap();
+                assert_eq!(first, threshold(&params, excess), "{shift} {excess}");
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! ABC: activity-based congestion management. The edge writes how active a user is; the core drops the more active.
+//!
+//! Source: Menth and Zeitler, "Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization",
+//! IEEE Access 2018 (abc2018), section III, with the meter TDRM-UTEMA and the mean UTEMA of Menth and Hauser, "On
+//! Moving Averages, Histograms and Time-Dependent Rates for Online Measurement", ICPE 2017. The first design, of 2016,
+//! is a scheme of its own, `abc2016`.
+//!
+//! | number | equation, for a packet of length L and class PHB at time t | code |
+//! |---|---|---|
+//! | (1) | `S = S*exp(-(t - t_last)/M_AM) + a_PHB*L` | `RateState::update`, [`AbcMarker`] |
+//! | (2) | `T = M_AM*(1 - exp(-(t - t_0)/M_AM))` | `RateState::update` |
+//! | (3), (4) | `R_m = S/T`, `t_last = t` | `RateState::update` |
+//! | (5) | `A = log2(R_m/R_r)` | [`AbcMarker`] |
+//! | (6) | `S = S*exp(-(t - t_last)/M_AA) + A`, accepted packets only | `WeightedMean::update`, [`AbcAqm`] |
+//! | (7) | `N = N*exp(-(t - t_last)/M_AA) + 1` | `WeightedMean::update` |
+//! | (8), (9) | `A_avg = S/N`, `t_last = t` | `WeightedMean::update` |
+//! | (10) | `T_drop = max(Q_min, Q_base - gamma*(A - A_avg))`; drop if `Q >= T_drop` | [`AbcAqm`], `admit` |
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | M_AM, M_AA | memories of meter and averager |
+//! | t_0 | when the measurement began |
+//! | R_r | reference rate of the user: its activity is 0 when it sends at this rate |
+//! | a_PHB | accounting factor of the packet's class, `a_BE` or `a_EF` |
+//! | Q | what waits, all classes together, the packet in transmission left out |
+//!
+//! Only differences of activities decide. If all reference rates are multiplied by one factor, nothing changes (IV-E1,
+//! eq. (11)-(13)); if that of one user is, its share follows (IV-E2). The label is a real number here; [`crate::fixed`]
+//! has the form of 22 bits.
+//!
+//! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
+//! for a dropped one. State: user 4 numbers, the reference rate included; port 3 numbers; flow none.
+//!
+//! Deviations:
+//! 1. `Q >= T_drop` drops: III-C2 says "not smaller than". The P4 paper drops on `>` only.
+//! 2. The packet in transmission does not count in Q. The paper does not say; it is what the queue of a point-to-point
+//!    device in ns-3 shows.
+//! 3. A_avg takes in what passed both threshold and limit, and decides as it was before the packet. III-C1 averages
+//!    what is "received and accepted"; that tail drops are not accepted, and the order, is our reading.
+//! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is refused: with any
+//!    larger one the first packet finds a queue below it and is accepted, whatever the average.
+//! 5. Meters start with the network (t_0 = 0), not with the user's first packet: t_0 is the start of the measurement in
+//!    Menth and Hauser. A user that starts late begins with a low activity, the initial advantage of IV-G.
+//! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM: the value that a first packet shows long after t_0.
+//! 7. L is the length on the wire, headers included. The paper does not say; a common factor cancels.
+//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. Delays of BE of up to 50 ms (IV-B2) fit the offset
+//!    for 2, 57.6 ms, not that for 1.5, 43.2 ms.
+//! 9. One limit for both classes: implied by Q = Q_BE + Q_EF, not said.
+//! 10. On equal deadlines MEDF serves EF. The paper does not say.
+//! 11. Thresholds may be packets, bytes or times; the paper suggests times only, for links whose rate varies.
+//! 12. The offset of BE in MEDF follows the initial rate of the link, also if a schedule changes the rate later: the
+//!    paper has no classes on such links.
+//! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
+//!    first of its user, would have none.
+
+mod aqm;
+mod meter;
+
+use crate::base::config::{ConfigError, Table};
+use crate::contract::buffer::BufferParams;
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::queue::managed_queue::ManagedQueue;
+
+pub use aqm::{AbcAqm, AbcParams, AbcRule, check_opens};
+pub use meter::{AbcMarker, MeterKind, MeterParams, MeterState, split_reference_rate};
+
+/// ABC in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct AbcScheme;
+
+impl SchemeSpec for AbcScheme {
+    const ABOUT: About = About {
+        title: "Activity-based congestion management",
+        kind: "one queue per class and scheduler; drops the arriving packet",
+        summary: "The edge labels packets with the logarithm of their user's relative rate; a port drops a packet \
+                  when the queue is longer than a threshold that falls with the packet's activity.",
+        source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
+                 Prioritization, IEEE Access 2018",
+        state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",
+        cost: "edge: 1 exponential, 1 logarithm; port: 1 exponential for an accepted packet",
+    };
+    const MARKER: MarkerScheme = MarkerScheme::Abc;
+    type Params = AbcParams;
+    type Discipline<P: Packet> = ManagedQueue<P, AbcAqm>;
+
+    fn check(params: &AbcParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        aqm::check_thresholds(params, buffer.limit, table)
+    }
+
+    fn build<P: Packet>(params: &AbcParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, AbcAqm::new(params))
+    }
+}

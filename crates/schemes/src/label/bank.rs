@@ -1,0 +1,66 @@
+//! The meters of an edge: a marker with the state of each.
+
+use crate::base::rng::Rng;
+use crate::base::units::Time;
+use crate::contract::discipline::StateSize;
+use crate::contract::flow_key::FlowKey;
+use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::flows::flow_table::FlowTable;
+
+/// A marker with the states of all its meters.
+#[derive(Clone, Debug)]
+pub struct Bank<M: Marker> {
+    marker: M,
+    meters: Meters<M::State>,
+}
+
+/// States of meters.
+#[derive(Clone, Debug)]
+enum Meters<S> {
+    /// One for each user and ingress.
+    OfUsers(Vec<S>),
+    /// One for each flow, made at its first packet from the specification of its user.
+    OfFlows(FlowTable<S>, Vec<MeterSpec>),
+}
+
+impl<M: Marker> Bank<M> {
+    /// One meter for each of `users`, numbered in their order, or for each of their flows.
+    #[must_use]
+    pub fn new(params: &M::Params, users: &[MeterSpec]) -> Self {
+        let marker = M::new(params);
+        let meters = match marker.key() {
+            FlowKey::User => Meters::OfUsers(users.iter().map(|spec| marker.state(spec)).collect()),
+            FlowKey::Flow => Meters::OfFlows(FlowTable::default(), users.to_vec()),
+        };
+        Self { marker, meters }
+    }
+
+    /// Counts `packet`, offered at `now`, at the meter of user number `user`, and writes its label.
+    // Always: see `ManagedQueue::enqueue`.
+    #[inline(always)]
+    pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+        let state = match &mut self.meters {
+            Meters::OfUsers(states) => &mut states[user],
+            Meters::OfFlows(states, specs) => states.or_insert_with(packet.flow(), || self.marker.state(&specs[user])),
+        };
+        self.marker.mark(state, packet, now, rng);
+    }
+
+    /// Forgets a flow that has ended.
+    pub fn forget(&mut self, flow: u32) {
+        if let Meters::OfFlows(states, _) = &mut self.meters {
+            states.remove(flow);
+        }
+    }
+
+    /// What the edge remembers now.
+    #[must_use]
+    pub fn state_size(&self) -> StateSize {
+        let (records, bytes) = match &self.meters {
+            Meters::OfUsers(states) => (states.len(), size_of_val(states.as_slice())),
+            Meters::OfFlows(states, specs) => (states.len(), states.bytes() + size_of_val(specs.as_slice())),
+        };
+        StateSize { records, bytes }
+    }
+}

@@ -1,0 +1,5 @@
+//! Measuring over time.
+
+pub mod rate_estimates;
+pub mod ticker;
+pub mod utema;

@@ -1,0 +1,70 @@
+//! Periodic work without a timer: it is made up at the next call.
+//!
+//! Between two calls the queue does not change, so what a timer would have seen at its ticks is known: running the
+//! missed ticks before anything else is done at a call gives the same result as a timer, and costs no event.
+
+use crate::base::units::Time;
+
+/// Ticks at `period`, `2 * period` and so on.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticker {
+    period: Time,
+    next: Time,
+}
+
+impl Ticker {
+    /// The first tick is one period after time 0; `period` must be positive.
+    #[must_use]
+    pub fn new(period: Time) -> Self {
+        Self { period, next: period }
+    }
+
+    /// Time between ticks.
+    #[must_use]
+    pub fn period(&self) -> Time {
+        self.period
+    }
+
+    /// The next tick that is due at or before `now`, if there is one; call until it returns `None`.
+    #[inline]
+    pub fn due(&mut self, now: Time) -> Option<Time> {
+        if now < self.next {
+            return None;
+        }
+        let tick = self.next;
+        self.next += self.period;
+        Some(tick)
+    }
+
+    /// Leaves out all ticks up to `now`: for a scheme whose state no longer changes with further ticks.
+    pub fn skip_to(&mut self, now: Time) {
+        if now >= self.next {
+            let missed = (now - self.next).0 / self.period.0 + 1;
+            self.next += Time(self.period.0 * missed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tick_is_made_up_once() {
+        let mut ticker = Ticker::new(Time::from_millis(15));
+        assert_eq!(ticker.due(Time::from_millis(14)), None);
+        let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(45))).collect();
+        assert_eq!(ticks, [15, 30, 45].map(Time::from_millis));
+        assert_eq!(ticker.due(Time::from_millis(59)), None);
+    }
+
+    #[test]
+    fn skipped_ticks_keep_the_phase() {
+        let mut ticker = Ticker::new(Time::from_millis(15));
+        ticker.skip_to(Time::from_millis(100));
+        assert_eq!(ticker.due(Time::from_millis(104)), None);
+        assert_eq!(ticker.due(Time::from_millis(105)), Some(Time::from_millis(105)));
+        ticker.skip_to(Time::from_millis(110));
+        assert_eq!(ticker.due(Time::from_millis(120)), Some(Time::from_millis(120)));
+    }
+}

@@ -1,0 +1,186 @@
+//! The length of a queue as thresholds see it: in packets, in bytes, or as the delay that an arrival has to expect.
+//!
+//! Source: abc2018 III-C2: on links whose rate varies, lengths and thresholds are replaced by expected queueing
+//! delays. The paper gives no formula. Ours is backlog over link rate, with the rate known, or measured from
+//! departures (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s); or the time that the
+//! head of the queue has waited, which reacts one delay later.
+
+use crate::base::config::{ConfigError, Table};
+use crate::base::units::{QueueLimit, QueueMeasure, Threshold, Time};
+use crate::choices;
+use crate::contract::aqm::QueueView;
+use crate::contract::discipline::Backlog;
+
+choices! {
+    /// Where an expected queueing delay comes from.
+    pub enum DelayEstimate {
+        /// Backlog over the link's current rate.
+        LinkRate = "link_rate",
+        /// Backlog over the rate of departures, measured while packets wait.
+        Departures = "departures",
+        /// How long the head of the queue has waited.
+        Sojourn = "sojourn",
+    }
+}
+
+/// Whether the queue is shorter than `threshold`; as a delay, backlog over the link's rate.
+#[inline]
+pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
+    match threshold {
+        Threshold::Packets(packets) => f64::from(queue.backlog.packets) < packets,
+        Threshold::Bytes(bytes) => (queue.backlog.bytes as f64) < bytes,
+        Threshold::Delay(delay) => queue.backlog.bytes as f64 * 8.0 < delay.as_secs_f64() * queue.link_rate.as_f64(),
+    }
+}
+
+/// Checks that the queue can reach the threshold `name`, if both are in one unit.
+///
+/// # Errors
+/// It is above the limit of the queue.
+pub fn check_threshold(
+    name: &'static str,
+    threshold: Threshold,
+    limit: QueueLimit,
+    table: &Table<'_>,
+) -> Result<(), ConfigError> {
+    let reachable = match (limit, threshold) {
+        (QueueLimit::Packets(limit), Threshold::Packets(packets)) => packets <= f64::from(limit),
+        (QueueLimit::Bytes(limit), Threshold::Bytes(bytes)) => bytes <= limit as f64,
+        _ => true,
+    };
+    if reachable {
+        return Ok(());
+    }
+    let problem = format!("\"{threshold}\" is out of range, it must be from 0 to the limit of the queue, {limit}");
+    Err(ConfigError::new(table.key(name), problem))
+}
+
+/// Measures a queue in the unit of the thresholds it is compared with.
+#[derive(Clone, Debug)]
+pub struct QueueLength {
+    measure: QueueMeasure,
+    estimate: DelayEstimate,
+    departures: DepartureRate,
+}
+
+impl QueueLength {
+    /// In `measure`; `estimate` matters for delays only.
+    #[must_use]
+    pub fn new(measure: QueueMeasure, estimate: DelayEstimate) -> Self {
+        Self { measure, estimate, departures: DepartureRate::default() }
+    }
+
+    /// Length of the queue: packets, bytes, or seconds.
+    #[inline]
+    pub fn of(&self, queue: &QueueView, now: Time) -> f64 {
+        match self.measure {
+            QueueMeasure::Packets => f64::from(queue.backlog.packets),
+            QueueMeasure::Bytes => queue.backlog.bytes as f64,
+            QueueMeasure::Delay => self.expected_delay_s(queue, now),
+        }
+    }
+
+    /// A packet's transmission started, `backlog` stayed behind.
+    #[inline]
+    pub fn departed(&mut self, wire_bytes: u32, backlog: Backlog, now: Time) {
+        if self.measure == QueueMeasure::Delay && self.estimate == DelayEstimate::Departures {
+            self.departures.departed(wire_bytes, backlog, now);
+        }
+    }
+
+    fn expected_delay_s(&self, queue: &QueueView, now: Time) -> f64 {
+        let bits = queue.backlog.bytes as f64 * 8.0;
+        match self.estimate {
+            DelayEstimate::LinkRate => bits / queue.link_rate.as_f64(),
+            DelayEstimate::Departures => bits / self.departures.bits_per_s().unwrap_or(queue.link_rate.as_f64()),
+            DelayEstimate::Sojourn => queue.head_enqueued_at.map_or(0.0, |at| now.saturating_sub(at).as_secs_f64()),
+        }
+    }
+}
+
+/// Rate of the link as its departures show it while packets wait.
+#[derive(Clone, Debug, Default)]
+struct DepartureRate {
+    bits: f64,
+    busy_s: f64,
+    /// Length and start of the transmission in progress, if the next departure will follow it without a gap.
+    in_progress: Option<(u32, Time)>,
+}
+
+impl DepartureRate {
+    const MEMORY_S: f64 = 0.1;
+
+    fn departed(&mut self, wire_bytes: u32, backlog: Backlog, now: Time) {
+        if let Some((bytes, start)) = self.in_progress {
+            let lasted_s = now.saturating_sub(start).as_secs_f64();
+            let decay = libm::exp(-lasted_s / Self::MEMORY_S);
+            self.bits = self.bits * decay + f64::from(bytes) * 8.0;
+            self.busy_s = self.busy_s * decay + lasted_s;
+        }
+        self.in_progress = (backlog.packets > 0).then_some((wire_bytes, now));
+    }
+
+    fn bits_per_s(&self) -> Option<f64> {
+        (self.busy_s > 0.0).then(|| self.bits / self.busy_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::units::BitRate;
+
+    const TEN_PACKETS: QueueView = QueueView {
+        backlog: Backlog { packets: 10, bytes: 15_000 },
+        head_enqueued_at: Some(Time::from_millis(3)),
+        link_rate: BitRate(10_000_000),
+    };
+
+    #[test]
+    fn each_measure_has_its_unit() {
+        let length = |measure, estimate| QueueLength::new(measure, estimate).of(&TEN_PACKETS, Time::from_millis(20));
+        assert_eq!(length(QueueMeasure::Packets, DelayEstimate::LinkRate), 10.0);
+        assert_eq!(length(QueueMeasure::Bytes, DelayEstimate::LinkRate), 15_000.0);
+        // 10 * 12 000 bit / 10 Mbit/s = 12 ms; the head came 17 ms ago.
+        assert!((length(QueueMeasure::Delay, DelayEstimate::LinkRate) - 0.012).abs() < 1e-12);
+        assert!((length(QueueMeasure::Delay, DelayEstimate::Sojourn) - 0.017).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_threshold_is_met_by_a_queue_of_its_length() {
+        // 10 packets of 1500 B are 12 ms at 10 Mbit/s.
+        for (at, above) in [
+            (Threshold::Packets(10.0), Threshold::Packets(10.5)),
+            (Threshold::Bytes(15_000.0), Threshold::Bytes(15_001.0)),
+            (Threshold::Delay(Time::from_millis(12)), Threshold::Delay(Time::from_micros(12_001))),
+        ] {
+            assert!(!is_shorter(&TEN_PACKETS, at) && is_shorter(&TEN_PACKETS, above));
+        }
+    }
+
+    #[test]
+    fn a_threshold_above_the_limit_is_refused_if_both_have_one_unit() {
+        let empty = serde_json::json!({});
+        let table = Table::new("queue", &empty).unwrap();
+        let check = |threshold, limit| check_threshold("q_min", threshold, limit, &table);
+        assert_eq!(
+            check(Threshold::Packets(25.0), QueueLimit::Packets(24)).unwrap_err().to_string(),
+            r#"queue.q_min: "25 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
+        );
+        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Bytes(1999)).is_err());
+        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Packets(1)).is_ok());
+    }
+
+    #[test]
+    fn departures_show_the_rate_of_the_link_whatever_is_declared() {
+        let mut length = QueueLength::new(QueueMeasure::Delay, DelayEstimate::Departures);
+        // A 5 Mbit/s link serves 1500 B in 2.4 ms; with idle time in between that must not count.
+        let mut now = Time::ZERO;
+        for round in 0..200 {
+            let waiting = if round % 10 == 9 { 0 } else { 5 };
+            length.departed(1500, Backlog { packets: waiting, bytes: 0 }, now);
+            now += if waiting == 0 { Time::from_millis(50) } else { Time::from_micros(2400) };
+        }
+        assert!((length.of(&TEN_PACKETS, now) - 0.024).abs() < 1e-9);
+    }
+}

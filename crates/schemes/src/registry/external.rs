@@ -1,0 +1,524 @@
+//! Schemes from outside: a host's own discipline, such as one written in Python, behind one dynamic call.
+//!
+//! The packets stay here. The scheme knows them by [`Handle`], and every answer is checked: a handle that does not wait,
+//! a packet given twice, a limit exceeded, a link left idle while packets wait. The first mistake ends the scheme: from
+//! then on arrivals are dropped and nothing is served, so that packets stay accounted for, and
+//! [`QueueDiscipline::failure`] says what was wrong; the host ends the run.
+//!
+//! Cost: a dynamic call per arrival and departure and a slot of the packet's size and 8 bytes; what the scheme itself
+//! keeps is not known.
+
+use crate::base::rng::Rng;
+use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::buffer::BufferParams;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::packet::{Ecn, Packet, TrafficClass};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Names a packet that was offered to an external scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    slot: u32,
+    serial: u32,
+}
+
+/// What an external scheme sees of an arriving packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its name.
+    pub handle: Handle,
+    /// The transport connection.
+    pub flow: u32,
+    /// The user.
+    pub user: u32,
+    /// Bytes on the link.
+    pub wire_bytes: u32,
+    /// Traffic class.
+    pub class: TrafficClass,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// The marker's label.
+    pub label: f64,
+}
+
+/// What an external scheme is told of its port.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternalPort {
+    /// What the queue may hold.
+    pub limit: QueueLimit,
+    /// Rate of the link.
+    pub rate: BitRate,
+    /// Seed for the scheme's own random numbers.
+    pub seed: u64,
+}
+
+/// What a call wants done with packets, besides its answer.
+#[derive(Clone, Debug, Default)]
+pub struct Actions {
+    /// Packets to drop: the offered one, or some that wait.
+    pub drops: Vec<Handle>,
+    /// Packets to give a congestion mark.
+    pub marks: Vec<Handle>,
+}
+
+/// The calls that can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// [`ExternalDiscipline::enqueue`].
+    Enqueue,
+    /// [`ExternalDiscipline::dequeue`].
+    Dequeue,
+}
+
+/// A scheme at one port. Errors are one line that names the scheme.
+pub trait ExternalDiscipline: Debug + Send {
+    /// Takes charge of a packet that arrives at `now` and finds `backlog` waiting, or drops it by `actions`.
+    ///
+    /// # Errors
+    /// The scheme failed.
+    fn enqueue(&mut self, packet: &Arrival, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<(), String>;
+    /// The next of the waiting packets, `backlog` in all, to transmit; `None` only if `actions` drop all of them.
+    ///
+    /// # Errors
+    /// The scheme failed.
+    fn dequeue(&mut self, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<Option<Handle>, String>;
+    /// The link's rate is `rate` from now on.
+    fn set_link_rate(&mut self, rate: BitRate);
+    /// What messages call a method.
+    fn name_of(&self, call: Call) -> String;
+}
+
+/// Makes the scheme of a port, in whichever thread the run is.
+pub trait ExternalFactory: Debug + Send + Sync {
+    /// The scheme of an idle port.
+    ///
+    /// # Errors
+    /// It cannot be made; one line that names it.
+    fn create(&self, port: &ExternalPort) -> Result<Box<dyn ExternalDiscipline>, String>;
+}
+
+/// An external scheme with the name that it has in a configuration.
+#[derive(Clone, Debug)]
+pub struct ExternalScheme {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Makes it.
+    pub factory: Arc<dyn ExternalFactory>,
+}
+
+impl PartialEq for ExternalScheme {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.factory, &other.factory)
+    }
+}
+
+/// Finds the external scheme of a name.
+pub type FindExternal<'a> = &'a dyn Fn(&str) -> Option<ExternalScheme>;
+
+/// Knows no external scheme.
+#[must_use]
+pub fn no_external(_: &str) -> Option<ExternalScheme> {
+    None
+}
+
+/// A port with an external scheme.
+#[derive(Debug)]
+pub struct External<P>(Box<State<P>>);
+
+#[derive(Debug)]
+struct State<P> {
+    factory: Arc<dyn ExternalFactory>,
+    scheme: Option<Box<dyn ExternalDiscipline>>,
+    failure: Option<String>,
+    store: Store<P>,
+    backlog: Backlog,
+    limit: QueueLimit,
+    rate: BitRate,
+    actions: Actions,
+}
+
+impl<P: Packet> External<P> {
+    /// An idle port. The scheme is made at its first packet, when its seed can be drawn.
+    #[must_use]
+    pub fn new(scheme: &ExternalScheme, buffer: &BufferParams, rate: BitRate) -> Self {
+        Self(Box::new(State {
+            factory: scheme.factory.clone(),
+            scheme: None,
+            failure: None,
+            store: Store::default(),
+            backlog: Backlog::default(),
+            limit: buffer.limit,
+            rate,
+            actions: Actions::default(),
+        }))
+    }
+}
+
+impl<P: Packet> State<P> {
+    fn make_scheme(&mut self, rng: &mut Rng) {
+        if self.scheme.is_none() && self.failure.is_none() {
+            let port = ExternalPort { limit: self.limit, rate: self.rate, seed: rng.bits() };
+            match self.factory.create(&port) {
+                Ok(scheme) => self.scheme = Some(scheme),
+                Err(problem) => self.failure = Some(problem),
+            }
+        }
+    }
+
+    fn take(&mut self, handle: Handle) -> Option<P> {
+        let packet = self.store.remove(handle)?;
+        self.backlog.remove(packet.wire_bytes());
+        Some(packet)
+    }
+
+    /// Marks and drops what the last call asked for; the problem, if there is one.
+    fn act(
+        &mut self,
+        reason: impl Fn(Handle) -> DropReason,
+        found: Option<Backlog>,
+        drops: &mut impl DropSink<P>,
+    ) -> Result<(), &'static str> {
+        for index in 0..self.actions.marks.len() {
+            let packet = self.store.get_mut(self.actions.marks[index]).ok_or("marked a packet that does not wait")?;
+            if !packet.ecn().is_capable() {
+                return Err("marked a packet whose transport does not understand marks");
+            }
+            packet.set_ecn(Ecn::Ce);
+            drops.marked(packet);
+        }
+        for index in 0..self.actions.drops.len() {
+            let handle = self.actions.drops[index];
+            let packet = self.take(handle).ok_or("dropped a packet that does not wait")?;
+            drops.dropped(&packet, reason(handle), found.unwrap_or(self.backlog));
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, call: Call, problem: &str) {
+        let method = self.scheme.as_ref().map_or_else(String::new, |scheme| scheme.name_of(call));
+        self.failure = Some(format!("{method} {problem}"));
+    }
+
+    fn is_above_limit(&self) -> bool {
+        match self.limit {
+            QueueLimit::Packets(limit) => self.backlog.packets > limit,
+            QueueLimit::Bytes(limit) => self.backlog.bytes > limit,
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for External<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let state = &mut *self.0;
+        state.make_scheme(rng);
+        let found = state.backlog;
+        let (Some(scheme), None) = (&mut state.scheme, &state.failure) else {
+            return drops.dropped(&packet, DropReason::Overlimit, found);
+        };
+        packet.set_enqueued_at(now);
+        let handle = state.store.insert(packet);
+        state.backlog.add(packet.wire_bytes());
+        let arrival = Arrival {
+            handle,
+            flow: packet.flow(),
+            user: packet.user(),
+            wire_bytes: packet.wire_bytes(),
+            class: packet.class(),
+            ecn: packet.ecn(),
+            label: packet.label(),
+        };
+        state.actions.drops.clear();
+        state.actions.marks.clear();
+        let answer = scheme.enqueue(&arrival, found, now, &mut state.actions);
+        let own_reason =
+            if found.has_room_for(packet.wire_bytes(), state.limit) { DropReason::Aqm } else { DropReason::Overlimit };
+        let reason = |dropped| if dropped == handle { own_reason } else { DropReason::PushedOut };
+        match answer {
+            Err(problem) => state.failure = Some(problem),
+            Ok(()) => {
+                if let Err(problem) = state.act(reason, Some(found), drops) {
+                    state.fail(Call::Enqueue, problem);
+                } else if state.is_above_limit() {
+                    let problem = format!("left {:?} waiting, the limit is {}", state.backlog, state.limit);
+                    state.fail(Call::Enqueue, &problem);
+                }
+            }
+        }
+        // A packet that came with the mistake goes, so that the limit holds.
+        if state.failure.is_some()
+            && let Some(packet) = state.take(handle)
+        {
+            drops.dropped(&packet, DropReason::Overlimit, found);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        let state = &mut *self.0;
+        let (Some(scheme), None) = (&mut state.scheme, &state.failure) else { return None };
+        if state.backlog.packets == 0 {
+            return None;
+        }
+        state.actions.drops.clear();
+        state.actions.marks.clear();
+        let answer = match scheme.dequeue(state.backlog, now, &mut state.actions) {
+            Ok(answer) => answer,
+            Err(problem) => {
+                state.failure = Some(problem);
+                return None;
+            }
+        };
+        if let Err(problem) = state.act(|_| DropReason::Aqm, None, drops) {
+            state.fail(Call::Dequeue, problem);
+            return None;
+        }
+        let packet = answer.and_then(|handle| state.take(handle));
+        if packet.is_none() && answer.is_some() {
+            state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
+        } else if packet.is_none() && state.backlog.packets > 0 {
+            let problem = format!("gave nothing although packets wait: {}", state.backlog.packets);
+            state.fail(Call::Dequeue, &problem);
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.0.rate = rate;
+        if let Some(scheme) = &mut self.0.scheme {
+            scheme.set_link_rate(rate);
+        }
+    }
+
+    /// The adaptor's own; the scheme's is not known.
+    fn state_size(&self) -> StateSize {
+        StateSize { records: 0, bytes: size_of::<State<P>>() + self.0.store.bytes() }
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.0.failure.as_deref()
+    }
+}
+
+/// Packets by handle, in slots that are used again with another serial number.
+#[derive(Clone, Debug)]
+struct Store<P> {
+    slots: Vec<(u32, Option<P>)>,
+    free: Vec<u32>,
+}
+
+impl<P> Default for Store<P> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<P> Store<P> {
+    fn insert(&mut self, packet: P) -> Handle {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as u32
+        });
+        let (serial, place) = &mut self.slots[slot as usize];
+        *serial = serial.wrapping_add(1);
+        *place = Some(packet);
+        Handle { slot, serial: *serial }
+    }
+
+    fn get_mut(&mut self, handle: Handle) -> Option<&mut P> {
+        let (serial, packet) = self.slots.get_mut(handle.slot as usize)?;
+        packet.as_mut().filter(|_| *serial == handle.serial)
+    }
+
+    fn remove(&mut self, handle: Handle) -> Option<P> {
+        self.get_mut(handle)?;
+        self.free.push(handle.slot);
+        self.slots[handle.slot as usize].1.take()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.slots.as_slice()) + size_of_val(self.free.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Drops, TestPacket};
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    /// Answers by a script: what to do with each arrival and at each departure.
+    #[derive(Debug)]
+    struct Scripted {
+        queue: VecDeque<Handle>,
+        script: Script,
+        rates: Arc<Mutex<Vec<u64>>>,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Script {
+        Fifo,
+        KeepAll,
+        GiveTwice,
+        GiveNothing,
+        DropTwice,
+        MarkAll,
+        PushOut,
+        DropAtHead,
+        FailEnqueue,
+        FailDequeue,
+        FailCreate,
+    }
+
+    impl ExternalDiscipline for Scripted {
+        fn enqueue(
+            &mut self,
+            packet: &Arrival,
+            backlog: Backlog,
+            _: Time,
+            actions: &mut Actions,
+        ) -> Result<(), String> {
+            match self.script {
+                Script::FailEnqueue => return Err("mine: Scripted.enqueue: no".into()),
+                Script::MarkAll => actions.marks.push(packet.handle),
+                Script::DropTwice => actions.drops.extend([packet.handle; 2]),
+                Script::PushOut if backlog.packets == 3 => actions.drops.extend(self.queue.pop_front()),
+                Script::KeepAll | Script::PushOut => {}
+                _ if backlog.packets == 3 => actions.drops.push(packet.handle),
+                _ => {}
+            }
+            self.queue.push_back(packet.handle);
+            Ok(())
+        }
+
+        fn dequeue(&mut self, _: Backlog, _: Time, actions: &mut Actions) -> Result<Option<Handle>, String> {
+            match self.script {
+                Script::FailDequeue => Err("mine: Scripted.dequeue: no".into()),
+                Script::GiveNothing => Ok(None),
+                Script::GiveTwice => Ok(self.queue.front().copied()),
+                Script::DropAtHead => {
+                    actions.drops.extend(self.queue.pop_front());
+                    Ok(self.queue.pop_front())
+                }
+                _ => Ok(self.queue.pop_front()),
+            }
+        }
+
+        fn set_link_rate(&mut self, rate: BitRate) {
+            self.rates.lock().unwrap().push(rate.0);
+        }
+
+        fn name_of(&self, call: Call) -> String {
+            format!("mine: Scripted.{}", if call == Call::Enqueue { "enqueue" } else { "dequeue" })
+        }
+    }
+
+    #[derive(Debug)]
+    struct Factory(Script, Arc<Mutex<Vec<u64>>>);
+
+    impl ExternalFactory for Factory {
+        fn create(&self, _: &ExternalPort) -> Result<Box<dyn ExternalDiscipline>, String> {
+            if self.0 == Script::FailCreate {
+                return Err("mine: Scripted: cannot".into());
+            }
+            Ok(Box::new(Scripted { queue: VecDeque::new(), script: self.0, rates: self.1.clone() }))
+        }
+    }
+
+    struct Bench {
+        port: External<TestPacket>,
+        rng: Rng,
+        drops: Drops,
+        rates: Arc<Mutex<Vec<u64>>>,
+    }
+
+    /// Offers packets of flows 0 to `arrivals` at a port that holds 3, then serves `departures` times.
+    fn bench(script: Script, ecn: Ecn, arrivals: u32, departures: usize) -> (Bench, Vec<u32>) {
+        let rates = Arc::new(Mutex::new(Vec::new()));
+        let scheme = ExternalScheme { name: "mine".into(), factory: Arc::new(Factory(script, rates.clone())) };
+        let buffer = BufferParams { limit: QueueLimit::Packets(3), ..Default::default() };
+        let port = External::new(&scheme, &buffer, BitRate(1_000_000));
+        let mut bench = Bench { port, rng: Rng::stream(1, 0, "test", 0), drops: Drops::default(), rates };
+        for flow in 0..arrivals {
+            let packet = TestPacket { flow, ecn, ..Default::default() };
+            bench.port.enqueue(packet, Time::ZERO, &mut bench.rng, &mut bench.drops);
+        }
+        let serve = |_| bench.port.dequeue(Time::ZERO, &mut bench.rng, &mut bench.drops).map(|packet| packet.flow);
+        let served = (0..departures).filter_map(serve).collect();
+        (bench, served)
+    }
+
+    fn failure(script: Script) -> String {
+        let (bench, served) = bench(script, Ecn::NotEct, 4, 4);
+        let accounted = served.len() + bench.drops.0.len() + bench.port.backlog().packets as usize;
+        assert_eq!(accounted, 4, "{script:?}: packets are accounted for");
+        assert!(bench.port.backlog().packets <= 3, "{script:?}: the limit holds");
+        bench.port.failure().unwrap_or_default().to_string()
+    }
+
+    fn reasons(bench: &Bench) -> Vec<(u32, DropReason)> {
+        bench.drops.0.iter().map(|&(packet, reason, _)| (packet.flow, reason)).collect()
+    }
+
+    #[test]
+    fn a_sound_scheme_serves_and_drops() {
+        let (bench, served) = bench(Script::Fifo, Ecn::NotEct, 4, 4);
+        assert_eq!((served, reasons(&bench)), (vec![0, 1, 2], vec![(3, DropReason::Overlimit)]));
+        assert_eq!((bench.port.failure(), bench.port.backlog()), (None, Backlog::default()));
+    }
+
+    #[test]
+    fn waiting_packets_can_be_pushed_out_or_dropped_at_the_head() {
+        let (pushed, served) = bench(Script::PushOut, Ecn::NotEct, 4, 4);
+        assert_eq!((served, reasons(&pushed)), (vec![1, 2, 3], vec![(0, DropReason::PushedOut)]));
+        let (headed, served) = bench(Script::DropAtHead, Ecn::NotEct, 2, 1);
+        assert_eq!((served, reasons(&headed)), (vec![1], vec![(0, DropReason::Aqm)]));
+    }
+
+    #[test]
+    fn marks_reach_the_packets_that_understand_them() {
+        let (marked, served) = bench(Script::MarkAll, Ecn::Ect0, 2, 2);
+        assert_eq!((marked.drops.1.as_slice(), served), (&[0, 1][..], vec![0, 1]));
+        assert!(failure(Script::MarkAll).contains("enqueue marked a packet whose transport"));
+    }
+
+    #[test]
+    fn every_mistake_is_named_and_ends_the_scheme() {
+        let limit = "mine: Scripted.enqueue left Backlog { packets: 4, bytes: 6000 } waiting, the limit is 3 packets";
+        for (script, message) in [
+            (Script::KeepAll, limit),
+            (
+                Script::GiveTwice,
+                "mine: Scripted.dequeue gave a packet that does not wait: it was given or dropped before",
+            ),
+            (Script::GiveNothing, "mine: Scripted.dequeue gave nothing although packets wait: 3"),
+            (Script::DropTwice, "mine: Scripted.enqueue dropped a packet that does not wait"),
+            (Script::FailEnqueue, "mine: Scripted.enqueue: no"),
+            (Script::FailDequeue, "mine: Scripted.dequeue: no"),
+            (Script::FailCreate, "mine: Scripted: cannot"),
+        ] {
+            assert_eq!(failure(script), message);
+        }
+    }
+
+    #[test]
+    fn changes_of_the_rate_reach_the_scheme() {
+        let (mut bench, _) = bench(Script::Fifo, Ecn::NotEct, 1, 1);
+        bench.port.set_link_rate(BitRate(7));
+        assert_eq!(*bench.rates.lock().unwrap(), [7]);
+        assert_eq!(bench.port.state_size().records, 0);
+    }
+
+    #[test]
+    fn equal_means_the_same_factory() {
+        let factory: Arc<dyn ExternalFactory> = Arc::new(Factory(Script::Fifo, Arc::default()));
+        let scheme = |factory: &Arc<dyn ExternalFactory>| ExternalScheme { name: "a".into(), factory: factory.clone() };
+        assert_eq!(scheme(&factory), scheme(&factory));
+        assert_ne!(scheme(&factory), scheme(&(Arc::new(Factory(Script::Fifo, Arc::default())) as _)));
+        assert!(no_external("a").is_none());
+    }
+}

@@ -1,0 +1,155 @@
+//! The list of all markers, and the factory that builds the meters of an edge.
+
+use crate::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
+use crate::base::rng::Rng;
+use crate::base::units::Time;
+use crate::contract::discipline::StateSize;
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
+use crate::contract::packet::Packet;
+use crate::label::bank::Bank;
+use serde_json::{Map, Value as Json};
+
+/// Declares the list of markers and what follows from it.
+macro_rules! markers {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $Marker:ty; )+) => {
+        impl MarkerScheme {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[Self::None, $( Self::$Variant ),+];
+
+            /// The marker's parameters.
+            #[must_use]
+            pub fn params(self) -> Vec<ParamSpec> {
+                match self {
+                    Self::None => vec![],
+                    $( Self::$Variant => <$Marker as Marker>::Params::specs(), )+
+                }
+            }
+        }
+
+        /// Parameters of the marker that every edge node of a domain runs.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum MarkerConfig {
+            /// Packets are not labelled.
+            None,
+            $( $(#[doc = $doc])+ $Variant(<$Marker as Marker>::Params), )+
+        }
+
+        impl MarkerConfig {
+            /// `scheme` with its defaults.
+            #[must_use]
+            pub fn of(scheme: MarkerScheme) -> Self {
+                match scheme {
+                    MarkerScheme::None => Self::None,
+                    $( MarkerScheme::$Variant => Self::$Variant(Default::default()), )+
+                }
+            }
+
+            /// Which marker it is.
+            #[must_use]
+            pub fn scheme(&self) -> MarkerScheme {
+                match self {
+                    Self::None => MarkerScheme::None,
+                    $( Self::$Variant(_) => MarkerScheme::$Variant, )+
+                }
+            }
+
+            /// Reads a `[marker]` table; without a `scheme` it is `default`, the marker that the queue needs.
+            ///
+            /// # Errors
+            /// An unknown key or a value out of range.
+            pub fn read(table: &mut Table<'_>, default: MarkerScheme) -> Result<Self, ConfigError> {
+                let config = match table.optional("scheme", None)?.unwrap_or(default) {
+                    MarkerScheme::None => Self::None,
+                    $( MarkerScheme::$Variant => Self::$Variant(ParamSet::read(table)?), )+
+                };
+                table.finish()?;
+                Ok(config)
+            }
+
+            /// Writes the table that [`MarkerConfig::read`] reads, every default filled in.
+            #[must_use]
+            pub fn write(&self) -> Map<String, Json> {
+                let mut map = Map::new();
+                map.insert("scheme".into(), self.scheme().to_json());
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(params) => params.write(&mut map), )+
+                }
+                map
+            }
+
+            /// The meters of an edge.
+            #[must_use]
+            pub fn build(&self, users: &[MeterSpec]) -> MarkerBank {
+                match self {
+                    Self::None => MarkerBank::None,
+                    $( Self::$Variant(params) => MarkerBank::$Variant(Bank::new(params, users)), )+
+                }
+            }
+        }
+
+        /// The meters of a whole edge, all of one scheme, behind one static dispatch.
+        #[derive(Clone, Debug)]
+        pub enum MarkerBank {
+            /// Leaves packets as they are.
+            None,
+            $( $(#[doc = $doc])+ $Variant(Bank<$Marker>), )+
+        }
+
+        impl MarkerBank {
+            #[inline(never)]
+            fn mark_far<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(bank) => bank.mark(user, packet, now, rng), )+
+                }
+            }
+
+            /// Forgets a flow that has ended; a packet of it that is late makes a meter again.
+            pub fn forget(&mut self, flow: u32) {
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(bank) => bank.forget(flow), )+
+                }
+            }
+
+            /// What the edge remembers now.
+            #[must_use]
+            pub fn state_size(&self) -> StateSize {
+                match self {
+                    Self::None => StateSize::default(),
+                    $( Self::$Variant(bank) => bank.state_size(), )+
+                }
+            }
+        }
+    };
+}
+
+impl MarkerBank {
+    /// As [`Bank::mark`]. As with disciplines, the code of the markers that run most stands in the caller's place.
+    #[inline]
+    pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+        match self {
+            Self::None => {}
+            Self::Abc(bank) => bank.mark(user, packet, now, rng),
+            other => other.mark_far(user, packet, now, rng),
+        }
+    }
+}
+
+markers! {
+    /// Activity, see [`crate::label::abc`].
+    Abc = "abc", crate::label::abc::AbcMarker;
+    /// Rate, see [`crate::label::csfq`].
+    Csfq = "csfq", crate::label::csfq::CsfqMarker;
+    /// Rate of each flow, see [`crate::label::hcsfq`].
+    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqMarker;
+    /// Negative tag, see [`crate::label::afpft`].
+    Afpft = "afpft", crate::label::afpft::AfpftMarker;
+    /// Colour, see [`crate::label::rfq`].
+    Rfq = "rfq", crate::label::rfq::RfqMarker;
+    /// Value, see [`crate::label::ppv`].
+    Ppv = "ppv", crate::label::ppv::PpvMarker;
+    /// Activity of the first ABC, see [`crate::label::abc2016`].
+    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Marker;
+}
