@@ -7,6 +7,8 @@ PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
+# Benchmarks and examples are compiled by the lints, not once more for tests.
+TESTED  := --workspace --exclude fairlane-bench
 LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -34,7 +36,8 @@ figures: setup ## Draw the figures of papers that the README shows, into docs/fi
 
 test: lint ## Run all tests, Rust and Python, lint included
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
-	PROPTEST_RNG_SEED=1 cargo test --workspace $(EBPF) --quiet
+	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet
+	cargo test $(TESTED) $(EBPF) --doc --quiet
 	$(BIN)/pytest --quiet
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
@@ -75,8 +78,8 @@ format: setup ## Format all code
 	$(BIN)/python -m fairlane.reference docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
-	cargo run --release --quiet --example speed -- abc
-	cargo bench --workspace
+	cargo run --release --quiet --bin speed -- abc
+	cargo bench --package fairlane-bench
 
 bench-beside: setup ## Measure turn by turn beside another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
 	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
@@ -86,7 +89,7 @@ bench-instructions: setup ## Count instructions per packet against the baseline;
 	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
 
 bench-parallel: ## Measure how well replications run in parallel
-	cargo run --release --quiet --package fairlane-sim --example parallel
+	cargo run --release --quiet --bin parallel
 
 bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
 	$(BIN)/python benches/scale.py

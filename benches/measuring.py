@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: build an example, run it in a process of its own, name the machine."""
+"""What the benchmark scripts share: build a program, run it in a process of its own, name the machine."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 Json = dict[str, Any]
 
 
-def build(example: str, package: str = "fairlane-sim") -> Path:
-    """Build an example of a crate in release mode; gives the path of its program."""
-    command = ["cargo", "build", "--release", "--quiet", "--package", package, "--example", example]
+def build(program: str) -> Path:
+    """Build a program of `crates/bench` in release mode; gives its path."""
+    # The extension as well, of which nothing is built: with its features the engine is that of `make setup`.
+    packages = ["--package", "fairlane-bench", "--package", "fairlane-py"]
+    command = ["cargo", "build", "--release", "--quiet", *packages, "--bin", program]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return ROOT / target / "release" / "examples" / example
+    return ROOT / target / "release" / program
 
 
 def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
-    """A scenario file as the JSON that the examples take, with some keys of these tables changed."""
+    """A scenario file as the JSON that the programs take, with some keys of these tables changed."""
     content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
         content[table] = content.get(table, {}) | (changes or {})

@@ -6,7 +6,7 @@
 For 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge (marker) and at the port (an
 arrival, and the departure or drop that it leads to), bytes of state at the port with all flows active, and at the edge
 per user. Times are the least of several processes; instructions are counted by callgrind, which does not see cache
-misses. `crates/schemes/examples/cost.rs` says what is sent.
+misses. `crates/bench/src/bin/cost.rs` says what is sent.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main() -> int:
     from fairlane.simulate.catalogue import schemes
 
     names = wanted or [scheme["name"] for scheme in schemes()]
-    program = build("cost", "fairlane-schemes")
+    program = build("cost")
     costs = {}
     for name in names:
         costs[name] = [measure(program, name, flows) for flows in FLOWS]

@@ -1,4 +1,4 @@
-//! Cost per packet of meters, averagers and disciplines: `cargo bench -p fairlane-schemes`.
+//! Cost per packet of meters, averagers and disciplines: `cargo bench --bench per_packet`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fairlane_schemes::base::rng::Rng;

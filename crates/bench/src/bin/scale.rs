@@ -1,6 +1,6 @@
 //! Prints cost per delivered packet and memory per flow against the number of flows.
 //!
-//! `cargo run --release --example scale [scheme] [flows]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer
+//! `cargo run --release --bin scale [scheme] [flows]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer
 //! of one bandwidth-delay product and one packet a flow, about five million packets over the bottleneck. With a number
 //! of flows, it runs that point only and prints it as one line of JSON: peak memory is that of a process, so
 //! `make bench-scale` gives each point a process of its own.

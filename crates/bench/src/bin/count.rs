@@ -1,6 +1,6 @@
 //! Runs one replication of a scenario and prints the delivered packets, nothing else: for valgrind.
 //!
-//! `valgrind --tool=callgrind target/release/examples/count 'SCENARIO AS JSON'`; `benches/instructions/check.py` does
+//! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`; `benches/instructions/check.py` does
 //! so. It reads no clock: the way in which rustix does ends in a segmentation fault under valgrind 3.19, which hides
 //! the vDSO.
 

@@ -1,6 +1,6 @@
 //! Prints delivered bottleneck packets per CPU-second, events and memory for the default scenario of abc2018.
 //!
-//! `cargo run --release --example speed [scheme] [heavy flows] [delay]`
+//! `cargo run --release --bin speed [scheme] [heavy flows] [delay]`
 
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;

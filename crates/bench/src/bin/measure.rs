@@ -1,6 +1,6 @@
 //! Runs one replication of a scenario and prints what it cost as one line of JSON.
 //!
-//! `cargo run --release --example measure -- 'SCENARIO AS JSON' [replication]`. The scripts in `benches/` call it with
+//! `cargo run --release --bin measure -- 'SCENARIO AS JSON' [replication]`. The scripts in `benches/` call it with
 //! the scenarios that are there as TOML.
 
 use fairlane_sim::engine;

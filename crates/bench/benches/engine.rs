@@ -1,5 +1,5 @@
 //! Cost of the engine: the event set by size, and whole runs of abc2018's default scenario.
-//! `cargo bench -p fairlane-sim`
+//! `cargo bench --bench engine`
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fairlane_schemes::base::rng::Rng;

@@ -1,6 +1,6 @@
 //! Measures how well replications run in parallel, turn by turn with 1 and with several threads.
 //!
-//! `cargo run --release --example parallel [threads] [replications] [turns]`: the default scenario of abc2018 with
+//! `cargo run --release --bin parallel [threads] [replications] [turns]`: the default scenario of abc2018 with
 //! ABC. Wall efficiency is the time on one thread over threads times the time on all of them, best turn of each. On a
 //! machine with other work on it, look at CPU efficiency: CPU time of the same work on one thread over that on all,
 //! median of the turns. It shows what the threads cost one another (caches, memory, locks), but not that one of them
