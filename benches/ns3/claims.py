@@ -24,9 +24,10 @@ from scenarios import Table
 
 from fairlane import papers
 from fairlane.base.files import write_aside
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Point, matches
 from fairlane.papers.measurements import point_scenario
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.paper import Paper
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"
 

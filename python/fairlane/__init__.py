@@ -18,7 +18,8 @@ from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, Sche
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.report import report
 from fairlane.results.result import Comparison, Result
-from fairlane.simulate.catalogue import schema, schemes, topologies
+from fairlane.schemas import schema
+from fairlane.simulate.catalogue import schemes, topologies
 from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.simulate.run import compare, run
 from fairlane.simulate.scenario import Scenario, cbr, group, on_off, poisson, tcp, web

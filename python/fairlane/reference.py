@@ -46,9 +46,9 @@ from fairlane.lab import keys as lab_keys
 from fairlane.papers import papers
 from fairlane.papers import verdict_tables as report
 from fairlane.papers.paper import Paper
-from fairlane.results.documents import SCHEMAS
 from fairlane.results.metrics import unit_of
-from fairlane.simulate.catalogue import Parameter, schema, schemes, topologies
+from fairlane.schemas import SCHEMAS, schema
+from fairlane.simulate.catalogue import Parameter, schemes, topologies
 from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)

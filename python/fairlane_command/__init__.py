@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
 
-EXIT_INTERRUPTED = 130
+from fairlane_command.as_module import end_quietly
 
 
 def main() -> None:
@@ -16,16 +15,11 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is end_quietly:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
-        from fairlane.cli.commands import main as run
+        from fairlane.cli.main import main as run
     except KeyboardInterrupt:
         # Nothing has begun; what was half loaded has nothing to say either.
         end_quietly()
     run()
-
-
-def end_quietly(*_: object) -> NoReturn:
-    """Ends this process as an interrupt does, without a word."""
-    os._exit(EXIT_INTERRUPTED)
 
 
 def _open_closed_streams() -> None:

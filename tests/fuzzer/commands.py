@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import fairlane
-from fairlane.cli.commands import commands
+from fairlane.cli.main import commands
 from fairlane.papers import papers
 from fuzzer.case import Arguments, Case
 from fuzzer.draw import NUMBERS, Draw, Raw, document, junk, text

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TextIO
 
-from fairlane.cli import commands as cli
+from fairlane.cli.main import run_command
 from fuzzer.case import Arguments, Case
 
 MEMORY_BYTES = 6 * 2**30
@@ -101,7 +101,7 @@ def _called(step: Arguments) -> Ending:
         sys.argv = ["fairlane", *step]
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            code = cli._run(list(step))
+            code = run_command(list(step))
             signal.signal(signal.SIGINT, _pass)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1

@@ -10,7 +10,7 @@ import pytest
 import fairlane
 from conftest import Cli
 from fairlane.papers.verdicts import Verdict
-from fairlane.results.documents import SCHEMAS
+from fairlane.schemas import SCHEMAS
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

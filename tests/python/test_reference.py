@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from fairlane import reference
-from fairlane.simulate.catalogue import schema, schemes
+from fairlane.schemas import schema
+from fairlane.simulate.catalogue import schemes
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -14,8 +14,8 @@ import fairlane
 from conftest import Cli
 from fairlane.papers import find, papers, select
 from fairlane.papers import verdict_tables as report
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.paper import Experiment
 from fairlane.papers.run_rules import Rule, load_runs
 from fairlane.papers.verdicts import Statistic
 

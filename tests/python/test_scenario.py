@@ -10,7 +10,7 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, SHORT
 from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
-from fairlane.simulate import catalogue
+from fairlane.schemas import schema
 
 EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
 
@@ -27,7 +27,7 @@ def built() -> Scenario:
 
 
 def test_group_takes_every_key_of_a_group() -> None:
-    keys = catalogue.schema("scenario")["properties"]["groups"]["items"]["properties"]
+    keys = schema("scenario")["properties"]["groups"]["items"]["properties"]
     assert set(inspect.signature(group).parameters) == set(keys)
     weighted = Scenario("w", group("users", tcp(), weight=2.5)).to_dict()
     assert weighted["groups"][0]["weight"] == 2.5

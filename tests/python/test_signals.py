@@ -111,7 +111,7 @@ def test_an_interrupt_while_modules_are_loaded_is_quiet() -> None:
 import builtins, fairlane_command
 load = builtins.__import__
 def interrupted(name, *rest):
-    if name == "fairlane.cli.commands":
+    if name == "fairlane.cli.main":
         raise KeyboardInterrupt
     return load(name, *rest)
 builtins.__import__ = interrupted
@@ -121,7 +121,7 @@ fairlane_command.main()
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-@pytest.mark.parametrize("loaded", ["fairlane.results.result", "fairlane.cli.commands"])
+@pytest.mark.parametrize("loaded", ["fairlane.results.result", "fairlane.cli.main"])
 def test_an_interrupt_while_python_loads_the_module_is_quiet(tmp_path: Path, loaded: str) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"""
 import builtins, os, signal

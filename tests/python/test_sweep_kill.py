@@ -33,7 +33,7 @@ relative_half_width = { utilisation.bottleneck = 0.001 }
 OFTEN = [
     sys.executable,
     "-c",
-    "import fairlane.store.folder as folder, fairlane.cli.commands as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
+    "import fairlane.store.folder as folder, fairlane.cli.main as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
 ]
 """The command with a journal that moves into the files many times a second, so that kills hit that too."""
 

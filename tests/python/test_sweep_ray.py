@@ -96,7 +96,7 @@ def test_no_cluster_is_one_line(cli: Cli, workdir: Path) -> None:
 
 def test_without_ray_it_says_what_to_install(workdir: Path) -> None:
     (workdir / "ray.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
-    code = "import sys; sys.modules['ray'] = None; from fairlane.cli.commands import main; main()"
+    code = "import sys; sys.modules['ray'] = None; from fairlane.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "sweep", "ray.toml", "--ray"],
         cwd=workdir,

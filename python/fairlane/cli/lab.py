@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fairlane.base.errors import UserError
-from fairlane.cli.options import Decorator, Group, given_options, options
+from fairlane.cli.options import Decorator, Group, given_options, json_option, options, parse_settings
 from fairlane.cli.output import print_json, say
 
 PLANES = ("user", "ebpf", "p4", "sim")
@@ -62,7 +62,7 @@ _plane_options = options(
     ),
     _tool("--p4c", "FAIRLANE_P4C", "p4c-bm2-ss"),
     _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+    json_option,
 )
 
 
@@ -114,7 +114,6 @@ def run(
     from fairlane.base.errors import Interrupted
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
-    from fairlane.cli.commands import parse_settings
     from fairlane.cli.printing import print_reproduction
     from fairlane.lab import LabError
     from fairlane.lab.verb import lab, made, write, write_runs
@@ -171,7 +170,6 @@ def compare_command(
     """Run a scenario of your own under several queues on every plane, for as long as it says."""
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
-    from fairlane.cli.commands import parse_settings
     from fairlane.cli.printing import print_planes
     from fairlane.lab.comparison import compare, document, write
     from fairlane.store import Store

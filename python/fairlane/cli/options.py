@@ -1,14 +1,20 @@
-"""What several commands share: options, what options need, groups of commands."""
+"""What several commands share: options, what options need, settings, groups of commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from fairlane.base.errors import UserError
+from fairlane.base import toml
+from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.text import quoted
+from fairlane.simulate.replications import MOST_THREADS
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -23,6 +29,23 @@ def options(*decorators: Decorator) -> Decorator:
         return function
 
     return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+store_options = options(
+    click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
+    click.option(
+        "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
+    ),
+    click.option(
+        "--store",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Finished runs [default: results/store].",
+    ),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
+)
+run_options = options(store_options, json_option)
 
 
 class Group(click.Group):
@@ -55,3 +78,35 @@ def given_options() -> dict[str, str]:
         and parameter.name
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     }
+
+
+@contextmanager
+def from_origin(origin: str | Path) -> Iterator[None]:
+    """Says where a wrong key of a scenario came from."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise UserError(f"{origin}: {error}") from error
+
+
+def parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
+    settings = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            raise UserError(f"--set: {quoted(text)} is not KEY=VALUE")
+        settings[key] = _value(key, value)
+    return settings
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        parsed = toml.parse(f"value = {text}")
+    except tomllib.TOMLDecodeError as error:
+        if error.__cause__ is not None:
+            raise UserError(f"--set: {key}: {error}") from error
+        return text
+    if len(parsed) > 1:
+        raise UserError(f"--set: {key}: {quoted(text)} sets other keys as well; give --set again for each")
+    return parsed["value"]

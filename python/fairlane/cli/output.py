@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import json
 import sys
+from typing import Any
 
 import click
 
@@ -23,6 +25,11 @@ def print_json(text: str) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     shown = "\n".join(line if line.isprintable() else _printable(line) for line in text.split("\n"))
     click.echo(shown.encode(encoding, errors=_JSON).decode(encoding))
+
+
+def print_document(document: Any) -> None:
+    """Prints a short document as JSON for people."""
+    print_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def _printable(line: str) -> str:

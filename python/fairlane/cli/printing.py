@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fairlane.lab.comparison import PlaneResult
+    from fairlane.papers.experiment import Experiment
     from fairlane.papers.grid import Cell
-    from fairlane.papers.paper import Experiment, Paper
+    from fairlane.papers.paper import Paper
     from fairlane.papers.readings import Standing
     from fairlane.papers.reproduce import Reproduction
     from fairlane.results.documents import Overview, PlanDocument, PointEstimate

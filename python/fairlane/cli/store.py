@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fairlane import _fairlane
-from fairlane.cli.options import Group
-from fairlane.cli.output import print_json, say
+from fairlane.cli.options import Group, json_option
+from fairlane.cli.output import print_document, say
 
 if TYPE_CHECKING:
     from fairlane.results.documents import StoreDocument
@@ -26,7 +25,6 @@ _store = click.option(
     metavar="DIR",
     help="The store [default: results/store].",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 _keys = click.argument("keys", nargs=-1, metavar="[KEY]...")
 
 
@@ -41,7 +39,7 @@ def store_commands() -> None:
 @store_commands.command("ls")
 @_keys
 @_store
-@_json
+@json_option
 def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
     """List the points of the store."""
     from fairlane.store import Store
@@ -50,7 +48,7 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
     where = Store(folder)
     found = entries(where, keys)
     if as_json:
-        _print_document(_document(where.folder, found))
+        print_document(_document(where.folder, found))
         return
     from fairlane.cli.printing import print_store
 
@@ -68,7 +66,7 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
     help="Simulate so many runs of every point again and compare the bytes.",
 )
 @_store
-@_json
+@json_option
 def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool) -> None:
     """Check all files; exit with 1 if one is damaged."""
     from fairlane.store import Store
@@ -86,7 +84,7 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
     damaged = [entry for entry in found if entry.damage]
     wrong = {key: numbers for key, numbers in differing.items() if numbers}
     if as_json:
-        _print_document(document)
+        print_document(document)
     else:
         for entry in damaged:
             say(f"{entry.key}: {entry.damage}")
@@ -101,7 +99,7 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
 @store_commands.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @_store
-@_json
+@json_option
 def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
     """Remove runs of other engines and damaged files."""
     from fairlane.store import Store
@@ -114,7 +112,7 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
     freed = sum(one.bytes for one in found)
     if as_json:
         files = [{"path": str(one.path), "bytes": one.bytes, "reason": one.reason} for one in found]
-        _print_document({"removed": not dry_run, "bytes": freed, "files": files})
+        print_document({"removed": not dry_run, "bytes": freed, "files": files})
         return
     for one in found:
         say(f"{one.path}: {one.reason}")
@@ -155,7 +153,3 @@ def _document(folder: Path, found: list[Entry]) -> StoreDocument:
         store=str(folder),
         points=[entry.to_dict() for entry in found],
     )
-
-
-def _print_document(document: Any) -> None:
-    print_json(json.dumps(document, indent=2, ensure_ascii=False))

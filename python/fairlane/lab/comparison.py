@@ -12,6 +12,7 @@ from fairlane.base.folders import staged
 from fairlane.lab.runner import check, engines_beside, run_in_lab
 from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
 from fairlane.papers.grid import Measured
+from fairlane.results import frames
 from fairlane.results.intervals import Interval, interval
 from fairlane.results.metrics import jain
 from fairlane.results.notes import joined
@@ -187,8 +188,6 @@ def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
     Returns:
         The names of the files.
     """
-    from fairlane.results import frames
-
     with staged(folder) as stage:
         for name, frame in frames.all_frames([one.result for one in found]).items():
             frames.write(frame, stage / f"{name}.parquet")

@@ -12,7 +12,7 @@ from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
     from fairlane.lab.runs import Row
-    from fairlane.papers.paper import Experiment
+    from fairlane.papers.experiment import Experiment
     from fairlane.papers.reproduce import Reproduction
     from fairlane.papers.verdicts import Verdict
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlane.base.errors import UserError
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.experiment import Experiment
+from fairlane.papers.paper import Paper
 
 ALL = "all"
 """Stands for every experiment of every paper."""

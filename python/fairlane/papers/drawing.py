@@ -8,19 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.text import for_figure
 from fairlane.papers.checks import expectation
 from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Cell, Table
 from fairlane.papers.reductions import select
-from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, figure, legend
+from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-    from fairlane.papers.paper import Experiment
-    from fairlane.papers.reproduce import Reproduction
+    from fairlane.papers.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -99,23 +96,6 @@ class Canvas:
                 marker = "o" if len(points) == 1 else None
                 self.axes.plot(points, numbers, marker=marker, zorder=1, **style)
                 style["label"] = None  # one entry in the legend is enough
-
-
-def draw(reproduction: Reproduction, experiment: Experiment) -> Figure:
-    """The figure of an experiment, from stored results."""
-    count = reproduction.replications[experiment.id]
-    level = reproduction.paper.confidence
-    subtitle = f"mean of {count} replications, bars: {level:.0%} intervals" if count > 1 else "one run"
-    if reproduction.quick:
-        subtitle += "; quick"
-    if reproduction.settings:
-        subtitle += "; " + ", ".join(for_figure(f"{key} = {value}") for key, value in reproduction.settings.items())
-    title = f"{experiment.id}: {experiment.title}"
-    with figure(title, subtitle) as (drawn, axes):
-        canvas = Canvas(axes, reproduction.tables[experiment.id], experiment)
-        reproduction.paper.figures()[experiment.id](canvas)
-        legend(drawn, axes)
-    return drawn
 
 
 def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[float]]]:

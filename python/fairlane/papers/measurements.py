@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlane import _fairlane
+from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Measured, Point, Row, matches
-from fairlane.papers.paper import Experiment, Paper, Record
+from fairlane.papers.paper import Paper
 from fairlane.store import key
 from fairlane.store.point import Kept
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.papers.claim import Claim
+from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Cell, Point, Row, Table
 from fairlane.papers.ns3 import Ns3, beside, load
 from fairlane.papers.readings import Reading, Standing, load_readings
@@ -23,62 +23,6 @@ from fairlane.results.intervals import CONFIDENCE
 if TYPE_CHECKING:
     from fairlane.papers.drawing import Draw
     from fairlane.simulate.scenario import Scenario
-
-MOST_TIMES = 4
-"""Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""
-
-Record = Mapping[str, Any]
-"""A run record."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A figure, table or result in words.
-
-    Attributes:
-        id: Such as `abc2018.fig4a`.
-        title: In words.
-        where: Place in the paper.
-        kind: `figure`, `table` or `text`.
-        schemes: Schemes that are compared.
-        metrics: Names of what is measured; the first ones are what its figure shows.
-        grid: Values of each variable of the sweep.
-        parameters: Everything else.
-        claims: What the paper says about it.
-        replications: Runs of each point.
-        settings: Scenario keys that differ from the paper's, for lack of time.
-        added: Whether it is not in the paper; its claims are counted apart.
-        limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
-    """
-
-    id: str
-    title: str
-    where: str
-    kind: str
-    schemes: Sequence[str]
-    metrics: Sequence[str]
-    grid: Mapping[str, Sequence[Any]]
-    parameters: Mapping[str, Any]
-    claims: Sequence[Claim]
-    replications: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    added: bool = False
-    limit: int | None = None
-
-    @property
-    def most(self) -> int:
-        """Replications that a point gets at most, where a claim is inconclusive."""
-        return MOST_TIMES * self.replications if self.limit is None else self.limit
-
-    @property
-    def name(self) -> str:
-        """The id without the paper: `fig4a`."""
-        return self.id.split(".", 1)[1]
-
-    def points(self) -> Iterator[Point]:
-        """Every combination of scheme and variables, the last variable running fastest."""
-        for values in itertools.product(self.schemes, *self.grid.values()):
-            yield dict(zip(("scheme", *self.grid), values, strict=True))
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,22 @@ from fairlane import _fairlane, papers
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
 from fairlane.base.folders import staged
+from fairlane.base.text import for_figure
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Table
 from fairlane.papers.measurements import Measurements, Place, Run, needed, places, point_scenario
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.paper import Paper
 from fairlane.papers.readings import STANDINGS, Standing
 from fairlane.papers.rounds import Rounds
 from fairlane.papers.verdicts import Verdict, VerdictName
+from fairlane.results import frames
 from fairlane.results.notes import joined, notes_of
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
 
 if TYPE_CHECKING:
     import polars as pl
-
+    from matplotlib.figure import Figure
 
 _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
 """Verdicts that are no worse than one that was held."""
@@ -79,9 +82,25 @@ class Reproduction:
 
     def frame(self, experiment: Experiment) -> pl.DataFrame:
         """Measured points in long form: scheme, variables, metric, mean, half_width, n."""
-        import polars as pl
+        return frames.frame(self._points(experiment))
 
-        return pl.DataFrame(list(self._points(experiment)), infer_schema_length=None)
+    def figure(self, experiment: Experiment) -> Figure:
+        """The figure of an experiment."""
+        from fairlane.papers.drawing import Canvas  # which loads matplotlib
+        from fairlane.results import plots
+
+        count = self.replications[experiment.id]
+        subtitle = (
+            f"mean of {count} replications, bars: {self.paper.confidence:.0%} intervals" if count > 1 else "one run"
+        )
+        if self.quick:
+            subtitle += "; quick"
+        if self.settings:
+            subtitle += "; " + ", ".join(for_figure(f"{key} = {value}") for key, value in self.settings.items())
+        with plots.figure(f"{experiment.id}: {experiment.title}", subtitle) as (drawn, axes):
+            self.paper.figures()[experiment.id](Canvas(axes, self.tables[experiment.id], experiment))
+            plots.legend(drawn, axes)
+        return drawn
 
     def document(self) -> dict[str, Any]:
         """Everything as one table, ready for JSON."""
@@ -148,14 +167,13 @@ class Reproduction:
 
     def write_into(self, stage: Path) -> list[Path]:
         """Writes the same files into a folder that is there, and gives the figures."""
-        from fairlane.papers.drawing import draw
-        from fairlane.results import frames, plots
+        from fairlane.results import plots  # which loads matplotlib
 
         figures = []
         for experiment in self.experiments:
             frames.write(self.frame(experiment), stage / f"{experiment.name}.parquet")
             if experiment.kind == "figure":
-                plots.save(draw(self, experiment), stage / experiment.name)
+                plots.save(self.figure(experiment), stage / experiment.name)
                 figures.append(stage / f"{experiment.name}.png")
         (stage / "claims.json").write_text(self.json() + "\n", encoding="utf-8")
         return figures

@@ -12,9 +12,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlane.papers.claim import Claim
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.measurements import Measurements
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.paper import Paper
 from fairlane.papers.verdicts import Verdict
 
 GROWTH = 2

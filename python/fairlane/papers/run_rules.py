@@ -20,10 +20,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fairlane.papers.paper import Experiment
+from fairlane.papers.experiment import Experiment
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairlane.papers.claim import Claim, paper_text, unit_of
-from fairlane.papers.paper import MOST_TIMES, Paper
+from fairlane.papers.experiment import MOST_TIMES
+from fairlane.papers.paper import Paper
 from fairlane.papers.readings import Standing
 
 Rows = list[list[str]]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.papers import ALL, select
-from fairlane.papers.paper import Experiment, Paper
+from fairlane.papers.experiment import Experiment
+from fairlane.papers.paper import Paper
 from fairlane.papers.reproduce import Reproduction, missing, reproduce
 
 

@@ -15,7 +15,6 @@ from fairlane import _fairlane
 from fairlane.base.folders import staged
 from fairlane.base.progress import progress
 from fairlane.base.text import for_page
-from fairlane.papers.drawing import draw
 from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
@@ -73,7 +72,7 @@ def _draw(
     with progress("drawing", len(wanted), show=show_progress, unit="figures") as advance:
         for one, experiment in wanted:
             assert one.reproduction
-            drawn = draw(one.reproduction, one.paper.experiments[experiment.id])
+            drawn = one.reproduction.figure(one.paper.experiments[experiment.id])
             size = figures.write(drawn, stage / experiment.id)
             narrow = figures.write_narrow(drawn, stage / f"{experiment.id}{NARROW}")
             drawings[experiment.id] = _Drawing(figures.describe(drawn), size, narrow)

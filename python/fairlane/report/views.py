@@ -11,8 +11,8 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.progress import duration
 from fairlane.papers.claim import Claim, paper_text
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Cell
-from fairlane.papers.paper import Experiment
 from fairlane.papers.readings import Standing
 from fairlane.papers.reproduce import Reproduction
 from fairlane.papers.verdict_tables import marks

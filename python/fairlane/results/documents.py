@@ -6,11 +6,9 @@ The result document of a scenario is declared in the simulator; here is what the
 import json
 import types
 import typing
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from fairlane import _fairlane
-from fairlane.sweeps.keys import file_schema
 
 Json = dict[str, Any]
 
@@ -284,20 +282,6 @@ def schema_of(document: type) -> Json:
         **top,
         "$defs": dict(sorted(definitions.items())),
     }
-
-
-SCHEMAS: dict[str, Callable[[], Json]] = {
-    "scenario": lambda: dict(json.loads(_fairlane.scenario_schema())),
-    "result": lambda: dict(json.loads(_fairlane.result_schema())),
-    "comparison": lambda: schema_of(ComparisonDocument),
-    "reproduction": lambda: schema_of(ReproductionDocument),
-    "reproductions": lambda: schema_of(ReproductionsDocument),
-    "sweep": file_schema,
-    "sweep-plan": lambda: schema_of(PlanDocument),
-    "sweep-result": lambda: schema_of(SweepDocument),
-    "store": lambda: schema_of(StoreDocument),
-}
-"""Schemas by name: of the scenario file, of the sweep file, and of all that `--json` prints."""
 
 
 def _of(kind: Any, definitions: dict[str, Json]) -> Json:

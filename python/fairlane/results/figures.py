@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from fairlane.base.text import for_figure
 from fairlane.results import plots
 from fairlane.results.intervals import interval
-from fairlane.results.result import Result
+from fairlane.results.replications import Replications
 
 MOST_IN_ONE = len(plots.COLOURS)
 """Schemes that share axes."""
@@ -28,7 +28,7 @@ PANEL_IN = 1.25
 """Height of a scheme's panel."""
 
 
-def result_figures(results: Sequence[Result]) -> dict[str, Figure]:
+def result_figures(results: Sequence[Replications]) -> dict[str, Figure]:
     """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
     many = len(results) > MOST_IN_ONE
     figures = {
@@ -43,7 +43,7 @@ def result_figures(results: Sequence[Result]) -> dict[str, Figure]:
     return figures
 
 
-def _throughput_rows(results: Sequence[Result]) -> Figure:
+def _throughput_rows(results: Sequence[Replications]) -> Figure:
     groups = [group["name"] for group in results[0].scenario["groups"]][:MOST_PANELS]
     panels = {}
     for index, group in enumerate(groups):
@@ -58,7 +58,7 @@ def _throughput_rows(results: Sequence[Result]) -> Figure:
     return plots.rows_of_schemes(title, schemes, panels, min(len(panels), PANEL_COLUMNS))
 
 
-def _queue_rows(results: Sequence[Result]) -> Figure:
+def _queue_rows(results: Sequence[Replications]) -> Figure:
     subtitle = _subtitle(results, "dot: median, thick: 25 to 75 % of the time, thin: 5 to 95 %")
     size_in = 6.4, 1.2 + plots.ROW_IN * len(results)
     with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle, size_in) as (drawn, axes):
@@ -75,7 +75,7 @@ def _queue_rows(results: Sequence[Result]) -> Figure:
     return drawn
 
 
-def _mean_distribution(result: Result) -> list[float]:
+def _mean_distribution(result: Replications) -> list[float]:
     """Fraction of time at each queue length, the mean over the runs."""
     parts = [_bottleneck(run)["queue"]["distribution"] for run in result.runs]
     return [sum(parts) / len(parts) for parts in itertools.zip_longest(*parts, fillvalue=0.0)]
@@ -87,8 +87,8 @@ def _quantiles(distribution: Sequence[float], levels: Sequence[float]) -> list[i
     return [next((length for length, share in enumerate(reached) if share >= level), last) for level in levels]
 
 
-def _rate_panels(results: Sequence[Result]) -> Figure:
-    def draw(axes: Axes, result: Result) -> None:
+def _rate_panels(results: Sequence[Replications]) -> Figure:
+    def draw(axes: Axes, result: Replications) -> None:
         for index, group in enumerate(result.runs[0]["series"]["groups"][:MOST_IN_ONE]):
             means = _mean_rates(result, index)
             axes.plot(_times(result.runs[0]), means, color=plots.COLOURS[index], label=for_figure(group["name"]))
@@ -98,14 +98,16 @@ def _rate_panels(results: Sequence[Result]) -> Figure:
     return _panels(results, what, "metered rate (Mbit/s)", draw)
 
 
-def _queue_panels(results: Sequence[Result]) -> Figure:
-    def draw(axes: Axes, result: Result) -> None:
+def _queue_panels(results: Sequence[Replications]) -> Figure:
+    def draw(axes: Axes, result: Replications) -> None:
         axes.plot(_times(result.runs[0]), _mean_queue(result), color=plots.COLOURS[0])
 
     return _panels(results, "waiting packets at the bottleneck", "mean queue length (packets)", draw)
 
 
-def _panels(results: Sequence[Result], what: str, measure: str, draw: Callable[[Axes, Result], None]) -> Figure:
+def _panels(
+    results: Sequence[Replications], what: str, measure: str, draw: Callable[[Axes, Replications], None]
+) -> Figure:
     """A panel over time for each scheme, all on the same axes."""
     rows = math.ceil(len(results) / PANEL_COLUMNS)
     with mpl.rc_context(plots.STYLE):
@@ -127,7 +129,7 @@ def _panels(results: Sequence[Result], what: str, measure: str, draw: Callable[[
     return drawn
 
 
-def _throughput(results: Sequence[Result]) -> Figure:
+def _throughput(results: Sequence[Replications]) -> Figure:
     with plots.figure(_title(results, "throughput of a user"), _subtitle(results, "bars: 95% intervals")) as (
         drawn,
         axes,
@@ -153,7 +155,7 @@ def _throughput(results: Sequence[Result]) -> Figure:
     return drawn
 
 
-def _queue(results: Sequence[Result]) -> Figure:
+def _queue(results: Sequence[Replications]) -> Figure:
     subtitle = _subtitle(results, "mean over the runs")
     with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
         for number, result in enumerate(results):
@@ -168,7 +170,7 @@ def _queue(results: Sequence[Result]) -> Figure:
     return drawn
 
 
-def _rates(results: Sequence[Result]) -> Figure:
+def _rates(results: Sequence[Replications]) -> Figure:
     with plots.figure(_title(results, "rate of each group"), _subtitle(results, "mean over the runs")) as (
         drawn,
         axes,
@@ -188,7 +190,7 @@ def _rates(results: Sequence[Result]) -> Figure:
     return drawn
 
 
-def _queue_over_time(results: Sequence[Result]) -> Figure:
+def _queue_over_time(results: Sequence[Replications]) -> Figure:
     subtitle = _subtitle(results, "mean over the runs")
     with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
         for number, result in enumerate(results):
@@ -199,13 +201,13 @@ def _queue_over_time(results: Sequence[Result]) -> Figure:
     return drawn
 
 
-def _mean_rates(result: Result, group: int) -> list[float]:
+def _mean_rates(result: Replications, group: int) -> list[float]:
     """In Mbit/s."""
     rates = [run["series"]["groups"][group]["rate_bps"] for run in result.runs]
     return [interval(values).mean / 1e6 for values in zip(*rates, strict=True)]
 
 
-def _mean_queue(result: Result) -> list[float]:
+def _mean_queue(result: Replications) -> list[float]:
     lengths = [run["series"]["queue_packets"] for run in result.runs]
     return [interval(values).mean for values in zip(*lengths, strict=True)]
 
@@ -221,14 +223,14 @@ def _bottleneck(run: dict[str, Any]) -> dict[str, Any]:
     return bottleneck
 
 
-def _queue_name(result: Result) -> str:
+def _queue_name(result: Replications) -> str:
     return for_figure(result.scenario["queue"]["scheme"])
 
 
-def _title(results: Sequence[Result], what: str) -> str:
+def _title(results: Sequence[Replications], what: str) -> str:
     return f"{for_figure(results[0].scenario['name'])}: {what}"
 
 
-def _subtitle(results: Sequence[Result], what: str) -> str:
+def _subtitle(results: Sequence[Replications], what: str) -> str:
     count = len(results[0].runs_json)
     return f"{count} replication{'s' if count != 1 else ''}, {what}"

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.results.metrics import link_metrics, metrics, unit_of
-from fairlane.results.result import Result
+from fairlane.results.replications import Replications
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SCHEMA = 2
 
 Row = dict[str, Any]
 
 
-def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
+def all_frames(results: Sequence[Replications]) -> dict[str, pl.DataFrame]:
     """Every frame that has rows, by name."""
     frames = {
         "runs": runs_frame(results),
@@ -33,23 +34,23 @@ def all_frames(results: list[Result]) -> dict[str, pl.DataFrame]:
     return {name: frame for name, frame in frames.items() if frame.height}
 
 
-def runs_frame(results: list[Result]) -> pl.DataFrame:
+def runs_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run: identity, metrics by group and link, parameters as `scenario.<key>`."""
-    return _frame(run_row(result.scenario, run) for result in results for run in result.runs)
+    return frame(run_row(result.scenario, run) for result in results for run in result.runs)
 
 
-def costs_frame(results: list[Result]) -> pl.DataFrame:
+def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run with its CPU time, null where that is not known: all that differs from one time to the next."""
-    return _frame(
+    return frame(
         {**_identity(result.scenario, run), "cpu_seconds": cpu_seconds}
         for result in results
         for run, cpu_seconds in zip(result.runs, result.cpu_seconds, strict=True)
     )
 
 
-def users_frame(results: list[Result]) -> pl.DataFrame:
+def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and user with throughput (link level) and goodput (payload in order)."""
-    return _frame(
+    return frame(
         {**_identity(result.scenario, run), "group": group["name"], **user}
         for result in results
         for run in result.runs
@@ -72,9 +73,9 @@ def _users(group: Row) -> Iterator[Row]:
         }
 
 
-def flows_frame(results: list[Result]) -> pl.DataFrame:
+def flows_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and TCP flow that lasts as long as the run, flows of a group numbered user by user."""
-    return _frame(
+    return frame(
         {
             **_identity(result.scenario, run),
             "group": group["name"],
@@ -92,9 +93,9 @@ def flows_frame(results: list[Result]) -> pl.DataFrame:
     )
 
 
-def transfers_frame(results: list[Result]) -> pl.DataFrame:
+def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run, group and class of finite transfers: `by` is time (s) or size (bytes), the class its bounds."""
-    return _frame(
+    return frame(
         {
             **_identity(result.scenario, run),
             "group": group["name"],
@@ -114,9 +115,9 @@ def transfers_frame(results: list[Result]) -> pl.DataFrame:
     )
 
 
-def links_frame(results: list[Result]) -> pl.DataFrame:
+def links_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and link with use, queue, delay by class, drops by reason and marks."""
-    return _frame(
+    return frame(
         {**_identity(result.scenario, run), "link": link["name"], "rate_bps": link["rate_bps"], **link_metrics(link)}
         for result in results
         for run in result.runs
@@ -124,9 +125,16 @@ def links_frame(results: list[Result]) -> pl.DataFrame:
     )
 
 
-def series_frame(results: list[Result]) -> pl.DataFrame:
+def series_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run, bin (`time_s` is its end) and quantity, in long form."""
-    return _frame(row for result in results for run in result.runs for row in _series_rows(result, run))
+    return frame(row for result in results for run in result.runs for row in _series_rows(result, run))
+
+
+def frame(rows: Iterable[Row], **options: Any) -> pl.DataFrame:
+    """Rows as a frame; those of different schemes may have different columns."""
+    import polars as pl  # takes longer to load than most commands run
+
+    return pl.DataFrame(list(rows), infer_schema_length=None, **options)
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
@@ -144,11 +152,6 @@ def metadata(columns: Iterable[str]) -> dict[str, str]:
         "fairlane.version": _fairlane.version(),
         "fairlane.units": json.dumps(units),
     }
-
-
-def _frame(rows: Iterable[Row]) -> pl.DataFrame:
-    # Rows of different schemes have different columns.
-    return pl.DataFrame(list(rows), infer_schema_length=None)
 
 
 def run_row(scenario: Row, run: Row) -> Row:
@@ -173,7 +176,7 @@ def _identity(scenario: Row, run: Row) -> Row:
     }
 
 
-def _series_rows(result: Result, run: Row) -> Iterator[Row]:
+def _series_rows(result: Replications, run: Row) -> Iterator[Row]:
     series = run.get("series")
     if series is None:
         return

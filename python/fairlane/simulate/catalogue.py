@@ -1,4 +1,4 @@
-"""What the simulator offers: schemes, topologies, and the schemas of its formats."""
+"""What the simulator offers: schemes and topologies."""
 
 from __future__ import annotations
 
@@ -75,19 +75,3 @@ def topologies() -> list[Topology]:
     """All topologies."""
     every: list[Topology] = json.loads(_fairlane.topologies())
     return every
-
-
-def schema(of: str) -> dict[str, Any]:
-    """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
-
-    Args:
-        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `store`.
-
-    Raises:
-        UserError: There is no such schema.
-    """
-    from fairlane.results.documents import SCHEMAS
-
-    if of not in SCHEMAS:
-        raise UserError(f"{of}: no such schema; there are {', '.join(SCHEMAS)}")
-    return SCHEMAS[of]()

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from fairlane.base.progress import duration
-
-if TYPE_CHECKING:
-    from fairlane.sweeps.work import PointWork
+from fairlane.sweeps.point_work import PointWork
 
 NOTEWORTHY = 1.5
 """Say the upper bound if it is that many times the estimate."""

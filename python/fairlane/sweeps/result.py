@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.base.folders import staged
+from fairlane.results import frames
 from fairlane.results.intervals import CONFIDENCE, interval
 from fairlane.results.metrics import metrics, unit_of
 from fairlane.results.notes import joined, notes_of
@@ -45,16 +46,13 @@ class SweepResult:
 
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: point, values that vary, identity, metrics, version, every parameter."""
-        import polars as pl
+        import polars as pl  # takes longer to load than most commands run
 
-        frames = [pl.DataFrame(list(self._rows(point)), infer_schema_length=None) for point in self.plan.points]
         # Points of different schemes have different columns.
-        return pl.concat(frames, how="diagonal_relaxed")
+        return pl.concat((frames.frame(self._rows(point)) for point in self.plan.points), how="diagonal_relaxed")
 
     def costs_frame(self) -> pl.DataFrame:
         """One row per run: point, values that vary, CPU time, host and date; null where they are lost."""
-        import polars as pl
-
         rows = [
             {
                 **self._place(point),
@@ -64,18 +62,16 @@ class SweepResult:
             for point in self.plan.points
             for number, kept in enumerate(self._runs(point))
         ]
-        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_COST)
+        return frames.frame(rows, schema_overrides=_COST)
 
     def points_frame(self) -> pl.DataFrame:
         """One row per point and metric: mean, half width of the 95 % interval, number of runs."""
-        import polars as pl
-
-        rows = [
+        rows = (
             {**self._place(point), "metric": metric, "unit": unit_of(metric), **estimate}
             for point in self.plan.points
             for metric, estimate in self._estimates(point).items()
-        ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        )
+        return frames.frame(rows)
 
     def document(self) -> SweepDocument:
         """Everything but the single runs as one table, ready for JSON (`fairlane schema sweep-result`)."""
@@ -108,8 +104,6 @@ class SweepResult:
 
     def write(self, folder: str | Path) -> None:
         """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
-        from fairlane.results import frames
-
         with staged(Path(folder)) as stage:
             tables = {"runs": self.runs_frame(), "points": self.points_frame(), "costs": self.costs_frame()}
             for name, frame in tables.items():
@@ -118,11 +112,9 @@ class SweepResult:
             (stage / "sweep.json").write_text(self.json() + "\n", encoding="utf-8")
 
     def _rows(self, point: Point) -> Iterator[dict[str, Any]]:
-        from fairlane.results.frames import run_row
-
         scenario = json.loads(point.scenario)
         for kept in self._runs(point):
-            row = run_row(scenario, json.loads(kept.run))
+            row = frames.run_row(scenario, json.loads(kept.run))
             yield {**self._place(point), **row, "engine": point.identity.engine}
 
     def _runs(self, point: Point) -> list[Kept]:

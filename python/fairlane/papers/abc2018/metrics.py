@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from fairlane.papers.abc2018.scenarios import UPLOAD_START_S
+from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import (
     Metric,
     Values,
@@ -17,7 +18,6 @@ from fairlane.papers.metrics import (
     throughput_ratio,
     utilisation,
 )
-from fairlane.papers.paper import Record
 
 FULL_RATE_BPS = 9.0e6
 STAYS_ABOVE_BPS = 8.5e6

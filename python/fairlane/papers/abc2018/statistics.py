@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from fairlane.papers.abc2018.metrics import added
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.paper import Experiment
 from fairlane.papers.verdicts import Statistic
 from fairlane.simulate.replications import simulate
 from fairlane.simulate.scenario import Scenario, cbr, group, poisson

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from fairlane.papers.afc.scenarios import fair_kbps, udp_name, unresponsive
-from fairlane.papers.paper import Record
+from fairlane.papers.experiment import Record
 from fairlane.results.metrics import jain
 
 Values = Mapping[str, Any]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairlane.papers.afpft.scenarios import ENGINE_SCHEMES, Values, weight_1_over_c
+from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import Metric, utilisation
-from fairlane.papers.paper import Record
 
 CLASSES = ("<0.05", "0.05-0.5", "0.5-1", "1-2", "2-5", ">=5")
 """Classes of transfer times of Table III, in the order of `probes.transfer_times` and its defaults."""

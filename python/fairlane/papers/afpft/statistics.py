@@ -10,8 +10,8 @@ from typing import Any
 
 from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.paper import Experiment
 from fairlane.papers.verdicts import Statistic
 from fairlane.results.metrics import jain
 from fairlane.simulate.replications import simulate

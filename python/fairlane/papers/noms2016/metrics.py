@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Mapping
 
+from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
 from fairlane.papers.noms2016.scenarios import FOLDER
-from fairlane.papers.paper import Experiment, Record
 from fairlane.papers.verdicts import Statistic
 from fairlane.simulate.replications import simulate
 from fairlane.simulate.scenario import Scenario, poisson

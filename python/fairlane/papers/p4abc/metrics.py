@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Row
 from fairlane.papers.metrics import Metric, Values, queue_mean, utilisation
-from fairlane.papers.paper import Experiment, Record
 
 
 def goodput(group: int) -> Metric:

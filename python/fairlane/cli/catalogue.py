@@ -1,0 +1,47 @@
+"""The commands `fairlane schemes|topologies|schema`."""
+
+from __future__ import annotations
+
+import click
+
+import fairlane
+from fairlane.cli.options import json_option
+from fairlane.cli.output import print_document
+from fairlane.schemas import SCHEMAS
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+def schemes(name: str | None, as_json: bool) -> None:
+    """List the schemes, or the parameters of one."""
+    chosen = fairlane.schemes(name)
+    if as_json:
+        print_document(chosen)
+        return
+    from fairlane.cli import printing
+
+    if name is None:
+        printing.print_schemes(chosen)
+    else:
+        printing.print_scheme(chosen[0])
+
+
+@click.command()
+@json_option
+def topologies(as_json: bool) -> None:
+    """List the topologies with their parameters."""
+    every = fairlane.topologies()
+    if as_json:
+        print_document(every)
+        return
+    from fairlane.cli.printing import print_topologies
+
+    print_topologies(every)
+
+
+@click.command()
+@click.argument("of", type=click.Choice(list(SCHEMAS)))
+def schema(of: str) -> None:
+    """Print the JSON Schema of a file or of what a command prints with --json."""
+    print_document(fairlane.schema(of))

@@ -1,0 +1,122 @@
+"""The command `fairlane`.
+
+Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
+what is finished is kept. A failed `--check` ends with 1.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from contextlib import suppress
+
+import click
+
+from fairlane import _fairlane
+from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, ThreadError, UserError
+from fairlane.base.signals import Received, as_interrupts
+from fairlane.base.text import message_line
+from fairlane.cli import catalogue, papers, simulate
+from fairlane.cli.lab import lab_commands
+from fairlane.cli.options import Group
+from fairlane.cli.output import READABLE
+from fairlane.cli.p4 import p4_commands
+from fairlane.cli.store import store_commands
+
+EXIT_NOBODY_READS = 1
+EXIT_USER_ERROR = 2
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(_fairlane.version(), prog_name="fairlane", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Simulate fair sharing of links, packet by packet."""
+
+
+for command in (
+    simulate.run,
+    simulate.compare,
+    simulate.sweep,
+    papers.reproduce,
+    papers.report,
+    catalogue.schemes,
+    catalogue.topologies,
+    catalogue.schema,
+    store_commands,
+    lab_commands,
+    p4_commands,
+):
+    commands.add_command(command)
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    _prepare_output()
+    with as_interrupts() as received:
+        code = run_command(sys.argv[1:], received)
+    # Whoever interrupts now need not see how the interpreter ends.
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)
+
+
+def _prepare_output() -> None:
+    """Makes the standard output take every character, and all of them or an error."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        raw: object = out.buffer
+        if isinstance(raw, io.RawIOBase):
+            # With PYTHONUNBUFFERED Python passes over a write that was cut short, as on a full disk.
+            out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding, write_through=True)
+        out.reconfigure(errors=READABLE)
+
+
+def run_command(arguments: list[str], received: Received | None = None) -> int:
+    """Runs a command; gives its exit code."""
+    received = received or Received()
+    try:
+        _check_text(arguments)
+        code: int | None = commands.main(arguments, prog_name="fairlane", standalone_mode=False)
+        sys.stdout.flush()
+        return code or 0
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except Interrupted as interrupted:
+        _report(str(interrupted))
+    except (FairlaneError, ScenarioError, SchemeError, ThreadError) as error:
+        return _fail(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        _report("interrupted")
+    except OSError as error:
+        if received.number is None:
+            return _fail(f"{error.filename}: {error.strerror}") if error.filename else _fail_output(error)
+    return received.exit_code
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Names of files go to libraries, documents and the terminal: all of them need text."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{os.fsencode(argument)!r}: must be UTF-8 text") from None
+
+
+def _fail(message: str) -> int:
+    _report(f"{click.style('error:', fg='red')} {message_line(message)}")
+    return EXIT_USER_ERROR
+
+
+def _report(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        click.echo(line, err=True)
+
+
+def _fail_output(error: OSError) -> int:
+    """Ends after an error that names no file, which is one of the standard output; that now leads nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return EXIT_NOBODY_READS  # its reader has gone, and knows
+    return _fail(f"standard output: {error.strerror}")

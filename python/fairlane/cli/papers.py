@@ -1,0 +1,169 @@
+"""The commands `fairlane reproduce|report`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.files import written_below
+from fairlane.base.folders import check_replaceable
+from fairlane.cli.options import check_needs, from_origin, given_options, parse_settings, run_options, store_options
+from fairlane.cli.output import print_document, print_json, say
+from fairlane.papers import papers, select
+from fairlane.report import DEFAULT_FOLDER
+from fairlane.results.documents import reproductions
+from fairlane.simulate.replications import cores
+from fairlane.store import Store
+
+if TYPE_CHECKING:
+    from fairlane.papers.reproduce import Reproduction
+
+EXIT_CHECK_FAILED = 1
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.option("--quick", is_flag=True, help="Fewer and shorter runs, for a first look.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a claim is not reproduced that was expected to be.")
+@click.option("--write-verdicts", is_flag=True, help="Make the verdicts the expected ones.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.",
+)
+@run_options
+def reproduce(
+    names: tuple[str, ...],
+    quick: bool,
+    check: bool,
+    write_verdicts: bool,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run experiments of papers, such as abc2018.fig4a, and test their claims.
+
+    `all` stands for every experiment of every paper. Without a name: list what can be reproduced.
+    """
+    if not names:
+        if useless := [option for option in given_options().values() if option != "--json"]:
+            raise UserError(f"{useless[0]}: has no effect without a name, such as abc2018.fig4a")
+        _list_papers(as_json)
+        return
+    if quick and (check or write_verdicts):
+        option = "--check" if check else "--write-verdicts"
+        raise UserError(f"--quick: cannot be given with {option}, verdicts are those of full runs")
+    selected = {paper.key: [experiment.id for experiment in experiments] for paper, experiments in select(names)}
+    folders = {key: out / key if out and len(selected) > 1 else out or Path("results") / key for key in selected}
+    for folder in folders.values():
+        check_replaceable(folder, "--out", {"--store": Store(store).folder})
+    regressions: list[str] = []
+    documents = []
+    for key, experiments in selected.items():
+        with from_origin("--set"):
+            reproduction = fairlane.reproduce(
+                *experiments,
+                quick=quick,
+                replications=replications,
+                settings=parse_settings(settings),
+                threads=threads,
+                store=store,
+                progress=True,
+            )
+        with written_below(folders[key], "--out"):
+            figures = reproduction.write(folders[key])
+        documents.append(reproduction.document())
+        if not as_json:
+            _print_reproduction(reproduction, figures)
+        regressions += reproduction.regressions() if check else []  # against the old verdicts
+        if write_verdicts:
+            reproduction.write_expected()
+    if as_json:
+        document = documents[0] if len(documents) == 1 else reproductions(documents)
+        print_json(json.dumps(document, allow_nan=False, ensure_ascii=False))
+    for line in regressions:
+        say(f"check: {line}", error=True)
+    if regressions:
+        click.get_current_context().exit(EXIT_CHECK_FAILED)
+
+
+def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> None:
+    from fairlane.cli.printing import print_reproduction
+
+    print_reproduction(reproduction)
+    for figure in figures:
+        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
+@click.option("--run", "run_missing", is_flag=True, help="Simulate what the store lacks.")
+@click.option(
+    "--compare",
+    "comparison",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Show a result.json of `fairlane compare` side by side.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FOLDER,
+    metavar="DIR",
+    help="Write pages and figures [default: results/report].",
+)
+@store_options
+def report(
+    names: tuple[str, ...],
+    quick: bool,
+    run_missing: bool,
+    comparison: Path | None,
+    out: Path,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+) -> None:
+    """Write HTML pages and figures of stored results and their verdicts.
+
+    Of all papers without a name. The pages need no network; what is not stored yet is named with its command.
+    """
+    check_needs({"threads": ["run_missing"]})
+    with from_origin("--set"):
+        start = fairlane.report(
+            *names,
+            out=out,
+            compare=comparison,
+            quick=quick,
+            run=run_missing,
+            replications=replications,
+            settings=parse_settings(settings),
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+    say(f"report: {start}")
+
+
+def _list_papers(as_json: bool) -> None:
+    if as_json:
+        experiments = {
+            paper.key: {experiment.id: experiment.title for experiment in paper.experiments.values()}
+            for paper in papers().values()
+        }
+        print_document(experiments)
+        return
+    from fairlane.cli.printing import print_papers
+
+    print_papers(papers().values(), cores())

@@ -1,0 +1,253 @@
+"""The commands `fairlane run|compare|sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.files import written_below
+from fairlane.base.folders import check_replaceable
+from fairlane.cli.options import check_needs, from_origin, given_options, options, parse_settings, run_options
+from fairlane.cli.output import print_document, print_json
+from fairlane.simulate.external import load_schemes
+from fairlane.simulate.scenario import Scenario
+from fairlane.store import Store
+from fairlane.sweeps.plan import Plan
+from fairlane.sweeps.preview import preview
+
+
+def _load_schemes(paths: tuple[Path, ...]) -> None:
+    for path in paths:
+        load_schemes(path)
+
+
+_scenario_options = options(
+    click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
+    click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write Parquet, figures and result.json.",
+    ),
+    click.option(
+        "--scheme-module",
+        "modules",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        expose_value=False,
+        callback=lambda _context, _option, paths: _load_schemes(paths),
+        is_eager=True,
+        metavar="FILE.py",
+        help="Run a file that registers schemes of your own; can be given again.",
+    ),
+    run_options,
+)
+
+WATCHING = {
+    "pcap_drops": ["pcap"],
+    "pcap_snaplen": ["pcap"],
+    "trace_interval": ["trace"],
+    "watched": ["pcap", "trace"],
+    "link": ["pcap", "trace"],
+}
+"""What options about a replication that is watched need."""
+
+
+@click.command()
+@_scenario_options
+@click.option(
+    "--pcap",
+    type=click.Path(path_type=Path),
+    metavar="FILE.pcapng",
+    help="Capture the packets of a link.",
+)
+@click.option(
+    "--pcap-replication",
+    "watched",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="The replication that --pcap and --trace watch [default: 0, the first].",
+)
+@click.option("--pcap-drops", is_flag=True, help="Capture dropped packets as well, with a comment.")
+@click.option(
+    "--pcap-snaplen",
+    type=click.IntRange(min=0, max=65_535),
+    default=0,
+    metavar="BYTES",
+    help="Keep so much of each packet, the headers at least [default: the headers].",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write tables of the TCP senders and the queue.",
+)
+@click.option(
+    "--trace-interval",
+    default="10 ms",
+    metavar="TIME",
+    help='Time between two rows; "0 s": a row at every change [default: 10 ms].',
+)
+@click.option(
+    "--link",
+    metavar="NAME",
+    help="The link that --pcap captures and whose queue --trace has [default: the first, and all].",
+)
+def run(
+    file: Path,
+    seed: int | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    pcap: Path | None,
+    watched: int,
+    pcap_drops: bool,
+    pcap_snaplen: int,
+    trace: Path | None,
+    trace_interval: str,
+    link: str | None,
+) -> None:
+    """Simulate a scenario; print means with 95% intervals."""
+    check_needs(WATCHING)
+    if out:
+        check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
+    with from_origin(file):
+        result = fairlane.run(
+            _scenario(file, settings),
+            replications=replications,
+            seed=seed,
+            threads=threads,
+            store=store,
+            progress=True,
+            pcap=pcap,
+            pcap_drops=pcap_drops,
+            pcap_snaplen=pcap_snaplen,
+            trace=trace,
+            trace_interval=trace_interval,
+            link=link,
+            watched=watched,
+        )
+    if out:
+        with written_below(out, "--out"):
+            result.write(out)
+    if as_json:
+        print_json(result.json())
+    else:
+        from fairlane.cli.printing import print_result
+
+        print_result(result)
+
+
+@click.command()
+@_scenario_options
+@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc; or all.")
+def compare(
+    file: Path,
+    seed: int | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    queues: str,
+) -> None:
+    """Simulate a scenario under several queues."""
+    if out:
+        check_replaceable(out, "--out", {"--store": Store(store).folder})
+    with from_origin(file):
+        comparison = fairlane.compare(
+            _scenario(file, settings),
+            [name.strip() for name in queues.split(",")],
+            replications=replications,
+            seed=seed,
+            threads=threads,
+            store=store,
+            progress=True,
+        )
+    if out:
+        with written_below(out, "--out"):
+            comparison.write(out)
+    if as_json:
+        print_json(comparison.json())
+    else:
+        from fairlane.cli.printing import print_comparison
+
+        print_comparison(comparison)
+
+
+@click.command()
+@click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="List the points, what is stored of them and what is missing.")
+@click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="auto",
+    help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].",
+)
+@run_options
+def sweep(
+    file: Path,
+    dry_run: bool,
+    ray: str | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Simulate a scenario at many points, with replications.
+
+    What is stored is not simulated again: after an interruption or a kill the same command continues.
+    """
+    if ray is not None and threads is not None:
+        raise UserError(f"--threads: {threads} cannot be given with --ray, which uses the CPUs of the cluster")
+    plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
+    if dry_run:
+        given = given_options()
+        for name in given.keys() & {"threads", "ray", "out"}:
+            raise UserError(f"{given[name]}: has no effect with --dry-run")
+        with from_origin(file):
+            planned = preview(plan, store)
+        if as_json:
+            print_document(planned)
+        else:
+            from fairlane.cli.printing import print_plan
+
+            print_plan(planned)
+        return
+    out = out or Path("results") / plan.name
+    check_replaceable(out, "--out", {"--store": Store(store).folder})
+    with from_origin(file):
+        result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
+    with written_below(out, "--out"):
+        result.write(out)
+    if as_json:
+        print_json(result.json())
+    else:
+        from fairlane.cli.printing import print_sweep
+
+        print_sweep(result, out)
+
+
+def _scenario(file: Path, settings: tuple[str, ...]) -> Scenario:
+    scenario = Scenario.from_toml(file)
+    for key, value in parse_settings(settings).items():
+        scenario = scenario.replace(key, value)
+    return scenario

@@ -1,0 +1,67 @@
+"""An experiment of a paper: what is measured, where, how often, and what the paper claims about it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlane.papers.claim import Claim
+from fairlane.papers.grid import Point
+
+MOST_TIMES = 4
+"""Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""
+
+Record = Mapping[str, Any]
+"""A run record."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure, table or result in words.
+
+    Attributes:
+        id: Such as `abc2018.fig4a`.
+        title: In words.
+        where: Place in the paper.
+        kind: `figure`, `table` or `text`.
+        schemes: Schemes that are compared.
+        metrics: Names of what is measured; the first ones are what its figure shows.
+        grid: Values of each variable of the sweep.
+        parameters: Everything else.
+        claims: What the paper says about it.
+        replications: Runs of each point.
+        settings: Scenario keys that differ from the paper's, for lack of time.
+        added: Whether it is not in the paper; its claims are counted apart.
+        limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
+    """
+
+    id: str
+    title: str
+    where: str
+    kind: str
+    schemes: Sequence[str]
+    metrics: Sequence[str]
+    grid: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    claims: Sequence[Claim]
+    replications: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    added: bool = False
+    limit: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Replications that a point gets at most, where a claim is inconclusive."""
+        return MOST_TIMES * self.replications if self.limit is None else self.limit
+
+    @property
+    def name(self) -> str:
+        """The id without the paper: `fig4a`."""
+        return self.id.split(".", 1)[1]
+
+    def points(self) -> Iterator[Point]:
+        """Every combination of scheme and variables, the last variable running fastest."""
+        for values in itertools.product(self.schemes, *self.grid.values()):
+            yield dict(zip(("scheme", *self.grid), values, strict=True))

@@ -1,0 +1,64 @@
+"""The replications of one scenario: its canonical form, their run records, and the document made from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fairlane import _fairlane
+from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.notes import notes_of
+from fairlane.store.point import Kept
+
+
+@dataclass(frozen=True, repr=False)
+class Replications:
+    """The replications of one scenario.
+
+    Attributes:
+        scenario_json: The canonical scenario.
+        runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
+        cpu_seconds: What each of them cost, None where that is not known.
+    """
+
+    scenario_json: str
+    runs_json: tuple[str, ...]
+    cpu_seconds: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, scenario: str, runs: Sequence[Kept]) -> Self:
+        """The result of a canonical scenario."""
+        return cls(scenario, tuple(run.run for run in runs), tuple(run.cpu_seconds for run in runs))
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The scenario with every default filled in."""
+        table: dict[str, Any] = json.loads(self.scenario_json)
+        return table
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """One record per replication."""
+        return [json.loads(run) for run in self.runs_json]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the scenario before the numbers are trusted; a line each, key first."""
+        return notes_of(self.scenario_json)
+
+    def json(self, confidence: float = CONFIDENCE) -> str:
+        """The result document: scenario, notes, means with intervals, runs, cost (`fairlane schema result`)."""
+        return _fairlane.summarise(self.scenario_json, list(self.runs_json), list(self.cpu_seconds), confidence)
+
+    def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
+        """The result document as a table."""
+        document: dict[str, Any] = json.loads(self.json(confidence))
+        return document
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Means over the replications with 95% intervals."""
+        summary: dict[str, Any] = self.document()["summary"]
+        return summary

@@ -1,0 +1,47 @@
+"""JSON Schemas of the scenario file, of the sweep file, and of all that commands print with `--json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.results.documents import (
+    ComparisonDocument,
+    PlanDocument,
+    ReproductionDocument,
+    ReproductionsDocument,
+    StoreDocument,
+    SweepDocument,
+    schema_of,
+)
+from fairlane.sweeps.keys import file_schema
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "scenario": lambda: dict(json.loads(_fairlane.scenario_schema())),
+    "result": lambda: dict(json.loads(_fairlane.result_schema())),
+    "comparison": lambda: schema_of(ComparisonDocument),
+    "reproduction": lambda: schema_of(ReproductionDocument),
+    "reproductions": lambda: schema_of(ReproductionsDocument),
+    "sweep": file_schema,
+    "sweep-plan": lambda: schema_of(PlanDocument),
+    "sweep-result": lambda: schema_of(SweepDocument),
+    "store": lambda: schema_of(StoreDocument),
+}
+"""By name."""
+
+
+def schema(of: str) -> dict[str, Any]:
+    """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
+
+    Args:
+        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `store`.
+
+    Raises:
+        UserError: There is no such schema.
+    """
+    if of not in SCHEMAS:
+        raise UserError(f"{of}: no such schema; there are {', '.join(SCHEMAS)}")
+    return SCHEMAS[of]()
