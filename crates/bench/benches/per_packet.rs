@@ -10,7 +10,8 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
 use fairlane_schemes::label::abc::{AbcMarker, MeterParams};
 use fairlane_schemes::label::bank::Bank;
-use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, Scheme};
 use fairlane_schemes::testing::TestPacket;
 use std::hint::black_box;
 

@@ -8,7 +8,8 @@ use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::ffi::{c_char, c_void};
 
 /// Is told of every packet that is dropped or marked, within the call that does it; must not call the queue.

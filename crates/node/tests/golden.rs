@@ -19,7 +19,8 @@ use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
 };
 use fairlane_schemes::registry::markers::MarkerConfig;
-use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::TestPacket;
 use serde_json::json;
 

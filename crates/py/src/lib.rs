@@ -8,11 +8,13 @@ mod external;
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
 use fairlane_schemes::base::config::{ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
-use fairlane_schemes::registry::schemes::{Scheme, catalogue};
+use fairlane_schemes::registry::catalogue::catalogue;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine::batch::{self, Failure};
 use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::measure::summary::{self, ResultDocument};
+use fairlane_sim::network::sim_packet::SimPacket;
 use fairlane_sim::scenario::{self, Scenario};
 use fairlane_sim::traffic::tcp::Phase;
 use fairlane_sim::watch::pcap::PcapOptions;
@@ -102,7 +104,7 @@ fn with_queue(scenario: &str, scheme: &str) -> PyResult<String> {
 /// The catalogue of schemes.
 #[pyfunction]
 fn schemes() -> PyResult<String> {
-    to_json(&catalogue())
+    to_json(&catalogue::<SimPacket>())
 }
 
 /// The topologies.

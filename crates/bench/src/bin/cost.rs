@@ -12,7 +12,8 @@ use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, Queu
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
-use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::{AnyDiscipline, Scheme};
 use fairlane_schemes::testing::TestPacket;
 use std::time::{Duration, Instant};
 

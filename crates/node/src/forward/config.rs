@@ -9,7 +9,7 @@ use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::params;
 use fairlane_schemes::registry::markers::MarkerConfig;
-use fairlane_schemes::registry::schemes::QueueConfig;
+use fairlane_schemes::registry::queue_config::QueueConfig;
 use serde_json::Value as Json;
 use std::net::Ipv4Addr;
 use std::path::Path;

@@ -255,7 +255,7 @@ mod tests {
     use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
     use crate::contract::discipline::Backlog;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

@@ -337,7 +337,7 @@ impl FairShare {
 mod tests {
     use super::*;
     use crate::base::units::{Bytes, QueueLimit};
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

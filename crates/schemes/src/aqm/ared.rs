@@ -270,7 +270,7 @@ impl Aqm for Ared {
 mod tests {
     use super::*;
     use crate::contract::discipline::Backlog;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

@@ -284,7 +284,7 @@ mod tests {
     use super::super::red_part::{RedPartParams, check_idle_time};
     use super::*;
     use crate::contract::weights::Weights;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

@@ -242,7 +242,7 @@ mod tests {
     use crate::contract::buffer::BufferParams;
     use crate::contract::discipline::{DropReason, QueueDiscipline};
     use crate::contract::packet::Ecn;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

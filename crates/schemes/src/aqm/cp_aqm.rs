@@ -254,7 +254,7 @@ fn filled(bucket: &Bucket, bytes_per_s: f64, depth: f64, now: Time) -> f64 {
 mod tests {
     use super::*;
     use crate::contract::discipline::Backlog;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;
 

@@ -334,7 +334,7 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

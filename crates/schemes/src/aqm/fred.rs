@@ -282,7 +282,7 @@ impl Aqm for Fred {
 mod tests {
     use super::*;
     use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

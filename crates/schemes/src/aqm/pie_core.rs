@@ -24,12 +24,12 @@
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
 //! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
 
-use super::pie::PieParams;
 use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Time};
+use crate::base::units::{BitRate, Bytes, Time};
 use crate::choices;
 use crate::contract::discipline::Backlog;
 use crate::measure::ticker::Ticker;
+use crate::params;
 
 choices! {
     /// Where PIE takes the queueing delay from.
@@ -40,6 +40,40 @@ choices! {
         Departures = "departures",
         /// Backlog over the rate of the link.
         LinkRate = "link_rate",
+    }
+}
+
+params! {
+    /// PIE.
+    pub struct PieParams {
+        /// Queueing delay to hold.
+        target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2";
+        /// Time between updates of the probability.
+        update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "T_UPDATE", source "RFC 8033 4.2";
+        /// Gain on the distance from the target, per second.
+        alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2";
+        /// Gain on the change of the delay, per second.
+        beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2";
+        /// How long a burst passes without a drop.
+        max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
+        /// Where the queueing delay comes from.
+        delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
+        /// Bytes that one measurement of the departure rate takes, for `delay = "departures"`.
+        departure_threshold: Bytes = "16384 B", in "1 B"..="1 GB", symbol "DQ_THRESHOLD", source "RFC 8033 5.2";
+        /// Weight of a new measurement of the departure rate.
+        departure_weight: f64 = 0.25, in 0.001..=1.0, source "RFC 8033 5.2 (DQ_THRESHOLD/2^16); 0.5 in ns-3";
+        /// Evens out the gaps between drops.
+        derandomize: bool = true, source "RFC 8033 5.4; off in ns-3";
+        /// Steps of at most 0.02 once the probability is 0.1 or more.
+        cap_step: bool = true, source "RFC 8033 5.5";
+        /// The probability of a packet is proportional to its length.
+        byte_mode: bool = false, source "RFC 8033 4.1";
+        /// Mean length of a packet: no drop behind two of them, and the measure of byte mode.
+        mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
+        /// Mark ECN-capable packets instead of dropping them while the probability is low.
+        ecn: bool = false, source "RFC 8033 5.1";
+        /// Largest probability at which packets are marked.
+        ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1";
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn check_idle_time<S: crate::contract::scheme::SchemeSpec<Params = Wi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use serde_json::json;
 
     #[test]

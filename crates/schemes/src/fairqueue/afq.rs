@@ -322,7 +322,8 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
-    use crate::registry::schemes::{QueueConfig, SchemeParams};
+    use crate::registry::queue_config::QueueConfig;
+    use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;
     use serde_json::json;

@@ -7,7 +7,8 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::packet::Ecn;
 use crate::contract::scheme::{Port, SchemeSpec};
 use crate::contract::weights::Weights;
-use crate::registry::schemes::{QueueConfig, SchemeParams};
+use crate::registry::queue_config::QueueConfig;
+use crate::registry::schemes::SchemeParams;
 use crate::testing::TestPacket;
 use crate::testing::harness::{Harness, Operations};
 use proptest::prelude::*;

@@ -23,7 +23,7 @@
 //! 3. The quantile follows p at most one update late.
 //! 4. Values beyond the range count in the last bin of their side.
 
-use crate::aqm::pie::PieParams;
+use crate::aqm::pie_core::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Bytes, Time};

@@ -1,4 +1,4 @@
-//! The list of all schemes, and the factory that builds a port's discipline.
+//! The list of all schemes, and the discipline of any of them.
 //!
 //! A scheme implements [`SchemeSpec`] in its own module and is named once in the list below; configuration, schema,
 //! catalogue and static dispatch follow from that.
@@ -7,15 +7,12 @@ use crate::base::config::{ConfigError, ParamSet, ParamSpec, Table};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::choices;
-use crate::contract::buffer::{BufferParams, Scheduler};
+use crate::contract::buffer::BufferParams;
 use crate::contract::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
 use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
-use crate::registry::external::{External, ExternalScheme, FindExternal, no_external};
-use crate::testing::TestPacket;
-use serde::Serialize;
+use crate::registry::external::{External, ExternalScheme};
 use serde_json::{Map, Value as Json};
 
 /// Declares the list of schemes and what follows from it.
@@ -66,18 +63,11 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::REORDERS_FLOWS, )+ }
             }
 
-            /// Bytes that the scheme holds at an idle port, with its default parameters; see [`StateSize`].
-            #[must_use]
-            pub fn idle_bytes(self) -> usize {
-                let port = QueueConfig::of(self, BufferParams::default());
-                port.build::<TestPacket>(BitRate(10_000_000), &Weights::equal()).state_size().bytes
-            }
-
-            fn default_params(self) -> SchemeParams {
+            pub(super) fn default_params(self) -> SchemeParams {
                 match self { $( Self::$Variant => SchemeParams::$Variant(Default::default()), )+ }
             }
 
-            fn read_params(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<SchemeParams, ConfigError> {
+            pub(super) fn read_params(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<SchemeParams, ConfigError> {
                 match self {
                     $( Self::$Variant => {
                         let params = <$Spec as SchemeSpec>::Params::read(table)?;
@@ -97,21 +87,21 @@ macro_rules! schemes {
         }
 
         impl SchemeParams {
-            fn scheme(&self) -> Option<Scheme> {
+            pub(super) fn scheme(&self) -> Option<Scheme> {
                 match self {
                     $( Self::$Variant(_) => Some(Scheme::$Variant), )+
                     Self::External(_) => None,
                 }
             }
 
-            fn write(&self, into: &mut Map<String, Json>) {
+            pub(super) fn write(&self, into: &mut Map<String, Json>) {
                 match self {
                     $( Self::$Variant(params) => params.write(into), )+
                     Self::External(_) => {}
                 }
             }
 
-            fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
+            pub(super) fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
                 match self {
                     $( Self::$Variant(params) => AnyDiscipline::$Variant(<$Spec as SchemeSpec>::build(params, port)), )+
                     Self::External(scheme) => AnyDiscipline::External(External::new(scheme, port.buffer, port.rate)),
@@ -288,190 +278,10 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     }
 }
 
-/// Everything that a port's discipline is built from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QueueConfig {
-    /// Buffer and scheduler.
-    pub buffer: BufferParams,
-    /// The scheme.
-    pub scheme: SchemeParams,
-}
-
-impl QueueConfig {
-    /// `scheme` with its defaults on the given buffer.
-    #[must_use]
-    pub fn of(scheme: Scheme, buffer: BufferParams) -> Self {
-        Self { buffer, scheme: scheme.default_params() }
-    }
-
-    /// An external scheme on the given buffer.
-    #[must_use]
-    pub fn external(scheme: ExternalScheme, buffer: BufferParams) -> Self {
-        Self { buffer, scheme: SchemeParams::External(scheme) }
-    }
-
-    /// Which scheme of the list it is, if it is one of them.
-    #[must_use]
-    pub fn scheme(&self) -> Option<Scheme> {
-        self.scheme.scheme()
-    }
-
-    /// Name of the scheme.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match &self.scheme {
-            SchemeParams::External(scheme) => &scheme.name,
-            listed => listed.scheme().map_or("", Scheme::name),
-        }
-    }
-
-    /// The marker that the scheme's labels come from; an external scheme takes any.
-    #[must_use]
-    pub fn marker(&self) -> MarkerScheme {
-        self.scheme().map_or(MarkerScheme::None, Scheme::marker)
-    }
-
-    /// Reads a `[queue]` table.
-    ///
-    /// # Errors
-    /// An unknown key, a value out of range, or values that contradict each other or the limit.
-    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        Self::read_with(table, &no_external)
-    }
-
-    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` finds.
-    ///
-    /// # Errors
-    /// As [`QueueConfig::read`].
-    pub fn read_with(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
-        if let Some(scheme) = table.get("scheme").and_then(Json::as_str).and_then(find) {
-            let buffer = BufferParams::read(table)?;
-            Self::check_scheduler(&scheme.name, &buffer, table)?;
-            table.finish()?;
-            return Ok(Self::external(scheme, buffer));
-        }
-        let scheme: Scheme = table.required("scheme")?;
-        let buffer = BufferParams::read(table)?;
-        if scheme.orders_packets() {
-            Self::check_scheduler(scheme.name(), &buffer, table)?;
-        }
-        let scheme = scheme.read_params(&buffer, table)?;
-        table.finish()?;
-        Ok(Self { buffer, scheme })
-    }
-
-    /// A scheme that orders packets itself leaves nothing to the buffer's scheduler.
-    fn check_scheduler(name: &str, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        if buffer.scheduler == Scheduler::Fifo {
-            return Ok(());
-        }
-        let problem =
-            format!("\"{}\" is out of range, it must be fifo: {name} orders packets itself", buffer.scheduler.name());
-        Err(ConfigError::new(table.key("scheduler"), problem))
-    }
-
-    /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
-    #[must_use]
-    pub fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        map.insert("scheme".into(), self.name().into());
-        self.buffer.write(&mut map);
-        self.scheme.write(&mut map);
-        map
-    }
-
-    /// The discipline at a link of rate `rate`, whose flows or users have `weights`.
-    #[must_use]
-    pub fn build<P: Packet>(&self, rate: BitRate, weights: &Weights) -> AnyDiscipline<P> {
-        self.scheme.build(&Port { buffer: &self.buffer, rate, weights })
-    }
-}
-
-/// One entry of the catalogue of schemes.
-#[derive(Clone, Debug, Serialize)]
-pub struct SchemeInfo {
-    /// Name in a scenario.
-    pub name: &'static str,
-    /// What it is.
-    #[serde(flatten)]
-    pub about: About,
-    /// The marker that it needs at the edge.
-    pub marker: &'static str,
-    /// Bytes of state at an idle port with default parameters, see [`Scheme::idle_bytes`].
-    pub idle_bytes: usize,
-    /// Parameters.
-    pub params: Vec<SchemeParam>,
-}
-
-/// A parameter and the table of the scenario that it stands in.
-#[derive(Clone, Debug, Serialize)]
-pub struct SchemeParam {
-    /// The parameter.
-    #[serde(flatten)]
-    pub spec: ParamSpec,
-    /// `queue` or `marker`.
-    pub table: &'static str,
-    /// Whether all schemes have it.
-    pub shared: bool,
-}
-
-/// Describes every scheme, from the declarations that also parse and build it.
-#[must_use]
-pub fn catalogue() -> Vec<SchemeInfo> {
-    Scheme::ALL.iter().map(|&scheme| describe(scheme)).collect()
-}
-
-fn describe(scheme: Scheme) -> SchemeInfo {
-    let params =
-        |specs: Vec<ParamSpec>, table, shared| specs.into_iter().map(move |spec| SchemeParam { spec, table, shared });
-    SchemeInfo {
-        name: scheme.name(),
-        about: scheme.about(),
-        marker: scheme.marker().name(),
-        idle_bytes: scheme.idle_bytes(),
-        params: params(BufferParams::specs(), "queue", true)
-            .chain(params(scheme.params(), "queue", false))
-            .chain(params(scheme.marker().params(), "marker", false))
-            .collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn message(value: &Json) -> String {
-        QueueConfig::read(&mut Table::new("queue", value).unwrap()).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn what_is_written_reads_back() {
-        for &scheme in Scheme::ALL {
-            let config = QueueConfig::of(scheme, BufferParams::default());
-            let value = Json::Object(config.write());
-            assert_eq!(QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap(), config);
-        }
-    }
-
-    #[test]
-    fn a_key_of_another_scheme_is_unknown() {
-        assert!(message(&json!({"scheme": "droptail", "gamma": "16 packets"})).starts_with("queue.gamma: unknown key"));
-    }
-
-    #[test]
-    fn every_scheme_documents_every_parameter() {
-        for info in catalogue() {
-            for param in &info.params {
-                assert!(
-                    !param.spec.doc.is_empty() && !param.spec.source.is_empty(),
-                    "{} {}",
-                    info.name,
-                    param.spec.name
-                );
-            }
-        }
-    }
+    use crate::testing::TestPacket;
 
     #[test]
     fn static_dispatch_keeps_the_port_small() {

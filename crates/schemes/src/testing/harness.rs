@@ -18,7 +18,8 @@ use crate::contract::marker::MeterSpec;
 use crate::contract::packet::{Ecn, TrafficClass};
 use crate::contract::weights::Weights;
 use crate::registry::markers::{MarkerBank, MarkerConfig};
-use crate::registry::schemes::{AnyDiscipline, QueueConfig, Scheme};
+use crate::registry::queue_config::QueueConfig;
+use crate::registry::schemes::{AnyDiscipline, Scheme};
 use crate::testing::TestPacket;
 use std::collections::HashMap;
 

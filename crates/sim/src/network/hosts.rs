@@ -391,7 +391,8 @@ mod tests {
     use fairlane_schemes::base::rng::Rng;
     use fairlane_schemes::contract::buffer::BufferParams;
     use fairlane_schemes::contract::weights::Weights;
-    use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
+    use fairlane_schemes::registry::queue_config::QueueConfig;
+    use fairlane_schemes::registry::schemes::Scheme;
     use proptest::prelude::*;
 
     fn packet(seq: u32, wire_bytes: u16) -> SimPacket {

@@ -11,7 +11,8 @@ use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::registry::schemes::{AnyDiscipline, QueueConfig};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
 /// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.

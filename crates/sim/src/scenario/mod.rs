@@ -23,7 +23,8 @@ use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::params;
 use fairlane_schemes::registry::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::registry::markers::MarkerConfig;
-use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::{Map, Value as Json};
 
 params! {

@@ -5,10 +5,11 @@ use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpPar
 use super::tcp::TcpProfile;
 use super::topology::{LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
+use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::TcpParams;
 use fairlane_schemes::base::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
 use fairlane_schemes::contract::marker::MarkerScheme;
-use fairlane_schemes::registry::schemes::{SchemeInfo, catalogue};
+use fairlane_schemes::registry::catalogue::{SchemeInfo, catalogue};
 use serde_json::{Map, Value as Json, json};
 
 /// JSON Schema (draft 2020-12) of a scenario.
@@ -107,7 +108,7 @@ fn topology() -> Json {
 }
 
 fn queues() -> Json {
-    json!({"oneOf": catalogue().iter().map(queue).collect::<Vec<_>>()})
+    json!({"oneOf": catalogue::<SimPacket>().iter().map(queue).collect::<Vec<_>>()})
 }
 
 fn specs_of(info: &SchemeInfo, table: &str) -> Vec<ParamSpec> {

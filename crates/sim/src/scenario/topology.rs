@@ -6,7 +6,7 @@
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::registry::external::FindExternal;
-use fairlane_schemes::registry::schemes::QueueConfig;
+use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json, json};
 

@@ -5,7 +5,8 @@ use etherparse::PacketBuilder;
 use fairlane_schemes::base::units::QueueLimit;
 use fairlane_schemes::contract::buffer::BufferParams;
 use fairlane_schemes::registry::markers::MarkerConfig;
-use fairlane_schemes::registry::schemes::{QueueConfig, Scheme};
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::json;
 use std::collections::BTreeMap;
 

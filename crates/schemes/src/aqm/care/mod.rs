@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::base::units::BitRate;
     use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 

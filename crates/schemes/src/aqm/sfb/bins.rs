@@ -1,6 +1,6 @@
 //! The bins of SFB: rules (1), (2) and (5).
 
-use super::{DecrementAt, SfbParams};
+use super::params::{DecrementAt, SfbParams};
 use crate::base::rng::Rng;
 use crate::base::units::Time;
 use crate::flows::hash::{bucket, hash};

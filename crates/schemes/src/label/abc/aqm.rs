@@ -164,7 +164,7 @@ mod tests {
     use crate::contract::weights::Weights;
     use crate::label::abc::AbcScheme;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::{Value as Json, json};
 

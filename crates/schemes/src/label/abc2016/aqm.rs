@@ -1,7 +1,7 @@
 //! The port of the first ABC: bends the drop probability of another AQM by activity.
 
-use crate::aqm::pie::PieParams;
 use crate::aqm::pie_core::PieCore;
+use crate::aqm::pie_core::PieParams;
 use crate::aqm::red_core::{RedCore, RedSettings, WeightRule};
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;

@@ -37,83 +37,22 @@
 //!    what is stored: a packet that passes it and finds the buffer full has spent nothing. In XNU it has.
 
 mod bins;
+mod params;
+mod token_bucket;
 
 use self::bins::{Bin, Bins, Hold};
+pub use self::params::{DecrementAt, Penalty, SfbParams};
+use self::token_bucket::TokenBucket;
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
+use crate::base::units::{QueueLimit, Time};
 use crate::contract::aqm::{Aqm, QueueView, Verdict};
 use crate::contract::buffer::BufferParams;
 use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::flows::flow_table::FlowTable;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
-
-choices! {
-    /// When the probability of an empty bin shrinks.
-    pub enum DecrementAt {
-        /// At an arrival to the empty bin.
-        Arrival = "arrival",
-        /// When its last packet leaves.
-        Drain = "drain",
-    }
-}
-
-choices! {
-    /// Who shares the rate that flows which do not react are limited to.
-    pub enum Penalty {
-        /// All of them together.
-        Shared = "shared",
-        /// Each has it for itself.
-        PerFlow = "per_flow",
-    }
-}
-
-params! {
-    /// SFB. Defaults: ns, as afc used it; columns of ns and Linux in the chapter.
-    pub struct SfbParams {
-        /// Levels, each with a hash function.
-        levels: u32 = 2, in 1..=16, symbol "L", source "afc IV; 8 in Linux";
-        /// Bins of a level.
-        bins: u32 = 23, in 2..=65536, symbol "N", source "afc IV; 32 in ns, 16 in Linux";
-        /// How much a full bin adds to its probability.
-        increment: f64 = 0.005, in 0.000000001..=1.0, symbol "d1", source "ns; 0.001 in Linux";
-        /// How much an empty bin takes off.
-        decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
-        /// Least time between two changes of a bin's probability: shortest.
-        freeze: Time = "10 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
-        /// Least time between two changes of a bin's probability: longest, drawn between the two.
-        freeze_most: Time = "50 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
-        /// Packets in a bin from which on its probability grows; absent: `1.5*limit/bins`, at least 2.
-        bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
-        /// Packets that all bins of a flow may hold at most; absent: no cap.
-        bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
-        /// When the probability of an empty bin shrinks.
-        decrement_at: DecrementAt = "drain", source "ns; arrival in Linux";
-        /// Smallest probability of a flow that does not react.
-        unresponsive_at: f64 = 0.98, in 0.01..=1.0, source "ns; 1 in sfb2001 and Linux";
-        /// Time between changes of the hash functions: shortest.
-        rehash: Time = "11 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
-        /// Time between changes of the hash functions: longest, uniformly between the two.
-        rehash_most: Time = "23 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
-        /// How long before a change all flows teach the other set.
-        warm_up: Time = "0 s", in "0 s"..="1 h", source "sfb2001 and ns: only flows of rule (3) do; 60 s in Linux";
-        /// Rate that flows which do not react are limited to.
-        penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s", source "afc Table 1: fair rate 5 Mbit/s / 101";
-        /// Burst that the limit lets through.
-        penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
-        /// Who shares that rate.
-        penalty: Penalty = "shared", source "sfb2001; afc Table 1 with five senders needs per_flow";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
-        share_per: FlowKey = "flow", source "sfb2001";
-        /// Mark ECN-capable packets instead of dropping them with `p_min`.
-        ecn: bool = false, source "sfb2001: mark or drop";
-    }
-}
 
 /// SFB in the list of schemes.
 #[derive(Clone, Copy, Debug)]
@@ -165,32 +104,6 @@ impl SchemeSpec for SfbScheme {
     }
 }
 
-/// Token bucket in bits.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    bits: f64,
-    last: Time,
-}
-
-impl Bucket {
-    fn full(params: &SfbParams, now: Time) -> Self {
-        Self { bits: params.penalty_burst.0 as f64 * 8.0, last: now }
-    }
-
-    /// Whether a packet may pass now.
-    fn has_room(&mut self, wire_bytes: u32, now: Time, params: &SfbParams) -> bool {
-        let earned = now.saturating_sub(self.last).as_secs_f64() * params.penalty_rate.as_f64();
-        self.bits = f64::min(self.bits + earned, params.penalty_burst.0 as f64 * 8.0);
-        self.last = now;
-        self.bits >= f64::from(wire_bytes) * 8.0
-    }
-
-    /// A packet that had room was stored.
-    fn spend(&mut self, wire_bytes: u32) {
-        self.bits -= f64::from(wire_bytes) * 8.0;
-    }
-}
-
 /// One and a half times the part of a bin in a full buffer.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn automatic_bin_size(bins: u32, buffer: &BufferParams) -> u32 {
@@ -208,9 +121,9 @@ pub struct Sfb {
     sets: [Bins; 2],
     next_rehash: Option<Time>,
     hold: Box<Hold>,
-    shared: Bucket,
+    shared: TokenBucket,
     /// Buckets of flows that do not react, with [`Penalty::PerFlow`]; forgotten with the hash functions.
-    buckets: Box<FlowTable<Bucket>>,
+    buckets: Box<FlowTable<TokenBucket>>,
     probability: f64,
     penalised: u64,
     /// Whether the packet admitted last is under the rate limit: it spends when it is stored.
@@ -227,7 +140,7 @@ impl Sfb {
             sets: [Bins::new(params, full_at), Bins::new(params, full_at)],
             next_rehash: None,
             hold: Box::new(Hold::new(params, 0)),
-            shared: Bucket::full(params, Time::ZERO),
+            shared: TokenBucket::full(params, Time::ZERO),
             buckets: Box::default(),
             probability: 0.0,
             penalised: 0,
@@ -287,11 +200,11 @@ impl Sfb {
     }
 
     /// Rule (3): the bucket of a flow that does not react.
-    fn bucket(&mut self, key: u32, now: Time) -> (&mut Bucket, &SfbParams) {
+    fn bucket(&mut self, key: u32, now: Time) -> (&mut TokenBucket, &SfbParams) {
         let params = &*self.params;
         let bucket = match params.penalty {
             Penalty::Shared => &mut self.shared,
-            Penalty::PerFlow => self.buckets.or_insert_with(key, || Bucket::full(params, now)),
+            Penalty::PerFlow => self.buckets.or_insert_with(key, || TokenBucket::full(params, now)),
         };
         (bucket, params)
     }
@@ -370,8 +283,9 @@ impl Aqm for Sfb {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::units::BitRate;
     use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::registry::schemes::QueueConfig;
+    use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
 
@@ -530,7 +444,7 @@ mod tests {
         let size = host.queue.state_size();
         assert_eq!(size.records, 2 * 46);
         // Two sets of 46 bins of 24 bytes and two seeds of 8.
-        let fixed = size_of::<Sfb>() + size_of::<SfbParams>() + size_of::<FlowTable<Bucket>>() + size_of::<Hold>();
+        let fixed = size_of::<Sfb>() + size_of::<SfbParams>() + size_of::<FlowTable<TokenBucket>>() + size_of::<Hold>();
         assert_eq!(size.bytes, 2 * (46 * 24 + 2 * 8) + fixed);
 
         let params = SfbParams { ecn: true, unresponsive_at: 1.0, ..Default::default() };

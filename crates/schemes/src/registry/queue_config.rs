@@ -1,0 +1,135 @@
+//! The configuration of a port's queue, from which its discipline is built.
+
+use crate::base::config::{ConfigError, ParamSet, Table};
+use crate::base::units::BitRate;
+use crate::contract::buffer::{BufferParams, Scheduler};
+use crate::contract::marker::MarkerScheme;
+use crate::contract::packet::Packet;
+use crate::contract::scheme::Port;
+use crate::contract::weights::Weights;
+use crate::registry::external::{ExternalScheme, FindExternal, no_external};
+use crate::registry::schemes::{AnyDiscipline, Scheme, SchemeParams};
+use serde_json::{Map, Value as Json};
+
+/// Everything that a port's discipline is built from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Buffer and scheduler.
+    pub buffer: BufferParams,
+    /// The scheme.
+    pub scheme: SchemeParams,
+}
+
+impl QueueConfig {
+    /// `scheme` with its defaults on the given buffer.
+    #[must_use]
+    pub fn of(scheme: Scheme, buffer: BufferParams) -> Self {
+        Self { buffer, scheme: scheme.default_params() }
+    }
+
+    /// An external scheme on the given buffer.
+    #[must_use]
+    pub fn external(scheme: ExternalScheme, buffer: BufferParams) -> Self {
+        Self { buffer, scheme: SchemeParams::External(scheme) }
+    }
+
+    /// Which scheme of the list it is, if it is one of them.
+    #[must_use]
+    pub fn scheme(&self) -> Option<Scheme> {
+        self.scheme.scheme()
+    }
+
+    /// Name of the scheme.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.scheme {
+            SchemeParams::External(scheme) => &scheme.name,
+            listed => listed.scheme().map_or("", Scheme::name),
+        }
+    }
+
+    /// The marker that the scheme's labels come from; an external scheme takes any.
+    #[must_use]
+    pub fn marker(&self) -> MarkerScheme {
+        self.scheme().map_or(MarkerScheme::None, Scheme::marker)
+    }
+
+    /// Reads a `[queue]` table.
+    ///
+    /// # Errors
+    /// An unknown key, a value out of range, or values that contradict each other or the limit.
+    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Self::read_with(table, &no_external)
+    }
+
+    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` finds.
+    ///
+    /// # Errors
+    /// As [`QueueConfig::read`].
+    pub fn read_with(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
+        if let Some(scheme) = table.get("scheme").and_then(Json::as_str).and_then(find) {
+            let buffer = BufferParams::read(table)?;
+            Self::check_scheduler(&scheme.name, &buffer, table)?;
+            table.finish()?;
+            return Ok(Self::external(scheme, buffer));
+        }
+        let scheme: Scheme = table.required("scheme")?;
+        let buffer = BufferParams::read(table)?;
+        if scheme.orders_packets() {
+            Self::check_scheduler(scheme.name(), &buffer, table)?;
+        }
+        let scheme = scheme.read_params(&buffer, table)?;
+        table.finish()?;
+        Ok(Self { buffer, scheme })
+    }
+
+    /// A scheme that orders packets itself leaves nothing to the buffer's scheduler.
+    fn check_scheduler(name: &str, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        if buffer.scheduler == Scheduler::Fifo {
+            return Ok(());
+        }
+        let problem =
+            format!("\"{}\" is out of range, it must be fifo: {name} orders packets itself", buffer.scheduler.name());
+        Err(ConfigError::new(table.key("scheduler"), problem))
+    }
+
+    /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        map.insert("scheme".into(), self.name().into());
+        self.buffer.write(&mut map);
+        self.scheme.write(&mut map);
+        map
+    }
+
+    /// The discipline at a link of rate `rate`, whose flows or users have `weights`.
+    #[must_use]
+    pub fn build<P: Packet>(&self, rate: BitRate, weights: &Weights) -> AnyDiscipline<P> {
+        self.scheme.build(&Port { buffer: &self.buffer, rate, weights })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message(value: &Json) -> String {
+        QueueConfig::read(&mut Table::new("queue", value).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for &scheme in Scheme::ALL {
+            let config = QueueConfig::of(scheme, BufferParams::default());
+            let value = Json::Object(config.write());
+            assert_eq!(QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap(), config);
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_scheme_is_unknown() {
+        assert!(message(&json!({"scheme": "droptail", "gamma": "16 packets"})).starts_with("queue.gamma: unknown key"));
+    }
+}
