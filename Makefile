@@ -13,7 +13,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -55,6 +55,9 @@ lock: ## Write the locks of Python and of the fuzz targets anew, after a change 
 
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
+
+clauses: ## Write docs/clauses.md: the clauses of RFCs that the code claims, departs from, and leaves (needs Python only)
+	$(PYTHON) tools/clauses.py
 
 coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
 	$(PYTHON) benches/coverage.py

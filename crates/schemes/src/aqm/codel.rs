@@ -18,8 +18,7 @@
 //!
 //! Deviations:
 //! 1. The square root is exact; Linux approximates it.
-//! 2. MTU is the buffer's `mtu`; the RFC takes the longest packet seen.
-//! 3. B is of all classes together.
+//! 2. B is of all classes together.
 //!
 //! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).
 
@@ -36,10 +35,14 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// CoDel.
     pub struct CodelParams {
+        //= RFC 8289 4.3-1: The target is 5 ms on the Internet.
+        //= RFC 8289 4.5-1: Where the times can be set, the defaults are those for the Internet.
         /// Delay that a queue may have permanently.
-        target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.4";
+        target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.3";
+        //= RFC 8289 4.2-1: The interval is 100 ms on the Internet.
+        //= RFC 8289 4.5-2: Other networks use other times, the target 5 to 10 % of the interval.
         /// For how long the delay may be above the target; a round-trip time that most flows do not exceed.
-        interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.3";
+        interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.2";
         /// Whether packets of transports that understand it are marked in place of a drop.
         ecn: bool = false, source "RFC 8289 section 3; Linux codel: off";
     }
@@ -70,6 +73,7 @@ impl SchemeSpec for CodelScheme {
     }
 
     fn build<P: Packet>(params: &CodelParams, port: &Port<'_>) -> Self::Discipline<P> {
+        //= RFC 8289 5.3-1: The least backlog is the MTU of the interface.
         let target = CodelTarget { target: params.target, interval: params.interval, mtu: port.buffer.mtu.0 };
         ManagedQueue::new(port.buffer, port.rate, CodelAqm { codel: Codel::default(), target, ecn: params.ecn })
     }
@@ -101,6 +105,8 @@ pub struct CodelTarget {
 impl CodelTarget {
     /// Rule (4).
     fn control_law(&self, from: Time, count: u32) -> Time {
+        //= RFC 8289 3.3-1: Gaps between drops shrink with the square root of the drops so far.
+        //= RFC 8289 5.6-1: The next drop is due an interval over the root of the count after the last.
         let gap = self.interval.as_secs_f64() / f64::from(count).sqrt();
         from.saturating_add(Time::from_secs_f64(gap))
     }
@@ -133,6 +139,7 @@ impl Codel {
                 if markable { Verdict::Mark } else { Verdict::Drop }
             }
             (true, false) => {
+                //= RFC 8289 4-3: A delay below the target ends the drops and cancels the next.
                 (self.dropping, self.dropped_last) = (false, false); // rule (6)
                 Verdict::Accept
             }
@@ -143,6 +150,7 @@ impl Codel {
     /// The queue was found empty.
     #[inline]
     pub fn emptied(&mut self) {
+        //= RFC 8289 5.6-2: An empty queue has no delay above the target.
         (self.first_above, self.dropping, self.dropped_last) = (None, false, false);
     }
 
@@ -166,10 +174,13 @@ impl Codel {
     /// Rules (1) and (2).
     #[inline]
     fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
+        //= RFC 8289 4.1-1: Nothing is dropped that would leave less than a full packet waiting.
+        //= RFC 8289 4.3-2: One packet below the target starts the interval anew.
         if sojourn < aim.target || bytes_behind <= aim.mtu {
             self.first_above = None;
             return false;
         }
+        //= RFC 8289 4-1: Drops begin once the delay has stayed at the target or above for an interval.
         now >= *self.first_above.get_or_insert(now.saturating_add(aim.interval))
     }
 
@@ -177,8 +188,10 @@ impl Codel {
     fn begin(&mut self, aim: &CodelTarget, now: Time) {
         let since_last = now.saturating_sub(self.drop_next);
         let delta = self.count.saturating_sub(self.last_count);
+        //= RFC 8289 5.5-2: Drops that resume within 16 intervals go on near the rate they had.
         self.count = if delta > 1 && since_last.0 < aim.interval.0.saturating_mul(16) { delta } else { 1 };
         self.last_count = self.count;
+        //= RFC 8289 4-2: The second drop comes an interval after the first.
         self.drop_next = aim.control_law(now, self.count);
         (self.dropping, self.dropped_last) = (true, false);
     }
@@ -192,11 +205,13 @@ impl Codel {
         if now < self.drop_next {
             return Verdict::Accept;
         }
+        //= RFC 8289 4-4: When the next drop is due, the packet at the head goes and the time moves on.
         self.count = self.count.saturating_add(1);
         if markable {
             self.drop_next = aim.control_law(self.drop_next, self.count);
             return Verdict::Mark;
         }
+        //= RFC 8289 5.5-1: Several drops may fall due at once; they are made one after the other.
         self.dropped_last = true;
         Verdict::Drop
     }
@@ -210,6 +225,7 @@ pub struct CodelAqm {
     ecn: bool,
 }
 
+//= RFC 8289 5.4-2: Drops at a full buffer do not count for CoDel.
 impl Aqm for CodelAqm {
     #[inline]
     fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
@@ -220,7 +236,9 @@ impl Aqm for CodelAqm {
     fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 
     fn release<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time, _: &mut Rng) -> Verdict {
+        //= RFC 8289 5.4-1: A packet is stamped when it is stored, and judged when it leaves.
         let sojourn = now.saturating_sub(packet.enqueued_at());
+        //= RFC 3168 5-3: A packet that is ECN-capable is marked in place of a drop.
         let markable = self.ecn && packet.ecn().is_capable();
         self.codel.judge(&self.target, sojourn, backlog.bytes, markable, now)
     }

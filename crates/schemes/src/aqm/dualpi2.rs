@@ -6,7 +6,7 @@
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | `DualPi2::update` |
-//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < 1/k^2` | `DualPi2::release_classic` |
+//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < min(1, 1/k^2)` | `DualPi2::release_classic` |
 //! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | `DualPi2::release_low` |
 //! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | `DualPi2::ramp` |
 //! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | `DualPi2::release_low` |
@@ -20,8 +20,10 @@
 //!
 //! Deviations:
 //! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
-//! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux).
-//! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. Packets of one flow keep their order as
+//! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux); RFC 9332
+//!    section 2.5.1 asks for the marks of the coupling all the same.
+//! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. A short packet may fit where RFC 9332
+//!    A.1 asks for room for a full one. Packets of one flow keep their order as
 //!    long as they stay in one queue: a flow whose packets change between ECT(1) or CE and others may be reordered,
 //!    which is how RFC 9332 defines it.
 //!
@@ -52,6 +54,8 @@ choices! {
 params! {
     /// DualPI2.
     pub struct DualPi2Params {
+        //= RFC 9332 A.1-6: Target 15 ms, Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz, ramp from 0.8 to 1.2 ms.
+        //= RFC 9332 2.5.2.1-1: No parameter needs to be set for use on the Internet.
         /// Queueing delay to hold in the classic queue.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "target", source "RFC 9332 A.1";
         /// Time between updates of the probability.
@@ -60,12 +64,16 @@ params! {
         alpha: f64 = 0.15, in 0.0..=1000.0, symbol "alpha", source "RFC 9332 A.1; 0.16 in Linux";
         /// Gain on the change of the delay, per second: `0.3/RTT_max`.
         beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1; 3.2 in Linux";
+        //= RFC 9332 2.5.1-7: The coupling factor is 2.
+        //= RFC 9332 2.5.1-8: Another coupling factor may be chosen.
         /// How much more often an L packet is marked than p': equal rates of both kinds at k = 2.
-        coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.1";
+        coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
         /// Waiting time from which L packets are marked for their own queue.
         step_start: Time = "800 us", in "0 s"..="10 s", symbol "minTh", source "RFC 9332 A.1; 1 ms in Linux";
         /// Waiting time from which all are.
         step_end: Time = "1200 us", in "0 s"..="10 s", symbol "maxTh", source "RFC 9332 A.1; 1 ms in Linux";
+        //= RFC 9332 A.2-5: The classic queue has a small share of the link, such as 1/16.
+        //= RFC 9332 2.5.2.1-2: The bound to the priority is stated as a relation of the two queues.
         /// Part of the link that the classic queue has at least.
         classic_share: f64 = 0.0625, in 0.0..=1.0, source "RFC 9332 A.1 (1/16); 0.1 in Linux";
         /// How a probability becomes decisions.
@@ -122,6 +130,7 @@ impl Lottery {
         match decision {
             Decision::Random => probability > 0.0 && rng.open01() < probability,
             Decision::Recur => {
+                //= RFC 9332 A.1-2: A sum of probabilities that passes 1 is a hit.
                 self.sum += probability;
                 let hit = self.sum > 1.0;
                 if hit {
@@ -144,6 +153,7 @@ enum Fate {
 /// The two queues of a port and their controller.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P> {
+    //= RFC 9332 2.5.1-2: There are two queues, and each has an AQM.
     low: VecDeque<P>,
     classic: VecDeque<P>,
     backlog: Backlog,
@@ -195,27 +205,34 @@ impl<P: Packet> DualPi2<P> {
         let waited_s = |queue: &VecDeque<P>| {
             queue.front().map_or(0.0, |head| now.saturating_sub(head.enqueued_at()).as_secs_f64())
         };
+        //= RFC 9332 A.2-1: The longer of the two queues' delays drives p'.
         let delay_s = f64::max(waited_s(&self.classic), waited_s(&self.low));
+        //= RFC 9332 A.1-4: p' moves with the distance from the target and with the change of the delay.
         let step = self.params.alpha * (delay_s - self.params.target.as_secs_f64())
             + self.params.beta * (delay_s - self.delay_before_s);
+        //= RFC 9332 A.1-5: p' stays between 0 and 1.
         self.base_probability = (self.base_probability + step).clamp(0.0, 1.0);
         self.delay_before_s = delay_s;
     }
 
     /// p_C = p'^2.
     fn classic_probability(&self) -> f64 {
+        //= RFC 9332 2.4-1: Classic packets are dropped or marked with p_C = p'^2.
         self.base_probability * self.base_probability
     }
 
     /// p_CL = min(1, k*p').
     fn coupled_probability(&self) -> f64 {
+        //= RFC 9332 2.4-2: The coupled probability of the L queue is p_CL = k p'.
         f64::min(self.params.coupling * self.base_probability, 1.0)
     }
 
     /// Whether the L queue is served next.
     fn serves_low(&self) -> bool {
         match (self.low.is_empty(), self.classic.is_empty()) {
+            //= RFC 9332 2.5.1-4: The L queue has priority, and a bound to it keeps the classic queue from starving.
             (false, false) => self.classic_credit <= 0.0,
+            //= RFC 9332 2.5.1-5: The link is never idle while a packet waits.
             (low_empty, _) => !low_empty,
         }
     }
@@ -237,10 +254,12 @@ impl<P: Packet> DualPi2<P> {
     fn ramp(&self, waited: Time) -> f64 {
         let (start, end) = (self.params.step_start, self.params.step_end);
         if self.low.is_empty() {
+            //= RFC 9332 A.2-2: A packet alone in the L queue is not marked for its own delay.
             0.0 // it was the only one
         } else if waited >= end && waited > start {
             1.0
         } else if waited > start {
+            //= RFC 9332 A.1-3: The L queue's own probability rises from 0 to 1 between two waiting times.
             (waited - start).as_secs_f64() / (end - start).as_secs_f64()
         } else {
             0.0
@@ -251,10 +270,14 @@ impl<P: Packet> DualPi2<P> {
     fn release_low(&mut self, packet: &P, now: Time, rng: &mut Rng) -> Fate {
         let (coupled, decision) = (self.coupled_probability(), self.params.decision);
         if coupled < 1.0 {
+            //= RFC 9332 2.4-3: L packets are marked with the greater of p_CL and their own queue's probability.
+            //= RFC 9332 2.5.1-6: L packets are marked at least as often as the coupling with p_C asks.
+            //= RFC 9332 2.5.1-3: The AQM of the L queue can mark.
             let probability = f64::max(self.ramp(now.saturating_sub(packet.enqueued_at())), coupled);
             return if self.low_lottery.hits(probability, decision, rng) { Fate::Mark } else { Fate::Pass };
         }
-        // RFC 9332 A.1, figure 5: the L queue has a count of its own for drops, too.
+        //= RFC 9332 A.2-3: Once p_CL is 1, L packets are dropped with p_C and the rest marked.
+        //= RFC 9332 2.5.1.1-4: In overload, ECN-capable packets of both queues are dropped, too.
         if self.low_lottery.hits(self.classic_probability(), decision, rng) { Fate::Drop } else { Fate::Mark }
     }
 
@@ -265,19 +288,23 @@ impl<P: Packet> DualPi2<P> {
             return Fate::Pass;
         }
         let k = self.params.coupling;
-        if packet.ecn().is_capable() && probability < 1.0 / (k * k) { Fate::Mark } else { Fate::Drop }
+        //= RFC 9332 A.2-4: From p_C = min(1/k^2, 1) on, classic packets are dropped, never marked.
+        //= RFC 9332 2.5.1.1-4: In overload, ECN-capable packets of both queues are dropped, too.
+        if packet.ecn().is_capable() && probability < f64::min(1.0, 1.0 / (k * k)) { Fate::Mark } else { Fate::Drop }
     }
 }
 
 impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
         self.catch_up(now);
+        //= RFC 9332 A.1-1, deviation: An arrival is dropped unless the shared buffer has room for a full packet.
         if !self.backlog.has_room_for(packet.wire_bytes(), self.limit) {
             drops.dropped(&packet, DropReason::Overlimit, self.backlog);
             return;
         }
         packet.set_enqueued_at(now);
         self.backlog.add(packet.wire_bytes());
+        //= RFC 9332 2.3-1: ECT(1) and CE tell which packets go to the L queue.
         match packet.ecn() {
             Ecn::Ect1 | Ecn::Ce => self.low.push_back(packet),
             Ecn::Ect0 | Ecn::NotEct => self.classic.push_back(packet),
@@ -287,6 +314,7 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         self.catch_up(now);
         loop {
+            //= RFC 9332 2.5.1-6, deviation: L packets are marked at least as often as the coupling with p_C asks.
             let few = self.backlog.bytes < 2 * self.params.full_packet.0;
             let (mut packet, from_low) = self.take()?;
             let fate = match (few, from_low) {
@@ -391,6 +419,9 @@ mod tests {
         // From p_C = 25 % on, marks turn into drops.
         let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
         assert!((249..=250).contains(&dropped) && marked == 0);
+        // With a coupling below 1 that is p_C = 1, not 1/k^2.
+        let (dropped, marked) = serve(&DualPi2Params { coupling: 0.5, ..params.clone() }, 1.0, Ecn::Ect0, 100);
+        assert!((99..=100).contains(&dropped) && marked == 0, "{dropped} {marked}");
         // By chance: standard deviation sqrt(1000*0.04*0.96) = 6.2; five of them.
         let (dropped, _) = serve(&DualPi2Params { decision: Decision::Random, ..params }, 0.2, Ecn::NotEct, 1000);
         assert!(dropped.abs_diff(40) < 31, "{dropped}");

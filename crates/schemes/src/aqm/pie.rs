@@ -11,6 +11,7 @@
 //! Deviations:
 //! 1. The delay is the sojourn time of the packet that left last, as in ns-3; RFC 8033 section 5.2 estimates it from
 //!    the departure rate: `delay = "departures"`. A measurement weighs 1/4 (RFC 8033); 1/2 in ns-3.
+//!    Rates are averaged, as in ns-3; RFC 8033 averages the times that measurements took.
 //! 2. The departure rate leaves out the packet whose transmission starts when the measurement ends, so that bytes and
 //!    time belong together. RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
 //! 3. Derandomisation is on; off in ns-3.
@@ -76,7 +77,9 @@ impl Aqm for Pie {
         if !self.core.decide(queue.backlog, packet.wire_bytes(), rng) {
             Verdict::Accept
         } else if self.core.probability() <= self.ecn_limit {
-            Verdict::Mark // RFC 8033 5.1
+            //= RFC 8033 5.1-1: Packets of transports that understand it are marked, not dropped.
+            //= RFC 8033 5.1-2: Once p is above a limit, packets are dropped whatever they understand.
+            Verdict::Mark
         } else {
             Verdict::Drop
         }

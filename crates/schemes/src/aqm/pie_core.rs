@@ -46,18 +46,23 @@ choices! {
 params! {
     /// PIE.
     pub struct PieParams {
+        //= RFC 8033 4.2-7: The target is 15 ms.
         /// Queueing delay to hold.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2";
+        //= RFC 8033 4.2-5: An update comes every 15 ms by default.
+        //= RFC 8033 4.2-6: Fast links have updates more often.
         /// Time between updates of the probability.
         update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "T_UPDATE", source "RFC 8033 4.2";
         /// Gain on the distance from the target, per second.
         alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2";
         /// Gain on the change of the delay, per second.
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2";
+        //= RFC 8033 4.4-2: A burst is allowed for 150 ms.
         /// How long a burst passes without a drop.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
         /// Where the queueing delay comes from.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
+        //= RFC 8033 5.2-2: A measurement takes 16 KiB.
         /// Bytes that one measurement of the departure rate takes, for `delay = "departures"`.
         departure_threshold: Bytes = "16384 B", in "1 B"..="1 GB", symbol "DQ_THRESHOLD", source "RFC 8033 5.2";
         /// Weight of a new measurement of the departure rate.
@@ -67,11 +72,12 @@ params! {
         /// Steps of at most 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5";
         /// The probability of a packet is proportional to its length.
-        byte_mode: bool = false, source "RFC 8033 4.1";
+        byte_mode: bool = false, source "RFC 8033 appendix B";
         /// Mean length of a packet: no drop behind two of them, and the measure of byte mode.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
         /// Mark ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "RFC 8033 5.1";
+        //= RFC 8033 5.1-3: That limit is 0.1.
         /// Largest probability at which packets are marked.
         ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1";
     }
@@ -130,18 +136,27 @@ impl PieCore {
         let params = &*self.params;
         let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
         let (delay_s, target_s) = (self.current_delay_s(), params.target.as_secs_f64());
+        //= RFC 8033 4.2-1: p moves with the distance from the target and with the change of the delay.
         let raw = params.alpha * (delay_s - target_s) + params.beta * (delay_s - self.delay_before_s); // eq. (1)
+
+        //= RFC 8033 4.2-2: The smaller p is, the smaller its steps, from 1/2048 to 1.
         let mut step = raw * scale(self.probability); // eq. (2)
         if params.cap_step && self.probability >= 0.1 {
+            //= RFC 8033 5.5-1: From p = 0.1 on, a step up is 0.02 at most.
             step = step.min(0.02); // eq. (3)
         }
         self.probability += step;
         if delay_s == 0.0 && self.delay_before_s == 0.0 {
+            //= RFC 8033 4.2-3: p shrinks by 2 % an update while there is no delay, now and before.
             self.probability *= 0.98; // eq. (4)
         }
+        //= RFC 8033 4.2-4: p stays between 0 and 1.
         self.probability = self.probability.clamp(0.0, 1.0);
+        //= RFC 8033 4.4-3: The allowance is rounded up to whole updates.
+        //= RFC 8033 4.4-4: The allowance shrinks by an update interval each update, to 0 at least.
         self.burst_allowance = self.burst_allowance.saturating_sub(params.update_interval);
         if self.probability == 0.0 && delay_s < target_s / 2.0 && self.delay_before_s < target_s / 2.0 {
+            //= RFC 8033 4.4-5: It is whole again once p is 0 and both delays are below half the target.
             self.burst_allowance = params.max_burst; // eq. (5)
         }
         self.delay_before_s = delay_s;
@@ -151,9 +166,11 @@ impl PieCore {
     /// The queueing delay as PIE sees it, in seconds.
     #[must_use]
     pub fn current_delay_s(&self) -> f64 {
+        //= RFC 8033 4.3-1: The delay is the backlog over the rate of departures, or measured by time stamps.
         match self.params.delay {
             PieDelay::Sojourn => self.delay_s,
             PieDelay::LinkRate => self.waiting_bytes as f64 / self.link_bytes_per_s,
+            //= RFC 8033 5.2-4: Without a measurement under way, the last average stands.
             PieDelay::Departures if self.departures.bytes_per_s > 0.0 => {
                 self.waiting_bytes as f64 / self.departures.bytes_per_s
             }
@@ -166,7 +183,10 @@ impl PieCore {
     #[inline]
     pub fn exempts(&self, backlog: Backlog) -> bool {
         let params = &*self.params;
+        //= RFC 8033 4.1-2: No random drop while the delay was below half its target and p is below 0.2.
         let calm = self.delay_before_s < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        //= RFC 8033 4.4-1: Nothing is dropped at random while a burst is allowed.
+        //= RFC 8033 4.1-3: No random drop while two packets or fewer wait.
         self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * params.mean_packet.0
     }
 
@@ -176,10 +196,12 @@ impl PieCore {
             return false;
         }
         let params = &*self.params;
+        //= RFC 8033 B-1: The probability is scaled by the length of the packet.
         let relative_length = if params.byte_mode { f64::from(wire_bytes) / params.mean_packet.0 as f64 } else { 1.0 };
         let p = f64::min(self.probability * relative_length, 1.0);
         if params.derandomize {
             self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + p };
+            //= RFC 8033 5.4-1: The sum of p since the last drop decides: none below 0.85, one at 8.5.
             if self.accumulated < 0.85 {
                 return false; // eq. (6)
             }
@@ -188,6 +210,7 @@ impl PieCore {
                 return true;
             }
         }
+        //= RFC 8033 4.1-1: An arrival is dropped at random, with the probability of the controller.
         let hit = rng.open01() < p;
         if hit {
             self.accumulated = 0.0;
@@ -204,6 +227,7 @@ impl PieCore {
     /// A packet found the queue full.
     #[inline]
     pub fn overflowed(&mut self) {
+        //= RFC 8033 B-2: A drop at a full buffer starts the sum of p anew.
         self.accumulated = 0.0;
     }
 
@@ -264,12 +288,14 @@ impl DepartureMeter {
             if lasted_s > 0.0 {
                 let rate = bytes as f64 / lasted_s;
                 let weight = if self.bytes_per_s == 0.0 { 1.0 } else { params.departure_weight };
+                //= RFC 8033 5.2-3, deviation: The time of a measurement is averaged with weight DQ_THRESHOLD/2^16.
                 self.bytes_per_s += weight * (rate - self.bytes_per_s);
             }
             self.running = None;
         }
         self.running = match self.running {
             Some((start, bytes)) => Some((start, bytes + u64::from(wire_bytes))),
+            //= RFC 8033 5.2-1: Departures are measured from when enough bytes wait until as many have left.
             None if behind.bytes >= threshold => Some((now, u64::from(wire_bytes))),
             None => None,
         };

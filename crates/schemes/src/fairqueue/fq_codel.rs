@@ -22,8 +22,10 @@
 //! 4. Classes are not looked at.
 //! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets overflow, not
 //!    CoDel, drops most.
-//! 6. MTU of CoDel is the buffer's `mtu`.
-//! 7. With `short_queue` CoDel looks at the bytes of its own queue, as in ns-3; Linux looks at those of the port.
+//! 6. Over the limit a queue loses half its bytes, as in Linux; RFC 8290 section 4.1 takes half its packets.
+//! 7. CoDel looks at the bytes of its own queue, as in ns-3; RFC 8289 section 4.4 asks for those of the port, which
+//!    `short_queue = "port"` gives, as in Linux.
+//! 8. Drops at a full buffer count for CoDel, as in Linux; in RFC 8289 section 5.4 they do not.
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 
@@ -59,20 +61,25 @@ params! {
     pub struct FqCodelParams {
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
+        //= RFC 8290 5.2.5-1: There are 1024 queues by default.
         /// Number of queues.
-        buckets: u32 = 1024, in 1..=65536, source "RFC 8290 section 5.2.6";
+        buckets: u32 = 1024, in 1..=65536, source "RFC 8290 section 5.2.5";
+        //= RFC 8290 5.2.4-1: The quantum is 1514 bytes by default.
         /// Bytes that a queue may send per round.
         quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "RFC 8290 section 5.2.4";
+        //= RFC 8290 5.2.2-1: The target is 5 ms by default.
         /// Delay that a queue may have permanently.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8290 section 5.2.2";
+        //= RFC 8290 5.2.1-1: The interval is about the longest round-trip time, 100 ms by default.
         /// For how long the delay may be above the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8290 section 5.2.1";
+        //= RFC 8290 5.2.6-1: ECN is on by default and can be turned off.
         /// Whether packets of transports that understand it are marked in place of a drop.
-        ecn: bool = true, source "RFC 8290 section 5.2.7";
+        ecn: bool = true, source "RFC 8290 section 5.2.6";
         /// Most packets that one overflow drops.
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
         /// Which backlog has to exceed a full packet before CoDel drops.
-        short_queue: ShortQueue = "own", source "RFC 8289 section 4.4, each queue on its own as in ns-3; Linux: port";
+        short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and Linux";
     }
 }
 
@@ -112,6 +119,7 @@ enum Place {
 /// One hashed queue.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
+    //= RFC 8289 4.4-1: Of several queues, each has a CoDel of its own.
     codel: Codel,
     credits: f64,
     place: Option<Place>,
@@ -150,10 +158,13 @@ impl<P: Packet> FqCodel<P> {
 
     /// Rule (6). `offered` is the queue that the arriving packet is in.
     fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
+        //= RFC 8290 5.2.3-1: There is a limit to the packets that wait.
         while self.queues.exceeds(self.limit) {
             let fattest = self.queues.longest().expect("more waits than the limit");
+            //= RFC 8290 4.1-4, deviation: Over the limit, the queue of most bytes loses half its packets, 64 at most.
             let half = self.queues.length(fattest).bytes / 2;
             let (mut packets, mut bytes) = (0, 0);
+            //= RFC 8290 4.1-5: The head of that queue is dropped first.
             while let Some((packet, ())) = self.queues.pop_front(fattest) {
                 let arriving = fattest == offered && self.queues.length(fattest).packets == 0;
                 drops.dropped(&packet, if arriving { DropReason::Overlimit } else { DropReason::PushedOut }, found);
@@ -163,6 +174,7 @@ impl<P: Packet> FqCodel<P> {
                     break;
                 }
             }
+            //= RFC 8289 5.4-2, deviation: Drops at a full buffer do not count for CoDel.
             self.queues[fattest].codel.overflowed(packets);
         }
     }
@@ -183,7 +195,9 @@ impl<P: Packet> FqCodel<P> {
         while let Some((mut packet, ())) = self.queues.pop_front(queue) {
             let behind = self.queues.backlog();
             let short = match self.params.short_queue {
+                //= RFC 8289 4.4-2, deviation: The backlog of the whole link tells whether a queue is too short.
                 ShortQueue::Own => self.queues.length(queue).bytes,
+                //= RFC 8289 4.4-2: The backlog of the whole link tells whether a queue is too short.
                 ShortQueue::Port => behind.bytes,
             };
             let markable = self.params.ecn && packet.ecn().is_capable();
@@ -222,10 +236,13 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
             return;
         }
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
+        //= RFC 8290 4.1-1: A hash of the flow, salted at random and modulo the queues, picks the queue.
         let queue = bucket(hash(self.params.share_per.of(&packet), seed), self.params.buckets) as u32;
+        //= RFC 8290 4.1-2: The packet is stamped and goes to the tail of its queue.
         packet.set_enqueued_at(now);
         self.queues.push_back(queue, packet, ());
         if self.queues[queue].place.is_none() {
+            //= RFC 8290 4.1-3: A queue in neither list joins the end of the new ones with a quantum of credits.
             self.queues[queue].credits = self.params.quantum.0 as f64;
             self.move_to(queue, Some(Place::New)); // rule (1)
         }
@@ -235,21 +252,25 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
     fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         let mut first_in_debt = None;
         loop {
+            //= RFC 8290 4.2-1: The first of the new queues is served; if there is none, the first of the old.
             let queue = self.lists.iter().find_map(List::front)?; // rule (2)
             if self.queues[queue].credits <= 0.0 {
                 if first_in_debt == Some(queue) {
                     self.skip_rounds();
                 }
                 first_in_debt = first_in_debt.or(Some(queue));
+                //= RFC 8290 4.2-2: A queue out of credits gets a quantum and goes to the end of the old ones.
                 self.queues[queue].credits += self.params.quantum.0 as f64; // rule (3)
                 self.move_to(queue, Some(Place::Old));
                 continue;
             }
             if let Some(packet) = self.serve(queue, now, drops) {
+                //= RFC 8290 4.2-3: CoDel drops at the head of the chosen queue, which loses credits for what is sent.
                 self.queues[queue].credits -= f64::from(packet.wire_bytes());
                 return Some(packet);
             }
             let was_new = self.queues[queue].place == Some(Place::New);
+            //= RFC 8290 4.2-4: A new queue found empty goes to the end of the old ones, an old one leaves.
             let stays = was_new && !self.lists[Place::Old as usize].is_empty();
             self.move_to(queue, stays.then_some(Place::Old)); // rule (5)
             first_in_debt = first_in_debt.filter(|&first| first != queue);

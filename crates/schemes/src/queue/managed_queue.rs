@@ -33,13 +33,17 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
         let backlog = self.queues.backlog();
         let view = QueueView { backlog, head_enqueued_at: self.queues.head_enqueued_at(), link_rate: self.link_rate };
         let verdict = self.aqm.admit(&packet, &view, now, rng);
+        //= RFC 3168 5-2: A packet is marked only if it would have been dropped otherwise.
+        //= RFC 3168 5-3: A packet that is ECN-capable is marked in place of a drop.
         if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
             drops.dropped(&packet, DropReason::Aqm, backlog);
         } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            //= RFC 3168 5-5: At a full buffer a packet is dropped, capable or not.
             self.aqm.overflowed(&packet, now);
             drops.dropped(&packet, DropReason::Overlimit, backlog);
         } else {
             if verdict == Verdict::Mark {
+                //= RFC 3168 5-4: A packet that is marked already stays so and is sent.
                 packet.set_ecn(Ecn::Ce);
                 drops.marked(&packet);
             }

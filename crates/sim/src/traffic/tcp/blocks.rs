@@ -61,6 +61,7 @@ impl SackBlocks {
         *self = Self::default();
         self.0[0] = block;
         let others = old.iter().filter(|other| other.end < block.start || block.end < other.start);
+        //= RFC 2018 4-5: Blocks reported most recently are repeated, but for parts of others.
         for (place, other) in self.0[1..].iter_mut().zip(others) {
             *place = other;
         }
@@ -70,6 +71,7 @@ impl SackBlocks {
     pub(super) fn drop_below(&mut self, next: u32) {
         let old = *self;
         *self = Self::default();
+        //= RFC 2018 4-4, deviation: There are as many blocks as fit.
         for (place, block) in self.0.iter_mut().zip(old.iter().filter(|block| block.start >= next)) {
             *place = block;
         }

@@ -122,32 +122,42 @@
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
 //! 11. RFC 3168: ECN is not negotiated by flags of the SYN, both ends use the same parameters; cwnd stays at two segments
 //!     at least upon marks, and the rule for a window of one segment (wait for the timeout) does not arise.
+//! 12. RFC 5681 section 3.1: the initial window is a parameter, of 10 segments in `ns3` and `linux` (RFC 6928), and a lost
+//!     SYN does not bring it down to one. In the loss state the timeout of any segment leaves ssthresh as it is, unless
+//!     `each_timeout_reduces`; the RFC says so of a segment that timed out before.
+//! 13. RFC 6582 section 3.2: an ACK that covers recover and nothing beyond lets a fast retransmit start, and the flight
+//!     after a full ACK may count for less than a segment. Both are so in ns-3.26.
+//! 14. RFC 6298: the least timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s); a SYN that timed out does not raise
+//!     the timeout to 3 s (5.7), for the handshake gives a sample all the same; without `keep_backoff` any ACK of new data
+//!     ends the doubling. RFC 7323 section 4.2: the gains are the same however many samples a window gives.
+//! 15. RFC 3465 section 2.3: growth by bytes has no limit, after a timeout neither, as in Linux; the RFC has two segments,
+//!     and one after a timeout.
 //!
 //! # Deviations of the profile `ns3` from ns-3.48
 //!
 //! Deviations 2 to 8 hold, and:
 //!
-//! 12. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
-//! 13. HyStart, on in ns-3's CUBIC, does not exist here: slow start overshoots more.
-//! 14. CUBIC follows RFC 9438 in floating point; ns-3 counts ACKs in whole segments and takes its target from the least
+//! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
+//! 17. HyStart, on in ns-3's CUBIC, does not exist here: slow start overshoots more.
+//! 18. CUBIC follows RFC 9438 in floating point; ns-3 counts ACKs in whole segments and takes its target from the least
 //!     RTT. The Reno-friendly region adds alpha per RTT here until the window before congestion, and 1 from there.
-//! 15. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
+//! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
 //!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
 //!     restarts the timer at the first partial ACK only.
-//! 16. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
-//! 17. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
-//! 18. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules
+//! 20. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
+//! 21. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
+//! 22. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules
 //!     2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
 //!
 //! # Deviations of the profile `ns2` from ns-2 `Agent/TCP/Newreno`
 //!
-//! 19. cwnd is in bytes, not in packets with fractions.
-//! 20. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as there.
+//! 23. cwnd is in bytes, not in packets with fractions.
+//! 24. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as there.
 //!     The tick bounds the variation from below as well.
-//! 21. Slow-start restart after idle does not arise: a bulk sender never idles, and each transfer has its own connection.
-//! 22. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
+//! 25. Slow-start restart after idle does not arise: a bulk sender never idles, and each transfer has its own connection.
+//! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
-//! 23. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
+//! 27. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
 //!     acknowledged (`keep_backoff`), and forgets SRTT beyond a backoff of 8. A timeout in the loss state, or in recovery,
 //!     halves what cwnd is in ns-2 (`each_timeout_reduces`); here the threshold stays, or is half of the former one.
 //!     Both are off: with both, results under RED come close to those of ns-2.35 itself, but kept backoff starves flows
@@ -155,12 +165,12 @@
 //!
 //! # Deviations of the profile `linux` from Linux
 //!
-//! 24. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
+//! 28. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
 //!     lost tail waits for the timeout; no F-RTO (RFC 5682), no undo of a spurious reduction, no D-SACK (RFC 2883), and
 //!     the threshold does not adapt to reordering.
-//! 25. No HyStart (as 13); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
-//! 26. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
-//! 27. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
+//! 29. No HyStart (as 17); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
+//! 30. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
+//! 31. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
 //!
 //! # Not implemented
 //!

@@ -64,8 +64,10 @@ params! {
         ecn: bool = false, source "RFC 3168";
         /// Scaling of CUBIC's growth in segments per second cubed.
         cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
+        //= RFC 9438 4.6-2: beta_cubic is 0.7.
         /// Share of the window that CUBIC keeps after congestion.
         cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
+        //= RFC 9438 4.7-2: A flow that is alone does without that.
         /// Whether a CUBIC flow that has lost ground gives way to newer ones.
         fast_convergence: bool = true, source "RFC 9438 4.7";
         /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
@@ -121,6 +123,7 @@ impl TcpParams {
     }
 
     /// Linux: RFCs where they say it, otherwise `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
+    //= RFC 6298 2.4-1, deviation: The timeout is 1 s at least.
     fn linux() -> Self {
         Self {
             segment_payload: 1448,                        // MTU 1500 - 20 IP - 20 TCP - 12 timestamps
@@ -155,6 +158,7 @@ impl TcpParams {
     #[inline]
     pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
         let blocks = ack.sacks.len() as u32;
+        //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         if ack.syn { self.syn_bytes } else { self.header_bytes + option }

@@ -69,6 +69,7 @@ impl Receiver {
     }
 
     /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
+    //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
@@ -78,11 +79,14 @@ impl Receiver {
             return None; // The ACK that ends the handshake.
         }
         if params.ecn {
-            // RFC 3168 6.1.3: the echo lasts until CWR; a packet may carry both.
+            //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
+            //= RFC 3168 6.1.3-3: A mark after CWR, or with it, starts the echo anew.
             self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
         }
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which every
         // echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
+        //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
+        //= RFC 7323 4.3-2: A stamp that is not older counts if its segment starts at the last ACK or before.
         let echoes = if params.sack { segment.timestamp >= self.echo } else { segment.seq == self.next };
         if echoes && segment.seq <= self.last_ack {
             self.echo = segment.timestamp;
@@ -95,7 +99,8 @@ impl Receiver {
             (self.short_seq, self.short_payload) = (segment.seq, segment.payload);
         }
         if segment.seq > self.next {
-            // RFC 5681 4.2: an out-of-order segment is acknowledged at once, new or not.
+            //= RFC 5681 4.2-4: A segment beyond a gap is acknowledged at once.
+            //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged.
             self.early.insert(self.next, segment.seq);
             self.gap = true;
             if params.sack {
@@ -111,7 +116,7 @@ impl Receiver {
         self.next += 1 + filled;
         self.sacks.drop_below(self.next);
         self.gap = !self.early.is_empty();
-        // RFC 5681 4.2: a segment that fills all or part of a gap is acknowledged at once.
+        //= RFC 5681 4.2-5: A segment that fills a gap, or part of one, is acknowledged at once.
         Some(self.ack())
     }
 
@@ -157,7 +162,10 @@ impl Receiver {
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.last_ack = self.next;
+        //= RFC 2018 4-1: Every ACK that does not cover all that arrived carries blocks.
         let sacks = if self.gap { self.sacks } else { SackBlocks::default() };
+        //= RFC 3168 6.1.3-2: A delayed ACK echoes a mark of any segment that it covers.
+        //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
         Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks }
     }
 
@@ -171,16 +179,20 @@ impl Receiver {
         }
         let start = start.unwrap_or_else(|| self.early.run_start(self.next, seq));
         let end = end.unwrap_or_else(|| self.early.next_absent(self.next, seq));
+        //= RFC 2018 4-3: The first block holds the segment that caused the ACK, unless the ACK covers it.
         self.sacks.promote(SackBlock { start, end });
     }
 
     /// One more segment in order: an ACK if enough of them wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
     fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         self.unacked += 1;
+        //= RFC 5681 4.2-1: ACKs are delayed.
+        //= RFC 5681 4.2-2: Every second full segment is acknowledged at least.
         if self.unacked >= params.delayed_ack {
             return Some(self.ack());
         }
         if self.timer == Time::NEVER {
+            //= RFC 5681 4.2-3: An ACK comes within 500 ms.
             self.timer = now.saturating_add(params.delayed_ack_timeout);
         }
         None

@@ -40,10 +40,13 @@ impl Rto {
         }
         let rtt = in_ticks(rtt, params.rtt_tick);
         if self.srtt == Time::ZERO {
-            // RFC 6298 2.2: SRTT = R, RTTVAR = R / 2.
+            //= RFC 6298 2.2-1: The first sample R sets SRTT = R and RTTVAR = R/2.
             self.srtt = rtt;
             self.rttvar = Time(rtt.0 / 2);
         } else {
+            //= RFC 6298 2.3-1: A later one moves RTTVAR towards |SRTT - R|, then SRTT towards R.
+            //= RFC 6298 2.3-2: The gains are 1/8 for SRTT and 1/4 for RTTVAR.
+            //= RFC 7323 4.2-1, deviation: The gains of the estimator shrink with the samples that a window gives.
             // RFC 6298 2.3, with |SRTT - R| taken before SRTT moves; alpha = 1/8, beta = 1/4, rounded down.
             let deviation = self.srtt.0.abs_diff(rtt.0);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
@@ -55,17 +58,23 @@ impl Rto {
     /// The timeout from the estimate alone: what backing off added is gone.
     pub(super) fn refresh(&mut self, params: &TcpParams) {
         let estimate = if self.srtt == Time::ZERO {
+            //= RFC 6298 2.1-1: Before the first sample the timeout is 1 s.
+            //= RFC 6298 2.1-2: It may be longer.
             params.initial_rto
         } else {
-            // RFC 6298 2.3: RTO = SRTT + max(G, 4 RTTVAR).
+            //= RFC 6298 2.3-3: The timeout is SRTT + max(G, 4 RTTVAR).
+            //= RFC 6298 4-1: A variation of zero counts as G.
             self.srtt + params.rto_granularity.max(Time(4 * self.rttvar.0))
         };
         // RFC 6298 2.4. ns-3.26 has no upper bound here.
+        //= RFC 6298 2.4-1: The timeout is 1 s at least.
         self.current = estimate.max(params.min_rto);
     }
 
     /// Doubles the timeout. RFC 6298 5.5, bounded by 2.5.
     pub(super) fn back_off(&mut self, params: &TcpParams) {
+        //= RFC 6298 5.5-1: A timeout doubles the timeout.
+        //= RFC 6298 2.5-1: The timeout is bounded, by 60 s or more.
         self.current = Time(self.current.0.saturating_mul(2)).min(params.max_rto);
     }
 }

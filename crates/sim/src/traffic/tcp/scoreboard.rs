@@ -66,6 +66,7 @@ impl Scoreboard {
     /// SetPipe: segments that are still in the network.
     #[inline]
     pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
+        //= RFC 6675 4-3: SetPipe: what is neither SACKed nor lost, and what was sent again, is in flight.
         let not_lost = nxt - self.lost_below.max(una) - self.sacked_from_lost;
         let resent = self.resent_below.max(una) - una - self.sacked_below_resent;
         not_lost + resent
@@ -73,6 +74,7 @@ impl Scoreboard {
 
     /// Update: records the blocks of an ACK, after [`Scoreboard::advance`]. `nxt` bounds what can have arrived.
     pub(super) fn record(&mut self, una: u32, nxt: u32, blocks: &SackBlocks, threshold: u32) {
+        //= RFC 6675 4-1: Update: what an ACK covers or SACKs is marked on the scoreboard.
         for block in blocks.iter().filter(|block| block.end <= nxt) {
             // What the last ACK reported is known: a block that lengthens it costs its new part only.
             let known = self.known.iter().find(|old| old.start <= block.start && block.start <= old.end);
@@ -98,6 +100,8 @@ impl Scoreboard {
     /// A timeout: all that is outstanding and not SACKed is taken for lost, and nothing for sent again. What was SACKed
     /// is kept, as RFC 6675 5.1 allows where a receiver cannot renege: here none can.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
+        //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
+        //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
         (self.lost_below, self.sacked_from_lost) = (nxt, 0);
         self.restart(una);
     }
@@ -156,6 +160,7 @@ impl Scoreboard {
         self.lost_below = self.lost_below.max(una);
         loop {
             let member = self.sacked.contains(una, self.lost_below);
+            //= RFC 6675 4-2: IsLost: DupThresh segments, or their bytes, are SACKed above.
             if self.sacked_from_lost < threshold || (self.sacked_from_lost == threshold && member) {
                 break;
             }

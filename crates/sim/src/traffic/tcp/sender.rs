@@ -154,11 +154,14 @@ impl Sender {
         Self {
             timer: Time::NEVER,
             rto: Rto::new(params),
+            //= RFC 5681 3.1-3, deviation: The initial window is 2 to 4 segments at most, by their size.
             cwnd: params.initial_window.saturating_mul(params.segment_payload),
+            //= RFC 5681 3.1-7: ssthresh starts as high as can be.
             ssthresh: clamped(params.initial_ssthresh),
             una: 0,
             nxt: 0,
             high: 0,
+            //= RFC 6582 3.2-1: At first recover is the initial sequence number.
             recover: 0,
             resent_below: 0,
             end,
@@ -244,7 +247,8 @@ impl Sender {
         if std::mem::take(&mut self.limited_due) && self.room(params, socket_buffer(params)) {
             return Some(self.send(params, self.nxt, now));
         }
-        // RFC 5681 3.1: the window is the lesser of cwnd and what the receiver offers.
+        //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
+        //= RFC 5681 3.1-2: The lesser of cwnd and the receiver's window governs.
         self.window_due &= self.room(params, self.cwnd.min(socket_buffer(params)));
         self.window_due.then(|| self.send(params, self.nxt, now))
     }
@@ -312,6 +316,9 @@ impl Sender {
 
     /// The answer to the SYN.
     fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+        //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
+        //= RFC 5681 3.1-5, deviation: After a lost SYN or SYN-ACK the initial window is one segment.
+        //= RFC 6298 5.7-1, deviation: After a timeout of the SYN, data start with a timeout of 3 s at least.
         self.phase = Phase::Open;
         self.timer = Time::NEVER;
         // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
@@ -323,6 +330,8 @@ impl Sender {
     /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         self.resent_any = self.resent_any && self.una < self.resent_below;
+        //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
+        //= RFC 6298 3-2: Each round trip gives a sample at least.
         if !self.resent_any {
             self.rto.sample(params, now.saturating_sub(ack.echo));
         }
@@ -334,7 +343,7 @@ impl Sender {
         let mut restart_timer = true;
         let credit = match self.phase {
             Phase::Recovery if ack < self.recover => {
-                // RFC 6582 3.2 step 3: the timer restarts at the first partial ACK only ("impatient").
+                //= RFC 6582 3.2-7: The first partial ACK restarts the timer, further ones do not.
                 restart_timer = std::mem::take(&mut self.before_partial_ack);
                 self.on_partial_ack(params, ack);
                 0
@@ -355,7 +364,7 @@ impl Sender {
             }
             _ => acked,
         };
-        // RFC 3168 6.1.2: an ACK with a congestion echo does not let the window grow.
+        //= RFC 3168 6.1.2-3: An ACK with an echo does not let cwnd grow.
         self.grow(params, if congestion_echo { 0 } else { credit }, now);
         self.retries = 0;
         self.una = ack;
@@ -370,15 +379,18 @@ impl Sender {
     /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample, unless `keep_backoff`.
     #[inline]
     fn restart_timer(&mut self, params: &TcpParams, now: Time) {
+        //= RFC 6298 5-1, deviation: A new sample ends the doubling.
         if !params.keep_backoff {
             self.rto.refresh(params);
         }
+        //= RFC 6298 5.3-1: An ACK of new data restarts the timer.
         self.timer = now.saturating_add(self.rto.current());
     }
 
     /// RFC 6298 5.2.
     #[inline]
     fn disarm_at_end(&mut self) {
+        //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
         if self.una == self.end {
             self.timer = Time::NEVER;
         }
@@ -387,12 +399,14 @@ impl Sender {
     /// Rule 5. RFC 6582 3.2 step 3, partial acknowledgment.
     fn on_partial_ack(&mut self, params: &TcpParams, ack: u32) {
         let acked = self.bytes(params, self.una, ack);
+        //= RFC 6582 3.2-6: Partial ACK: cwnd shrinks by what it covers and grows by a segment.
         self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
         // ns-3.26 ReceivedAck: the segments that no duplicate ACK stood for leave the count, at least one.
         let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
         self.dup_acks = self.dup_acks.saturating_sub(explained);
         self.resent = self.resent.saturating_sub(1);
         self.una = ack;
+        //= RFC 6582 3.2-5: Partial ACK: the first segment without an ACK is sent again.
         self.retransmit();
     }
 
@@ -401,7 +415,10 @@ impl Sender {
         // ns-3.26 ReceivedAck: inflight still counts what this ACK covers, as it does the duplicate ACKs.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
         self.cwnd = match params.full_ack_window {
+            //= RFC 6582 3.2-4, deviation: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
             FullAckWindow::Inflight => self.ssthresh.min(clamped(flight)),
+            //= RFC 6582 3.2-4: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
+            //= RFC 5681 3.2-8: The ACK that ends recovery sets cwnd to ssthresh at most.
             FullAckWindow::Ssthresh => self.ssthresh,
         };
         self.settle(Phase::Open);
@@ -425,9 +442,13 @@ impl Sender {
     /// Rule 18. RFC 3168 6.1.2, RFC 9438 4.6.
     fn on_congestion_echo(&mut self, params: &TcpParams, ack: u32) {
         let settled = matches!(self.phase, Phase::Open | Phase::Disorder);
+        //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         if settled && ack > self.marked_until.max(self.recover) {
             self.stats.ecn_reductions += 1;
             self.marked_until = self.high;
+            //= RFC 3168 5-1: A mark is answered as a loss would be.
+            //= RFC 3168 6.1.2-2: An echo reduces cwnd and ssthresh as a loss does.
+            //= RFC 3168 6.1.2-5, deviation: With a cwnd of one segment an echo restarts the timer; only it sends then.
             self.reduce(params);
             self.cwnd = self.ssthresh;
         }
@@ -444,7 +465,7 @@ impl Sender {
             pipe: self.in_flight(params),
         };
         self.ssthresh = self.congestion.reduce(params, flight);
-        // RFC 3168 6.1.2: whatever the reason for which the window was reduced.
+        //= RFC 3168 6.1.2-6: Any reduction is told by CWR in the next new segment.
         self.cwr_due = params.ecn;
     }
 
@@ -455,14 +476,17 @@ impl Sender {
             self.phase = Phase::Disorder;
         }
         match self.phase {
-            // RFC 6582 3.2 step 2.
+            //= RFC 5681 3.2-3: The third duplicate ACK starts a fast retransmit.
+            //= RFC 6582 3.2-2, deviation: A fast retransmit starts only if the ACK covers more than recover.
             Phase::Disorder if self.dup_acks == params.dupack_threshold && self.una >= self.recover => {
                 self.enter_recovery(params);
             }
+            //= RFC 5681 3.2-1: The first two duplicate ACKs send a new segment each, and cwnd stays.
             // RFC 3042.
             Phase::Disorder => self.limited_due = params.limited_transmit,
             Phase::Recovery => {
-                // RFC 5681 3.2 steps 4 and 5.
+                //= RFC 5681 3.2-6: Each further duplicate ACK adds a segment to cwnd.
+                //= RFC 5681 3.2-7: A new segment follows if cwnd and the receiver's window allow.
                 self.cwnd = self.cwnd.saturating_add(params.segment_payload);
                 self.window_due = true;
             }
@@ -474,12 +498,15 @@ impl Sender {
     /// RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2.
     fn enter_recovery(&mut self, params: &TcpParams) {
         self.stats.fast_recoveries += 1;
+        //= RFC 6582 3.2-3: It sets recover to the highest segment sent.
         self.recover = self.high;
-        // RFC 3168 6.1.2: a loss in a window that was reduced already is no new congestion.
+        //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         if self.una >= self.marked_until {
+            //= RFC 5681 3.2-4: It leaves ssthresh at half the flight at most, limited transmit not counted.
             self.reduce(params);
         }
         self.phase = Phase::Recovery;
+        //= RFC 5681 3.2-5: The lost segment is sent again and cwnd is ssthresh plus three segments.
         self.cwnd = self.ssthresh.saturating_add(self.dup_acks.saturating_mul(params.segment_payload));
         self.retransmit();
     }
@@ -487,13 +514,19 @@ impl Sender {
     /// Rule 7. RFC 5681 3.1, RFC 6298 5.4 to 5.6, RFC 6582 3.2 step 4.
     fn on_timeout(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
+        //= RFC 6582 3.2-8: A timeout sets recover to the highest segment sent and ends recovery.
+        //= RFC 6675 5.1-2: A timeout in recovery ends it and moves its end to what is sent by now.
         self.recover = self.high;
+        //= RFC 5681 4.3-1: A lost retransmission reduces the window once more.
+        //= RFC 5681 3.1-13, deviation: A timeout leaves ssthresh at half the flight, two segments at least.
         if self.phase != Phase::Loss || params.each_timeout_reduces {
-            // RFC 5681 3.1, eq. (4): held constant when the segment is lost again.
+            //= RFC 5681 3.1-14: A segment lost again after a timeout leaves ssthresh as it is.
             self.reduce(params);
         }
         self.congestion.timed_out();
         self.phase = Phase::Loss;
+        //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
+        //= RFC 9438 4.8-1: A timeout leaves ssthresh at beta_cubic of the flight and cwnd at one segment.
         // Deviation 1: at every timeout.
         self.cwnd = params.segment_payload;
         match &mut self.selective {
@@ -503,7 +536,10 @@ impl Sender {
         self.dup_acks = 0;
         (self.limited_due, self.window_due) = (false, false);
         self.rto.back_off(params);
+        //= RFC 6298 5.6-1: The timer restarts with the doubled timeout.
         self.timer = now.saturating_add(self.rto.current());
+        //= RFC 6298 5.4-1: A timeout sends the earliest segment again.
+        //= RFC 2018 5-3: A timeout sends the left edge of the window again, SACKed or not.
         self.retransmit();
     }
 
@@ -546,11 +582,16 @@ impl Sender {
         self.nxt = self.nxt.max(seq + 1);
         self.high = self.high.max(self.nxt);
         if self.timer == Time::NEVER {
+            //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = now.saturating_add(self.rto.current()); // RFC 6298 5.1
         }
-        // RFC 3168 6.1.5: what is sent again is not ECN-capable, and CWR goes with new data.
+        //= RFC 3168 6.1.2-1: New data carry ECT(0).
+        //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
         let ecn = if params.ecn && new { Ecn::Ect0 } else { Ecn::NotEct };
+        //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
+        //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
+        //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
         Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now }
     }
 

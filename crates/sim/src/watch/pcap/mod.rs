@@ -226,6 +226,7 @@ impl<W: Write> Pcap<W> {
                 sacks: ack.sacks,
                 timestamps: (sent, ack.echo),
             };
+            //= RFC 3168 6.1.4-1: ACKs without data are not ECN-capable.
             self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, plan, 0);
             self.write(at_edge, wire_bytes, Direction::ToUser, None);
         }

@@ -56,6 +56,9 @@ impl Default for Cubic {
 impl Cubic {
     /// Growth in congestion avoidance, sections 4.2 to 4.5.
     pub(super) fn avoid(&mut self, params: &TcpParams, cwnd: &mut u32, progress: Progress) {
+        //= RFC 9438 5.8-1: A window that is not in use does not grow.
+        //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
+        //= RFC 9438 4.2-4, deviation: Time without updates, for want of data, does not count.
         if u64::from(*cwnd) > params.socket_buffer.0 {
             return; // Deviation 4.
         }
@@ -66,16 +69,23 @@ impl Cubic {
         }
         let segments = f64::from(progress.segments);
         let t = (progress.now - self.epoch).as_secs_f64();
-        // Section 4.3: once W_est reaches cwnd_prior, it grows as Reno does.
+        //= RFC 9438 4.3-3: Once W_est reaches cwnd_prior, alpha is 1.
         let (beta, w_max) = (params.cubic_beta, self.w_max);
         let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+        //= RFC 9438 4.3-1: W_est starts at cwnd_epoch and grows by alpha per window acknowledged.
         self.w_est += alpha * segments / window; // eq. (4)
+
+        //= RFC 9438 4.2-1: W_cubic(t) = C (t - K)^3 + W_max.
         let w_cubic = |t: f64| params.cubic_c * (t - self.k) * (t - self.k) * (t - self.k) + w_max; // eq. (1)
         let next = if params.tcp_friendliness && w_cubic(t) < self.w_est {
+            //= RFC 9438 4.3-2: Where W_cubic is below W_est, cwnd is W_est.
             self.w_est.max(window) // Section 4.3.
         } else {
             // Sections 4.4 and 4.5. The target is at most 1.5 cwnd (section 4.2): half a segment per segment.
+            //= RFC 9438 4.2-3: The target is W_cubic an RTT ahead, from cwnd to 1.5 cwnd.
             let target = w_cubic(t + progress.srtt.as_secs_f64()).clamp(window, 1.5 * window);
+            //= RFC 9438 4.4-1, deviation: Below W_max an ACK adds (target - cwnd) / cwnd.
+            //= RFC 9438 4.5-1, deviation: Above W_max an ACK adds (target - cwnd) / cwnd.
             window + segments * (target - window) / window
         };
         let bytes = (next * mss + self.fraction).min(f64::from(u32::MAX));
@@ -87,11 +97,13 @@ impl Cubic {
     pub(super) fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u64 {
         let used = flight.used() as f64;
         let window = used / f64::from(params.segment_payload);
-        // Section 4.7: a flow that has lost ground gives way to a newer one.
+        //= RFC 9438 4.7-1: A flow whose window is below its W_max lowers W_max more.
         let shrinks = params.fast_convergence && window < self.w_max;
         self.w_max = if shrinks { window * (1.0 + params.cubic_beta) / 2.0 } else { window };
+        //= RFC 9438 4.6-5: cwnd_prior is the window before the reduction.
         self.prior = window;
         self.end_epoch();
+        //= RFC 9438 4.6-3: ssthresh is beta_cubic of the flight, two segments at least.
         (used * params.cubic_beta).round() as u64
     }
 
@@ -103,9 +115,12 @@ impl Cubic {
 
     fn begin_epoch(&mut self, params: &TcpParams, window: f64, now: Time) {
         self.epoch = now;
+        //= RFC 9438 4.8-3: After a timeout W_est is the window as congestion avoidance begins.
         self.w_est = window;
         // Sections 4.8 and 4.10: K = 0 and W_max = cwnd_epoch if there is no W_max above the window.
+        //= RFC 9438 4.8-2: After a timeout K is 0, and W_max the window as congestion avoidance begins.
         self.w_max = self.w_max.max(window);
+        //= RFC 9438 4.2-2: K = cbrt((W_max - cwnd_epoch) / C).
         self.k = libm::cbrt((self.w_max - window) / params.cubic_c); // eq. (2)
     }
 

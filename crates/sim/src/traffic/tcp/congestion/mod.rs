@@ -79,9 +79,16 @@ impl Congestion {
     /// congestion avoidance.
     #[inline]
     pub(super) fn grow(&mut self, params: &TcpParams, cwnd: &mut u32, ssthresh: u32, mut progress: Progress) {
+        //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
+        //= RFC 9438 4.10-1: Below ssthresh cwnd grows by slow start.
+        //= RFC 9438 4.10-3: Slow start is that of Reno.
         if *cwnd < ssthresh && progress.segments > 0 {
             // RFC 5681 3.1, eq. (2); RFC 3465 2.2 without the limit L if bytes are counted.
             let mss = params.segment_payload;
+            //= RFC 5681 3.1-9: In slow start an ACK adds the bytes that it covers, one segment at most.
+            //= RFC 3465 2.2-1: In slow start an ACK adds what it covers, up to a limit L.
+            //= RFC 3465 2.3-2, deviation: L is not above two segments.
+            //= RFC 3465 2.3-3, deviation: L is one segment in the slow start after a timeout.
             let most = if params.byte_counting { (ssthresh - *cwnd).div_ceil(mss) } else { 1 };
             let steps = progress.segments.min(most);
             *cwnd = cwnd.saturating_add(steps.saturating_mul(mss));
@@ -99,12 +106,15 @@ impl Congestion {
     /// Congestion: the new slow-start threshold, at least two segments.
     pub(super) fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u32 {
         let share = match self {
+            //= RFC 5681 3.1-13: A timeout leaves ssthresh at half the flight, two segments at least.
             Self::Reno => match params.flight_size {
                 FlightSize::Pipe => flight.pipe / 2,
                 FlightSize::Outstanding => flight.used() / 2,
             },
             Self::Cubic(cubic) => cubic.reduce(params, flight),
         };
+        //= RFC 9438 4.6-6, deviation: Marks reduce cwnd down to one segment.
+        //= RFC 9438 4.6-7, deviation: Marks at a cwnd of one segment slow the sender further.
         super::clamped(share).max(2 * params.segment_payload)
     }
 

@@ -50,12 +50,15 @@ impl Sender {
         let acked = ack.ack - self.una;
         let before = selective.board.sacked();
         selective.board.advance(self.una, ack.ack);
+        //= RFC 6675 5-1: Each ACK with SACK updates the scoreboard.
+        //= RFC 6675 5-10: (B) Each ACK in recovery updates the scoreboard and the pipe.
         selective.board.record(ack.ack, self.nxt, &ack.sacks, params.dupack_threshold);
         // RFC 6937 DeliveredData: change of SND.UNA plus change of what is SACKed, never negative.
         let delivered = acked + selective.board.sacked() - before;
         self.una = ack.ack;
         if acked > 0 {
-            // RFC 7323 4.1: the echo tells which transmission arrived. (RFC 6298 section 3.)
+            //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
+            //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
             self.rto.sample(params, now.saturating_sub(ack.echo));
             self.retries = 0;
             self.restart_timer(params, now);
@@ -75,6 +78,9 @@ impl Sender {
     /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth.
     fn leave_recovery(&mut self, acked: u32) -> u32 {
         match self.phase {
+            //= RFC 6675 5-8: (A) The ACK of that point ends recovery.
+            //= RFC 6675 5-9: (A) What is SACKed beyond it stays on the scoreboard.
+            //= RFC 5681 3.2-8: The ACK that ends recovery sets cwnd to ssthresh at most.
             // Rule 15: (A) of RFC 6675 section 5.
             Phase::Recovery if self.una >= self.recover => {
                 self.cwnd = self.ssthresh;
@@ -93,9 +99,11 @@ impl Sender {
     /// Rule 13. RFC 6675 section 5, steps (1) to (4); 5.1: not before what was sent until a timeout is acknowledged.
     fn look_for_loss(&mut self, params: &TcpParams) {
         let Some(selective) = self.selective.as_deref_mut() else { return };
+        //= RFC 6675 5.1-3: No recovery starts before the ACK of that point.
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return;
         }
+        //= RFC 6675 5-3: (2) Recovery starts when the first segment without an ACK is lost.
         if !selective.board.head_lost(self.una) {
             self.phase = if selective.board.sacked() > 0 { Phase::Disorder } else { Phase::Open };
             return;
@@ -105,13 +113,17 @@ impl Sender {
         (selective.recovery_flight, selective.delivered, selective.sent) = (self.nxt - self.una, 0, 0);
         selective.rescued = false;
         selective.board.restart(self.una);
+        //= RFC 6675 5-5: (4.1) Recovery ends with the ACK of what is sent by now.
         self.recover = self.nxt;
-        // RFC 3168 6.1.2: a loss in a window that was reduced already is no new congestion.
+        //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         if self.una >= self.marked_until {
             self.reduce(params);
         }
         self.phase = Phase::Recovery;
+        //= RFC 6675 5-6: (4.2) ssthresh and cwnd are half the flight.
+        //= RFC 9438 4.6-1: A loss reduces cwnd and ssthresh as recovery begins.
         self.cwnd = self.ssthresh;
+        //= RFC 6675 5-7: (4.3) The first segment without an ACK is sent again, whatever the window.
         self.retransmission_due = true;
     }
 
@@ -151,6 +163,7 @@ impl Sender {
         selective.sent += 1;
         let seq = match next {
             Next::Again(seq) => {
+                //= RFC 6675 5-12: (C.2) What is sent again moves HighRxt, but for NextSeg 4.
                 selective.board.resend(una, seq);
                 seq
             }
@@ -167,14 +180,21 @@ impl Sender {
     fn next_segment(&self, params: &TcpParams, forced: bool) -> Option<Next> {
         let selective = self.selective.as_deref()?;
         let mss = u64::from(params.segment_payload);
+        //= RFC 6675 5-11: (C) NextSeg is sent while cwnd has room for a segment beyond the pipe.
+        //= RFC 5681 3.2-2: With SACK a duplicate ACK without news sends nothing new.
         if !forced && (u64::from(selective.pipe(self.una, self.nxt)) + 1) * mss > u64::from(self.cwnd) {
             return None;
         }
+        //= RFC 6675 4-4: NextSeg 1: the first lost segment that was not sent again.
+        //= RFC 6675 5.1-4: After a timeout, SACKs still choose what is sent.
+        //= RFC 2018 5-1: What is SACKed is not sent again.
         if let Some(seq) = selective.board.next_lost(self.una) {
             return Some(Next::Again(seq));
         }
+        //= RFC 6675 5-4: (3) Before that, new segments are sent as pipe and cwnd allow.
         let unlimited = self.phase != Phase::Disorder || params.limited_transmit;
         let window = socket_buffer(params).min(if unlimited { u32::MAX } else { self.cwnd });
+        //= RFC 6675 4-5: NextSeg 2: else a new segment, if the receiver's window allows.
         if self.room(params, window) {
             return Some(Next::New);
         }
@@ -182,8 +202,11 @@ impl Sender {
             return None;
         }
         match selective.board.next_doubtful(self.una) {
+            //= RFC 6675 4-6: NextSeg 3: else the first segment below a SACKed one that was not sent again.
             Some(seq) => Some(Next::Again(seq)),
+            //= RFC 6675 4-7, deviation: NextSeg 4: else, once a recovery, the last segment that is not SACKed.
             None if !selective.rescued && selective.board.tail_unknown(self.nxt) => Some(Next::Rescue),
+            //= RFC 6675 4-8: NextSeg 5: else nothing.
             None => None,
         }
     }

@@ -1,0 +1,50 @@
+"""The code and the lists of clauses of RFCs agree, and what tells so finds where they do not."""
+
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import clauses
+
+ROOT = clauses.ROOT
+
+
+def problems(folder: Path, code: str, text: str = "Half of it goes.", **more: str) -> list[str]:
+    """What is wrong with one file of code and a list of one clause."""
+    shutil.rmtree(folder / "docs", ignore_errors=True)
+    (folder / "docs" / "clauses").mkdir(parents=True)
+    (folder / "crates").mkdir(exist_ok=True)
+    clause = "".join(f', {key} = "{value}"' for key, value in {"text": text, **more}.items())
+    (folder / "docs" / "clauses" / "rfc1.toml").write_text(
+        f'title = "One"\nread = "1"\n[clauses]\n"1-1" = {{ level = "MUST"{clause} }}\n'
+    )
+    (folder / "crates" / "a.rs").write_text(code)
+    return clauses.compare(folder)[1]
+
+
+def test_each_clause_is_claimed_with_its_words_or_says_why_not_and_the_page_is_fresh() -> None:
+    rfcs, wrong = clauses.compare(ROOT)
+    assert wrong == []
+    assert (ROOT / "docs" / "clauses.md").read_text(encoding="utf-8") == clauses.page(rfcs), "run make clauses"
+
+
+def test_a_clause_that_no_code_claims_is_found(tmp_path: Path) -> None:
+    assert len(problems(tmp_path, "fn f() {}")) == 1
+    assert problems(tmp_path, "fn f() {}", unclaimed="no links here") == []
+    assert len(problems(tmp_path, "//= RFC 1 1-1: Half of it goes.", unclaimed="no links here")) == 1
+
+
+def test_other_words_and_clauses_that_the_list_lacks_are_found(tmp_path: Path) -> None:
+    assert problems(tmp_path, "//= RFC 1 1-1: Half of it goes.") == []
+    (wrong, unclaimed) = problems(tmp_path, "//= RFC 1 1-1: A third of it goes.")
+    assert "crates/a.rs" in wrong
+    assert "1-1" in unclaimed
+    assert len(problems(tmp_path, "//= RFC 1 1-1: Half of it goes.\n//= RFC 1 1-2: All of it goes.")) == 1
+    assert len(problems(tmp_path, "//= RFC 1 1-1: Half of it goes.\n//= RFC 2 1-1: Half of it goes.")) == 1
+
+
+def test_a_deviation_that_the_head_of_the_module_hides_is_found(tmp_path: Path) -> None:
+    code = "fn f() {\n    //= RFC 1 1-1, deviation: Half of it goes.\n}\n"
+    assert len(problems(tmp_path, code)) == 1
+    assert problems(tmp_path, "//! Deviations:\n//! 1. A third goes, not half (RFC 1 section 1).\n" + code) == []
