@@ -3,7 +3,7 @@
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    := .venv
 BIN     := $(VENV)/bin
-PAPER_FIGURES := abc2018.fig4a abc2018.fig8 abc2018.fig15b
+PAPER_FIGURES := abc2018.fig4a
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
@@ -30,7 +30,7 @@ verdicts: setup ## Reproduce all papers, make the verdicts the expected ones, wr
 	$(BIN)/fairlane reproduce all --write-verdicts
 	$(BIN)/python -m fairlane.reference docs
 
-figures: setup ## Draw the figures of papers that the README shows, into docs/figures/
+figures: setup ## Draw the figure of a paper that the README shows, into docs/figures/
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from conftest import EXAMPLES, Cli
+
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -15,6 +17,18 @@ def test_the_python_example_runs_and_gives_the_number_it_states() -> None:
     stated = re.search(r"# (0\.\d+):", code[1])
     assert stated
     assert f"{ratio:.3f}" == stated[1]
+
+
+def test_the_command_prints_what_the_readme_shows(cli: Cli) -> None:
+    shown = re.search(r"\$ fairlane (compare .*)\n((?:.*\n)+?)\.\.\.\n", README)
+    assert shown
+    done = cli(*shown[1].replace("examples", str(EXAMPLES)).split())
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert lines[: shown[2].count("\n")] == shown[2].splitlines()
+
+
+def test_the_first_part_is_short() -> None:
+    assert len(README[: README.index("## Reference")].split()) <= 600
 
 
 def test_every_target_that_it_names_is_in_the_makefile() -> None:

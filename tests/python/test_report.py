@@ -257,10 +257,9 @@ def test_names_in_explanations_are_code_and_nothing_else_is_markup() -> None:
     assert str(site.prose("`a < b` & c")) == "<code>a &lt; b</code> &amp; c"
 
 
-def test_figures_of_the_readme_are_small_and_made_by_make() -> None:
+def test_the_figure_of_the_readme_is_small_and_made_by_make() -> None:
     root = Path(__file__).parents[2]
     shown = re.findall(r"docs/figures/(abc2018\.[a-z0-9]+)\.png", (root / "README.md").read_text(encoding="utf-8"))
-    assert len(shown) == 3
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     assert f"PAPER_FIGURES := {' '.join(shown)}\n" in makefile
     for name in shown:
