@@ -72,7 +72,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
         let specs = users.iter().map(|user| user.meter(start)).collect::<Result<Vec<_>, _>>()?;
         // SAFETY: as this function asks of its caller.
         let json = unsafe { table(description, message) }?;
-        let read = Table::new("marker", &json).and_then(|mut table| MarkerConfig::read(&mut table, MarkerScheme::None));
+        let read = Table::new("marker", &json).and_then(|mut table| MarkerConfig::read(&mut table, MarkerScheme::NONE));
         let config = read.map_err(|error| message.error(&error))?;
         let rng = Rng::stream(seed, 0, "marker", 0);
         *out = Box::into_raw(Box::new(Markers { bank: config.build(&specs), users: count, rng, now: start }));

@@ -281,7 +281,7 @@ fn read_egress(table: &mut Table<'_>) -> Result<Egress, ConfigError> {
         }
         _ => {}
     }
-    let default = queue.as_ref().map_or(fairlane_schemes::contract::marker::MarkerScheme::None, QueueConfig::marker);
+    let default = queue.as_ref().map_or(fairlane_schemes::contract::marker::MarkerScheme::NONE, QueueConfig::marker);
     let marker = match table.table("marker")? {
         Some(mut marker) => MarkerConfig::read(&mut marker, default)?,
         None => MarkerConfig::of(default),

@@ -3,30 +3,28 @@
 use crate::base::config::ParamSet;
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
-use crate::choices;
 use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use std::fmt::Debug;
 
-choices! {
-    /// The markers there are.
-    pub enum MarkerScheme {
-        /// Packets are not labelled.
-        None = "none",
-        /// Activity, see [`crate::label::abc`].
-        Abc = "abc",
-        /// Rate, see [`crate::label::csfq`].
-        Csfq = "csfq",
-        /// Rate of each flow, see [`crate::label::hcsfq`].
-        Hcsfq = "hcsfq",
-        /// Negative tag, see [`crate::label::afpft`].
-        Afpft = "afpft",
-        /// Colour, see [`crate::label::rfq`].
-        Rfq = "rfq",
-        /// Value, see [`crate::label::ppv`].
-        Ppv = "ppv",
-        /// Activity of the first ABC, see [`crate::label::abc2016`].
-        Abc2016 = "abc2016",
+/// Names a marker, as a scenario does. Which there are, the registry knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkerScheme(&'static str);
+
+impl MarkerScheme {
+    /// Packets are not labelled.
+    pub const NONE: Self = Self("none");
+
+    /// The marker called `name`.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Its name in a scenario.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
     }
 }
 
@@ -44,6 +42,8 @@ pub struct MeterSpec {
 /// Meters users' traffic at the edge and labels their packets. It holds what all meters of a domain have in common;
 /// the state of each is apart and small.
 pub trait Marker {
+    /// Its name.
+    const SCHEME: MarkerScheme;
     /// Its parameters.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// What one meter remembers.

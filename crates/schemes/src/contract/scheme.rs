@@ -43,7 +43,7 @@ pub trait SchemeSpec {
     /// Its entry in the catalogue.
     const ABOUT: About;
     /// The marker that its labels come from.
-    const MARKER: MarkerScheme = MarkerScheme::None;
+    const MARKER: MarkerScheme = MarkerScheme::NONE;
     /// Whether it decides the order of service itself: then the buffer's scheduler has to be `fifo`.
     const ORDERS_PACKETS: bool = false;
     /// Whether it may drop a packet that finds the queue empty: its definition does not look at the queue.

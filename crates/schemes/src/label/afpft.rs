@@ -78,7 +78,7 @@ impl SchemeSpec for AfpftScheme {
         state: "port: 25 bytes for each flow with packets in the queue; at the edge for each active flow",
         cost: "O(log n) comparisons for n packets in the queue, 2 look-ups",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Afpft;
+    const MARKER: MarkerScheme = AfpftMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;
     type Params = AfpftParams;
     type Discipline<P: Packet> = AfpftQueue<P>;
@@ -93,6 +93,7 @@ impl SchemeSpec for AfpftScheme {
 pub struct AfpftMarker;
 
 impl Marker for AfpftMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("afpft");
     type Params = AfpftMarkerParams;
     type State = ();
 

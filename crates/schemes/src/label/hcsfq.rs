@@ -91,6 +91,7 @@ params! {
 pub struct HcsfqMarker(Averaging);
 
 impl Marker for HcsfqMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("hcsfq");
     type Params = HcsfqMarkerParams;
     type State = RateEstimates<1>;
 
@@ -127,7 +128,7 @@ impl SchemeSpec for HcsfqScheme {
         state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",
         cost: "edge: 1 exponential; port: 2 exponentials, 3 divisions, a look-up of the user",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Hcsfq;
+    const MARKER: MarkerScheme = HcsfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = HcsfqParams;
     type Discipline<P: Packet> = ManagedQueue<P, HcsfqAqm>;

@@ -29,9 +29,10 @@ use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Bytes, Time};
 use crate::contract::aqm::{Aqm, QueueView, Verdict};
 use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::marker::MarkerScheme;
+use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::label::ppv::PpvMarker;
 use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 
@@ -71,7 +72,7 @@ impl SchemeSpec for PvPieScheme {
         state: "port: 256 bins and PIE; user or flow, at the edge: 3 numbers; in the core: none per flow",
         cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: 1 exponential, 256 steps every 15 ms",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Ppv;
+    const MARKER: MarkerScheme = PpvMarker::SCHEME;
     type Params = PvPieParams;
     type Discipline<P: Packet> = ManagedQueue<P, PvPieAqm>;
 

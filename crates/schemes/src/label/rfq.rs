@@ -86,7 +86,7 @@ impl SchemeSpec for RfqScheme {
         state: "port: 6 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: 1 exponential",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Rfq;
+    const MARKER: MarkerScheme = RfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = RfqParams;
     type Discipline<P: Packet> = ManagedQueue<P, RfqAqm>;
@@ -130,6 +130,7 @@ impl RfqMarker {
 }
 
 impl Marker for RfqMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("rfq");
     type Params = RfqMarkerParams;
     type State = RfqMeter;
 

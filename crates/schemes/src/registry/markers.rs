@@ -11,18 +11,33 @@ use serde_json::{Map, Value as Json};
 
 /// Declares the list of markers and what follows from it.
 macro_rules! markers {
-    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $Marker:ty; )+) => {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $Marker:ty; )+) => {
         impl MarkerScheme {
             /// All of them, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[Self::None, $( Self::$Variant ),+];
+            pub const ALL: &'static [Self] = &[Self::NONE, $( <$Marker>::SCHEME ),+];
 
             /// The marker's parameters.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
-                match self {
-                    Self::None => vec![],
-                    $( Self::$Variant => <$Marker as Marker>::Params::specs(), )+
-                }
+                $( if self == <$Marker>::SCHEME {
+                    return <$Marker as Marker>::Params::specs();
+                } )+
+                vec![]
+            }
+        }
+
+        impl ConfigValue for MarkerScheme {
+            const KIND: &'static str = "choice";
+            const EXAMPLE: &'static str = Self::NONE.name();
+            const CHOICES: Option<&'static [&'static str]> = Some(&[Self::NONE.name(), $( <$Marker>::SCHEME.name() ),+]);
+            fn parse(value: &Json) -> Option<Self> {
+                Self::ALL.iter().copied().find(|scheme| value.as_str() == Some(scheme.name()))
+            }
+            fn to_json(&self) -> Json {
+                self.name().into()
+            }
+            fn within(&self, _: &Self, _: &Self) -> bool {
+                true
             }
         }
 
@@ -38,18 +53,18 @@ macro_rules! markers {
             /// `scheme` with its defaults.
             #[must_use]
             pub fn of(scheme: MarkerScheme) -> Self {
-                match scheme {
-                    MarkerScheme::None => Self::None,
-                    $( MarkerScheme::$Variant => Self::$Variant(Default::default()), )+
-                }
+                $( if scheme == <$Marker>::SCHEME {
+                    return Self::$Variant(Default::default());
+                } )+
+                Self::None
             }
 
             /// Which marker it is.
             #[must_use]
             pub fn scheme(&self) -> MarkerScheme {
                 match self {
-                    Self::None => MarkerScheme::None,
-                    $( Self::$Variant(_) => MarkerScheme::$Variant, )+
+                    Self::None => MarkerScheme::NONE,
+                    $( Self::$Variant(_) => <$Marker>::SCHEME, )+
                 }
             }
 
@@ -58,10 +73,11 @@ macro_rules! markers {
             /// # Errors
             /// An unknown key or a value out of range.
             pub fn read(table: &mut Table<'_>, default: MarkerScheme) -> Result<Self, ConfigError> {
-                let config = match table.optional("scheme", None)?.unwrap_or(default) {
-                    MarkerScheme::None => Self::None,
-                    $( MarkerScheme::$Variant => Self::$Variant(ParamSet::read(table)?), )+
-                };
+                let mut config = Self::of(table.optional("scheme", None)?.unwrap_or(default));
+                match &mut config {
+                    Self::None => {}
+                    $( Self::$Variant(params) => *params = ParamSet::read(table)?, )+
+                }
                 table.finish()?;
                 Ok(config)
             }
@@ -139,17 +155,30 @@ impl MarkerBank {
 
 markers! {
     /// Activity, see [`crate::label::abc`].
-    Abc = "abc", crate::label::abc::AbcMarker;
+    Abc = crate::label::abc::AbcMarker;
     /// Rate, see [`crate::label::csfq`].
-    Csfq = "csfq", crate::label::csfq::CsfqMarker;
+    Csfq = crate::label::csfq::CsfqMarker;
     /// Rate of each flow, see [`crate::label::hcsfq`].
-    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqMarker;
+    Hcsfq = crate::label::hcsfq::HcsfqMarker;
     /// Negative tag, see [`crate::label::afpft`].
-    Afpft = "afpft", crate::label::afpft::AfpftMarker;
+    Afpft = crate::label::afpft::AfpftMarker;
     /// Colour, see [`crate::label::rfq`].
-    Rfq = "rfq", crate::label::rfq::RfqMarker;
+    Rfq = crate::label::rfq::RfqMarker;
     /// Value, see [`crate::label::ppv`].
-    Ppv = "ppv", crate::label::ppv::PpvMarker;
+    Ppv = crate::label::ppv::PpvMarker;
     /// Activity of the first ABC, see [`crate::label::abc2016`].
-    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Marker;
+    Abc2016 = crate::label::abc2016::Abc2016Marker;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::schemes::Scheme;
+
+    #[test]
+    fn the_marker_that_a_scheme_names_is_in_the_list() {
+        for scheme in Scheme::ALL {
+            assert_eq!(MarkerConfig::of(scheme.marker()).scheme(), scheme.marker());
+        }
+    }
 }

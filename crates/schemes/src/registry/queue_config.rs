@@ -51,7 +51,7 @@ impl QueueConfig {
     /// The marker that the scheme's labels come from; an external scheme takes any.
     #[must_use]
     pub fn marker(&self) -> MarkerScheme {
-        self.scheme().map_or(MarkerScheme::None, Scheme::marker)
+        self.scheme().map_or(MarkerScheme::NONE, Scheme::marker)
     }
 
     /// Reads a `[queue]` table.

@@ -245,7 +245,7 @@ impl Scenario {
 /// Checks that the edge writes the labels that a queue needs.
 fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result<(), ConfigError> {
     let needed = queue.marker();
-    if needed == MarkerScheme::None || marker.scheme() == needed {
+    if needed == MarkerScheme::NONE || marker.scheme() == needed {
         return Ok(());
     }
     let problem =

@@ -4,7 +4,7 @@ use crate::base::elementary::log2;
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::choices;
-use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::{Packet, TrafficClass};
 use crate::measure::utema::{Memory, RateState};
 use crate::params;
@@ -71,6 +71,7 @@ impl AbcMarker {
 
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for AbcMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("abc");
     type Params = MeterParams;
     type State = MeterState;
 

@@ -58,7 +58,7 @@ mod meter;
 
 use crate::base::config::{ConfigError, Table};
 use crate::contract::buffer::BufferParams;
-use crate::contract::marker::MarkerScheme;
+use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
@@ -81,7 +81,7 @@ impl SchemeSpec for AbcScheme {
         state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",
         cost: "edge: 1 exponential, 1 logarithm; port: 1 exponential for an accepted packet",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Abc;
+    const MARKER: MarkerScheme = AbcMarker::SCHEME;
     type Params = AbcParams;
     type Discipline<P: Packet> = ManagedQueue<P, AbcAqm>;
 

@@ -3,7 +3,7 @@
 use crate::base::rng::Rng;
 use crate::base::units::{Bytes, Time};
 use crate::choices;
-use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::Packet;
 use crate::measure::utema::{Memory, RateState};
 use crate::params;
@@ -86,6 +86,7 @@ impl Abc2016Marker {
 
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for Abc2016Marker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("abc2016");
     type Params = Abc2016MarkerParams;
     type State = Abc2016State;
 

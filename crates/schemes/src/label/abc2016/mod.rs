@@ -35,7 +35,7 @@ mod marker;
 
 use crate::base::config::{ConfigError, Table};
 use crate::contract::buffer::BufferParams;
-use crate::contract::marker::MarkerScheme;
+use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
@@ -57,7 +57,7 @@ impl SchemeSpec for Abc2016Scheme {
         state: "port: 2 numbers and those of the base AQM; user, at the edge: 5 numbers; flow: none",
         cost: "edge: 1 power, 1 logarithm; port: 1 logarithm, 2 powers, 1 draw",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Abc2016;
+    const MARKER: MarkerScheme = Abc2016Marker::SCHEME;
     type Params = Abc2016Params;
     type Discipline<P: Packet> = ManagedQueue<P, Abc2016Aqm>;
 

@@ -3,7 +3,7 @@
 use crate::base::rng::Rng;
 use crate::base::units::Time;
 use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::Packet;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
@@ -35,6 +35,7 @@ pub struct CsfqMeter {
 
 /// The label is the rate in bit/s per unit of weight; [`MeterSpec::reference_rate`] is not used.
 impl Marker for CsfqMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("csfq");
     type Params = CsfqMarkerParams;
     type State = CsfqMeter;
 

@@ -44,7 +44,7 @@ mod marker;
 
 use crate::base::config::{ConfigError, Table};
 use crate::contract::buffer::BufferParams;
-use crate::contract::marker::MarkerScheme;
+use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
@@ -68,7 +68,7 @@ impl SchemeSpec for CsfqScheme {
         state: "port: 13 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         cost: "edge: 1 exponential; port: 1 exponential, 2 divisions",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Csfq;
+    const MARKER: MarkerScheme = CsfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = CsfqParams;
     type Discipline<P: Packet> = ManagedQueue<P, CsfqAqm>;

@@ -4,7 +4,7 @@ use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Bytes, Time};
 use crate::choices;
 use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MeterSpec};
+use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::Packet;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
@@ -100,6 +100,7 @@ impl PpvMarker {
 }
 
 impl Marker for PpvMarker {
+    const SCHEME: MarkerScheme = MarkerScheme::new("ppv");
     type Params = PpvMarkerParams;
     type State = PpvMeter;
 

@@ -37,7 +37,7 @@ use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
 use crate::contract::buffer::BufferParams;
 use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
-use crate::contract::marker::MarkerScheme;
+use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::params;
@@ -64,7 +64,7 @@ impl SchemeSpec for PpvScheme {
         state: "user or flow, at the edge: 3 numbers, or one for each bucket; in the core: none per flow",
         cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: O(log n) comparisons for n packets in the queue",
     };
-    const MARKER: MarkerScheme = MarkerScheme::Ppv;
+    const MARKER: MarkerScheme = PpvMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;
     type Params = PpvParams;
     type Discipline<P: Packet> = PpvQueue<P>;
