@@ -8,8 +8,8 @@ use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, Queu
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
-use fairlane_schemes::label::abc::{AbcMarker, MeterParams};
-use fairlane_schemes::label::bank::Bank;
+use fairlane_schemes::label::abc::{AbcMarker, AbcMarkerParams};
+use fairlane_schemes::label::meter_bank::MeterBank;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::{AnyDiscipline, Scheme};
 use fairlane_schemes::testing::TestPacket;
@@ -51,16 +51,16 @@ fn disciplines(criterion: &mut Criterion) {
 fn meters(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("activity_meter");
     group.throughput(Throughput::Elements(1));
-    let params = MeterParams::default();
+    let params = AbcMarkerParams::default();
     let spec = MeterSpec { reference_rate: BitRate(10_000), weight: 1.0, start: Time::ZERO };
-    let mut meters = Bank::<AbcMarker>::new(&params, &[spec]);
+    let mut meters = MeterBank::<AbcMarker>::new(&params, &[spec]);
     let mut rng = Rng::stream(1, 0, "bench", 0);
     let mut now = Time::from_secs(1000);
     group.bench_function("real", |bencher| {
         bencher.iter(|| {
             now += GAP;
             let mut packet = TestPacket::default();
-            meters.mark(0, &mut packet, now, &mut rng);
+            meters.label(0, &mut packet, now, &mut rng);
             packet.label
         });
     });
@@ -71,7 +71,7 @@ fn meters(criterion: &mut Criterion) {
     group.bench_function("integer", |bencher| {
         bencher.iter(|| {
             now_ns += 1200;
-            fixed.mark(&fixed_params, black_box(1500), factor, now_ns)
+            fixed.label(&fixed_params, black_box(1500), factor, now_ns)
         });
     });
     group.finish();

@@ -7,7 +7,7 @@ use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::marker::{MarkerScheme, MeterSpec};
-use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
+use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use std::ffi::c_char;
 
 /// Most users of a marker.
@@ -16,7 +16,7 @@ const MOST_USERS: usize = 1 << 20;
 /// A marker, opaque to C.
 #[derive(Debug)]
 pub struct Markers {
-    bank: MarkerBank,
+    bank: AnyMeterBank,
     users: usize,
     rng: Rng,
     now: Time,
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn fairlane_marker_mark(marker: *mut Markers, packet: *mut
             return Err(Status::OutOfRange);
         }
         marker.now = marker.now.max(time(now_ns)?);
-        marker.bank.mark(user, &mut held, marker.now, &mut marker.rng);
+        marker.bank.label(user, &mut held, marker.now, &mut marker.rng);
         *packet = held.c();
         Ok(())
     })

@@ -5,7 +5,7 @@ use crate::{LARGEST_SUM, Status, guard, read, time, write};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::marker::{Marker, MeterSpec};
-use fairlane_schemes::label::abc::{AbcMarker, MeterParams};
+use fairlane_schemes::label::abc::{AbcMarker, AbcMarkerParams};
 use fairlane_schemes::measure::utema::RateState;
 
 /// Parameters of a meter.
@@ -46,7 +46,7 @@ impl MeterConfig {
         if self.reference_rate_bps == 0 || factors.iter().any(|factor| !(0.001..=1000.0).contains(factor)) {
             return Err(Status::OutOfRange);
         }
-        Ok(AbcMarker::new(&MeterParams {
+        Ok(AbcMarker::new(&AbcMarkerParams {
             memory: memory(self.memory_ns)?,
             accounting_be: self.accounting_be,
             accounting_ef: self.accounting_ef,
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_mark(
         let spec = MeterSpec { reference_rate, weight: 1.0, start: Time::ZERO };
         let mut meter = marker.resume(&spec, state.rate()?);
         // The normal meter draws no random number.
-        marker.mark(&mut meter, &mut packet, now, &mut Rng::stream(0, 0, "", 0));
+        marker.label(&mut meter, &mut packet, now, &mut Rng::stream(0, 0, "", 0));
         let (weighted_sum_bits, measured, _) = meter.rate().parts();
         *state = MeterState { weighted_sum_bits, measured, last_ns: now_ns };
         *activity = packet.c().label;

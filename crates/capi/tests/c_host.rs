@@ -15,8 +15,8 @@ use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::label::abc::{AbcMarker, AbcRule, MeterParams};
-use fairlane_schemes::label::bank::Bank;
+use fairlane_schemes::label::abc::{AbcMarker, AbcMarkerParams, AbcRule};
+use fairlane_schemes::label::meter_bank::MeterBank;
 use fairlane_schemes::measure::utema::WeightedMean;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::{AnyDiscipline, Scheme};
@@ -72,7 +72,7 @@ fn spec(rate: u64) -> MeterSpec {
 }
 
 fn abc(text: &mut String) {
-    let mut meters: Bank<AbcMarker> = Bank::new(&MeterParams::default(), &[spec(10_000)]);
+    let mut meters: MeterBank<AbcMarker> = MeterBank::new(&AbcMarkerParams::default(), &[spec(10_000)]);
     let rule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
     let mut mean = WeightedMean::new(Time::from_millis(300));
     let mut rng = Rng::stream(1, 0, "marker", 0);
@@ -80,7 +80,7 @@ fn abc(text: &mut String) {
         let now = Time::from_micros(240 * u64::from(i + 1));
         let class = if i % 10 == 0 { TrafficClass::Expedited } else { TrafficClass::BestEffort };
         let mut packet = TestPacket { wire_bytes: 40 + i % 1461, class, ..Default::default() };
-        meters.mark(0, &mut packet, now, &mut rng);
+        meters.label(0, &mut packet, now, &mut rng);
         let threshold = rule.drop_threshold(packet.label, mean.mean());
         let is_dropped = AbcRule::verdict(f64::from(i % 30), threshold) == Verdict::Drop;
         if !is_dropped {
@@ -91,7 +91,7 @@ fn abc(text: &mut String) {
 }
 
 fn queue(text: &mut String) {
-    let mut meters: Bank<AbcMarker> = Bank::new(&MeterParams::default(), &[spec(10_000), spec(20_000)]);
+    let mut meters: MeterBank<AbcMarker> = MeterBank::new(&AbcMarkerParams::default(), &[spec(10_000), spec(20_000)]);
     let config = QueueConfig::of(Scheme::Abc, BufferParams::default());
     let mut queue: AnyDiscipline<TestPacket> = config.build(BitRate(10_000_000), &Weights::equal());
     let (mut rng, mut drops, mut sent) = (Rng::stream(1, 0, "queue", 0), Drops::default(), 0);
@@ -99,7 +99,7 @@ fn queue(text: &mut String) {
         let now = Time::from_millis(u64::from(i + 1));
         let user = u32::from(i % 4 == 0);
         let mut packet = TestPacket { id: i.into(), user, flow: user, ..Default::default() };
-        meters.mark(user as usize, &mut packet, now, &mut rng);
+        meters.label(user as usize, &mut packet, now, &mut rng);
         queue.enqueue(packet, now, &mut rng, &mut drops);
         if i % 6 != 0
             && let Some(next) = queue.dequeue(now, &mut rng, &mut drops)

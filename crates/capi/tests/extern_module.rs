@@ -11,8 +11,8 @@ use fairlane_schemes::contract::aqm::Verdict;
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, PACKET};
-use fairlane_schemes::label::abc::{AbcMarker, AbcRule, MeterParams};
-use fairlane_schemes::label::bank::Bank;
+use fairlane_schemes::label::abc::{AbcMarker, AbcMarkerParams, AbcRule};
+use fairlane_schemes::label::meter_bank::MeterBank;
 use fairlane_schemes::measure::utema::WeightedMean;
 use fairlane_schemes::testing::TestPacket;
 use std::fmt::Write as _;
@@ -54,8 +54,8 @@ fn parameters() -> String {
 /// The packets for the program, and what the reference makes of them.
 fn train() -> (String, Vec<String>) {
     let spec = MeterSpec { reference_rate: REFERENCE, weight: 1.0, start: Time::ZERO };
-    let params = MeterParams { memory: METER_MEMORY, ..Default::default() };
-    let mut meters: Bank<AbcMarker> = Bank::new(&params, &[spec]);
+    let params = AbcMarkerParams { memory: METER_MEMORY, ..Default::default() };
+    let mut meters: MeterBank<AbcMarker> = MeterBank::new(&params, &[spec]);
     let mut mean = WeightedMean::new(AVERAGER_MEMORY);
     let (mut rng, mut unused) = (Rng::stream(1, 0, "train", 0), Rng::stream(1, 0, "marker", 0));
     let (mut input, mut expected, mut now_ns) = (String::new(), Vec::new(), 0u64);
@@ -68,7 +68,7 @@ fn train() -> (String, Vec<String>) {
         let class = if is_expedited { TrafficClass::Expedited } else { TrafficClass::BestEffort };
         let mut packet = TestPacket { wire_bytes: bytes, class, ..Default::default() };
         let now = Time::from_nanos(now_ns);
-        meters.mark(0, &mut packet, now, &mut unused);
+        meters.label(0, &mut packet, now, &mut unused);
         // Every eighth packet comes to the port without its label: the limit alone holds it back.
         let is_labelled = i % 8 > 0;
         let threshold = RULE.drop_threshold(packet.label, mean.mean());

@@ -80,7 +80,7 @@ impl Library {
     fn decide(&mut self, arrival: &Arrival) -> (Activity, Activity, i64, bool) {
         let factor = self.factors[arrival.class.index()];
         let meter = &mut self.meters[arrival.user as usize];
-        let label = meter.mark(&self.params, u32::from(arrival.ip_bytes), factor, arrival.now_ns);
+        let label = meter.label(&self.params, u32::from(arrival.ip_bytes), factor, arrival.now_ns);
         let average = self.averager.average();
         let queue =
             if self.in_packets { i64::from(arrival.queue_packets) * PACKET } else { i64::from(arrival.queue_bytes) };
@@ -224,7 +224,7 @@ fn train(port: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
         let arrival =
             Arrival { now_ns, user, ip_bytes: wire_bytes as u16, class, queue_packets, queue_bytes: bytes as u32 };
         let drops = decide_twice(&programs, &mut library, &arrival);
-        markers.mark(user as usize, &mut packet, now, &mut marker_rng);
+        markers.label(user as usize, &mut packet, now, &mut marker_rng);
         let mut reference = Dropped::default();
         discipline.enqueue(packet, now, &mut rng, &mut reference);
         different += u32::from(drops != reference.0);
@@ -275,7 +275,7 @@ fn a_virtual_queue_drains_at_its_rate() {
         programs.set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999, random: 0 }).unwrap();
         let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap().mark;
         let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap().verdict;
-        let label = meters[user].mark(&params, 1500, Accounting::ONE, now_ns);
+        let label = meters[user].label(&params, 1500, Accounting::ONE, now_ns);
         let queue_ns = free_at.saturating_sub(now_ns) as i64;
         let drop = thresholds.drops(queue_ns, label, averager.average()) || queue_ns + 1514 * 800 > 28_800_000;
         assert_eq!(programs.port_state(LOOPBACK).unwrap().queue, queue_ns);

@@ -142,7 +142,7 @@ impl Script {
                 // Gaps of every magnitude; now and then a clock that runs backwards.
                 now = if i % 50 == 49 { now - now / 8 } else { now.saturating_add(Self::number(rng) >> 24) };
                 let bytes = rng.bits() as u32 >> (rng.bits() % 32);
-                let label = meter.mark(&params, bytes, factor, now);
+                let label = meter.label(&params, bytes, factor, now);
                 self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.units().into());
                 rate.update(&rates, [bytes], now);
                 self.add('r', [now, 0], [bytes.into(), 0, 0], rate.log2_sums_q31()[0]);

@@ -6,7 +6,7 @@ use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{QueueDiscipline, StateSize};
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::label::abc::{AbcAqm, MeterState};
+use fairlane_schemes::label::abc::{AbcAqm, AbcMeter};
 use fairlane_schemes::registry::catalogue::idle_bytes;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
@@ -68,10 +68,9 @@ fn queues_with_a_codel_of_their_own_and_meters_have_the_bytes_that_are_stated() 
     assert!(head("fairqueue/fq_codel").contains("116 bytes"));
     assert_eq!(size_of::<Codel>(), 40);
     assert!(head("aqm/codel").contains("40 bytes"));
-    assert_eq!((size_of::<MeterState>(), size_of::<AbcAqm>()), (32, 120));
+    assert_eq!((size_of::<AbcMeter>(), size_of::<AbcAqm>()), (32, 120));
     assert!(
-        text("../../docs/schemes/abc.md")
-            .contains("`MeterState` 32 bytes, with the reference rate; `AbcAqm` 120 bytes")
+        text("../../docs/schemes/abc.md").contains("`AbcMeter` 32 bytes, with the reference rate; `AbcAqm` 120 bytes")
     );
 }
 

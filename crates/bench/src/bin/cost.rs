@@ -11,7 +11,7 @@ use fairlane_schemes::contract::buffer::BufferParams;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
+use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::{AnyDiscipline, Scheme};
 use fairlane_schemes::testing::TestPacket;
@@ -36,9 +36,9 @@ struct Port {
 
 /// The packets of a chunk at the marker.
 #[inline(never)]
-fn edge(markers: &mut MarkerBank, packets: &mut [(Time, TestPacket)], rng: &mut Rng) {
+fn edge(markers: &mut AnyMeterBank, packets: &mut [(Time, TestPacket)], rng: &mut Rng) {
     for (now, packet) in packets {
-        markers.mark(packet.user as usize, packet, *now, rng);
+        markers.label(packet.user as usize, packet, *now, rng);
     }
 }
 

@@ -16,7 +16,7 @@ pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
 
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::contract::flow_key::FlowKey;
-use fairlane_schemes::label::abc::{MeterKind, MeterParams};
+use fairlane_schemes::label::abc::{AbcMarkerParams, AbcMeterKind};
 use fairlane_schemes::label::csfq::CsfqMarkerParams;
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
@@ -60,7 +60,7 @@ pub struct NodeConfig {
     /// `[node]`.
     pub node: NodeParams,
     /// `[meter]`: the same for all meters of a domain.
-    pub meter: MeterParams,
+    pub meter: AbcMarkerParams,
     /// `[csfq_meter]`: the same, if the scheme is CSFQ.
     pub csfq_meter: CsfqMarkerParams,
     /// `[users_table]`: how many users, and for how long.
@@ -120,7 +120,7 @@ impl NodeConfig {
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
         let mut root = Table::new("", json)?;
         let node: NodeParams = section(&mut root, "node")?;
-        let meter: MeterParams = section(&mut root, "meter")?;
+        let meter: AbcMarkerParams = section(&mut root, "meter")?;
         let users_table: UserTableParams = section(&mut root, "users_table")?;
         let csfq_meter: CsfqMarkerParams = section(&mut root, "csfq_meter")?;
         match node.scheme {
@@ -130,7 +130,7 @@ impl NodeConfig {
         if csfq_meter.share_per != FlowKey::User {
             return Err(ConfigError::new("csfq_meter.share_per", "is not possible here, the only one is \"user\""));
         }
-        if meter.meter != MeterKind::Normal {
+        if meter.meter != AbcMeterKind::Normal {
             return Err(ConfigError::new("meter.meter", "is not possible here, the only one is \"normal\""));
         }
         let default_user: UserParams = section(&mut root, "default_user")?;
@@ -228,7 +228,7 @@ mod tests {
             }
         };
         has("/node", NodeParams::specs(), true);
-        has("/meter", MeterParams::specs(), true);
+        has("/meter", AbcMarkerParams::specs(), true);
         has("/csfq_meter", CsfqMarkerParams::specs(), true);
         has("/users_table", UserTableParams::specs(), true);
         has("/default_user", UserParams::specs(), true);

@@ -10,7 +10,7 @@ use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, Queu
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::{Ecn, Packet};
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::registry::markers::MarkerBank;
+use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ struct Transmitter {
 pub struct EgressLink {
     transmitter: Option<Transmitter>,
     delay: Time,
-    markers: MarkerBank,
+    markers: AnyMeterBank,
     marker_rng: Rng,
     /// Sent, and due at the other end.
     on_the_way: VecDeque<(Time, NodePacket)>,
@@ -81,7 +81,7 @@ impl EgressLink {
     #[inline]
     pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut Pool) {
         self.stats.arrived(packet.user, packet.bytes);
-        self.markers.mark(packet.user as usize, &mut packet, now, &mut self.marker_rng);
+        self.markers.label(packet.user as usize, &mut packet, now, &mut self.marker_rng);
         let Some(transmitter) = &mut self.transmitter else {
             self.stats.departed(packet.user, packet.bytes, Time::ZERO, Time::ZERO);
             self.on_the_way.push_back((now + self.delay, packet));

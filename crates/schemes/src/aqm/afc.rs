@@ -37,9 +37,9 @@
 //! Not implemented: ECN.
 
 use super::red_core::{RedCore, RedDecision};
-use super::red_part::WithRed;
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Record, Share, Window};
+use super::with_red::WithRed;
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
@@ -252,7 +252,7 @@ impl Aqm for Afc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::{RedPartParams, check_idle_time};
+    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
     use crate::contract::discipline::Backlog;
     use crate::registry::queue_config::QueueConfig;

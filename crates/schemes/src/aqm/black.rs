@@ -36,9 +36,9 @@
 //! Not implemented: ECN; insertion into the cache with a probability below 1; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
-use super::red_part::WithRed;
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Share, Window};
+use super::with_red::WithRed;
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
@@ -281,7 +281,7 @@ impl Matches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::{RedPartParams, check_idle_time};
+    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
     use crate::contract::weights::Weights;
     use crate::registry::queue_config::QueueConfig;

@@ -31,7 +31,7 @@
 //! Not implemented: ECN; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
-use super::red_part::WithRed;
+use super::with_red::WithRed;
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
@@ -195,7 +195,7 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::red_part::{RedPartParams, check_idle_time};
+    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
     use crate::base::units::Threshold;
     use crate::registry::queue_config::QueueConfig;

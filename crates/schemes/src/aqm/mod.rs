@@ -11,7 +11,7 @@
 //! - [`codel`]: drops at the head while the least delay stays too long
 //! - [`dualpi2`]: two queues for scalable and classic congestion control
 //! - [`care`]: fair shares from captured packets
-//! - [`red_part`]: parameters of RED as a part of other schemes
+//! - [`with_red`]: parameters of RED as a part of other schemes
 //! - [`choke`]: an arrival and a packet drawn from the queue are dropped if they are of one flow
 //! - `virtual_queue`: the last packets, of which BLACK and AFC take shares
 //! - [`black`]: flows that hold more than their share of the queue lose packets, sampled
@@ -35,7 +35,7 @@ pub mod pie;
 pub mod pie_core;
 pub mod red;
 pub mod red_core;
-pub mod red_part;
 pub mod red_pd;
 pub mod sfb;
 mod virtual_queue;
+pub mod with_red;

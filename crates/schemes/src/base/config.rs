@@ -470,13 +470,13 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};
 /// params! {
 ///     /// A meter.
-///     pub struct MeterParams {
+///     pub struct AbcMarkerParams {
 ///         /// Memory of the meter.
 ///         memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1";
 ///     }
 /// }
-/// assert_eq!(MeterParams::default().memory, Time::from_secs(3));
-/// assert_eq!(MeterParams::specs()[0].symbol, "M_AM");
+/// assert_eq!(AbcMarkerParams::default().memory, Time::from_secs(3));
+/// assert_eq!(AbcMarkerParams::specs()[0].symbol, "M_AM");
 /// ```
 #[macro_export]
 macro_rules! params {

@@ -58,5 +58,5 @@ pub trait Marker {
     fn state(&self, spec: &MeterSpec) -> Self::State;
     /// Counts `packet`, offered at `now` to the meter of `state`, and writes its label. Calls for one state come in
     /// the order of time.
-    fn mark<P: Packet>(&self, state: &mut Self::State, packet: &mut P, now: Time, rng: &mut Rng);
+    fn label<P: Packet>(&self, state: &mut Self::State, packet: &mut P, now: Time, rng: &mut Rng);
 }

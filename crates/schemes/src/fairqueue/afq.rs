@@ -46,7 +46,7 @@ use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::contract::weights::Weights;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
 use crate::flows::hash::{bucket, hash};
 use crate::params;
@@ -321,7 +321,7 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
     use crate::registry::queue_config::QueueConfig;
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;

@@ -36,9 +36,9 @@ use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::contract::weights::Weights;
-use crate::fairqueue::list::List;
-use crate::fairqueue::round::make_up;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::flow_table::FlowTable;
 use crate::params;
 
@@ -104,7 +104,7 @@ struct Savings {
     /// D_max in bytes.
     most: f64,
     /// Empty queues whose saving is below `most`, in the order in which they left.
-    saving: List,
+    saving: IntrusiveList,
 }
 
 /// The queues of one port and their round.
@@ -113,7 +113,7 @@ pub struct Drr<P> {
     queues: QueueStore<P, (), Turn>,
     by_key: FlowTable<u32>,
     /// Queues with packets, in the order of their visits.
-    round: List,
+    round: IntrusiveList,
     /// Number of the round.
     round_number: u64,
     /// Whether the first queue of the round has got its quantum.
@@ -133,7 +133,7 @@ impl<P: Packet> Drr<P> {
         Self {
             queues: QueueStore::new(LengthMeasure::Bytes),
             by_key: FlowTable::default(),
-            round: List::default(),
+            round: IntrusiveList::default(),
             round_number: 0,
             visiting: false,
             savings: None,
@@ -148,7 +148,7 @@ impl<P: Packet> Drr<P> {
     /// The same, with empty queues that save up to `most` bytes.
     #[must_use]
     pub fn with_savings(params: &DrrParams, most: Bytes, limit: QueueLimit, weights: Weights) -> Self {
-        let savings = Savings { most: most.0 as f64, saving: List::default() };
+        let savings = Savings { most: most.0 as f64, saving: IntrusiveList::default() };
         Self { savings: Some(savings), ..Self::new(params, limit, weights) }
     }
 
@@ -237,7 +237,7 @@ impl<P: Packet> Drr<P> {
             let head = queues.front(queue).map_or(0.0, |(packet, ())| f64::from(packet.wire_bytes()));
             ((head - queues[queue].deficit) / queues[queue].quantum).ceil()
         };
-        let rounds = make_up(&mut self.queues, &self.round, visits, |turn, rounds| {
+        let rounds = skip_rounds(&mut self.queues, &self.round, visits, |turn, rounds| {
             turn.deficit += rounds * turn.quantum;
             turn.round += rounds as u64;
         });
@@ -314,7 +314,7 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::checks::{self, DropLog, assert_rates, build, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{self, DropLog, assert_rates, build, limits, noise, packet, shares, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     fn drain(queue: &mut Drr<TestPacket>) -> Vec<(u32, u32)> {
-        checks::drain(queue, &mut Rng::stream(1, 0, "test", 0))
+        testing::drain(queue, &mut Rng::stream(1, 0, "test", 0))
     }
 
     fn drr(params: &DrrParams, limit: QueueLimit, weights: &Weights) -> Drr<TestPacket> {

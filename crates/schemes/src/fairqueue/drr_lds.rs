@@ -75,7 +75,7 @@ mod tests {
     use crate::base::units::{QueueLimit, Time};
     use crate::contract::discipline::QueueDiscipline;
     use crate::contract::weights::Weights;
-    use crate::fairqueue::checks::{DropLog, build, drain, limits, noise, packet, survives};
+    use crate::fairqueue::testing::{DropLog, build, drain, limits, noise, packet, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;

@@ -33,8 +33,8 @@ use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::contract::weights::Weights;
-use crate::fairqueue::list::{Link, Linked, List};
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked};
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
 use crate::measure::utema::{Memory, RateState};
 use crate::params;
@@ -105,8 +105,8 @@ impl Linked for User {
 struct ActiveUsers {
     users: Vec<User>,
     by_key: FlowTable<u32>,
-    by_silence: List,
-    free: List,
+    by_silence: IntrusiveList,
+    free: IntrusiveList,
     weight: f64,
 }
 
@@ -191,8 +191,8 @@ impl<P: Packet> Fdpa<P> {
         let active = ActiveUsers {
             users: Vec::new(),
             by_key: FlowTable::default(),
-            by_silence: List::default(),
-            free: List::default(),
+            by_silence: IntrusiveList::default(),
+            free: IntrusiveList::default(),
             weight: 0.0,
         };
         Self {
@@ -275,7 +275,7 @@ impl<P: Packet> QueueDiscipline<P> for Fdpa<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{DropLog, build, limits, noise, packet, shares, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;

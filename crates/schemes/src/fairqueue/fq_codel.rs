@@ -12,7 +12,7 @@
 //! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) | `FqCodel::dequeue` |
 //! | (6) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `FqCodel::make_room` |
 //!
-//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::store`]; one hash. State: a record of 116 bytes for each
+//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for each
 //! of the 1024 queues, whether used or not; none per flow.
 //!
 //! Deviations:
@@ -40,9 +40,9 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::fairqueue::list::List;
-use crate::fairqueue::round::make_up;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::{bucket, hash};
 use crate::params;
 
@@ -130,7 +130,7 @@ struct Bucket {
 pub struct FqCodel<P> {
     queues: QueueStore<P, (), Bucket>,
     /// New and old queues, by [`Place`].
-    lists: [List; 2],
+    lists: [IntrusiveList; 2],
     /// Drawn at the first packet.
     seed: Option<u64>,
     aim: CodelTarget,
@@ -222,7 +222,7 @@ impl<P: Packet> FqCodel<P> {
         // Credits are whole: grants to reach 1, and the visit after them.
         let visits =
             |queues: &QueueStore<P, (), Bucket>, queue| ((1.0 - queues[queue].credits) / quantum).ceil().max(0.0) + 1.0;
-        make_up(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
+        skip_rounds(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
             bucket.credits += rounds * quantum;
         });
     }
@@ -253,7 +253,7 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
         let mut first_in_debt = None;
         loop {
             //= RFC 8290 4.2-1: The first of the new queues is served; if there is none, the first of the old.
-            let queue = self.lists.iter().find_map(List::front)?; // rule (2)
+            let queue = self.lists.iter().find_map(IntrusiveList::front)?; // rule (2)
             if self.queues[queue].credits <= 0.0 {
                 if first_in_debt == Some(queue) {
                     self.skip_rounds();
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::contract::weights::Weights;
-    use crate::fairqueue::checks::{
+    use crate::fairqueue::testing::{
         DropLog, assert_rates, build, drain, limits, noise, packet, shares, standing_queue, survives,
     };
     use crate::registry::queue_config::QueueConfig;

@@ -10,22 +10,22 @@
 //! - [`fdpa`]: priority by measured rate
 //! - [`cebinae`]: two queues by rounds, and a tax on the largest flows of a saturated link
 //!
-//! Below them: [`store`] keeps queues of packets by flow with the longest at hand, on [`list`] and [`heap`]; [`round`]
+//! Below them: [`queue_store`] keeps queues of packets by flow with the longest at hand, on [`intrusive_list`] and [`indexed_heap`]; [`skip_rounds`]
 //! makes up rounds without a packet.
 
 pub mod afq;
 pub mod cake;
 pub mod cebinae;
-#[cfg(test)]
-mod checks;
 pub mod drr;
 pub mod drr_lds;
 pub mod fdpa;
 pub mod fq_codel;
-pub mod heap;
-pub mod list;
-pub mod round;
+pub mod indexed_heap;
+pub mod intrusive_list;
+pub mod queue_store;
 pub mod sfq;
+pub mod skip_rounds;
 pub mod stfq;
-pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod wfq;

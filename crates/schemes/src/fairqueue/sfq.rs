@@ -36,9 +36,9 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::fairqueue::list::{List, NIL};
-use crate::fairqueue::round::make_up;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::intrusive_list::{IntrusiveList, NIL};
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::{bucket, hash};
 use crate::measure::ticker::Ticker;
 use crate::params;
@@ -120,7 +120,7 @@ pub struct Sfq<P> {
     queues: QueueStore<P, (), Slot>,
     /// The queue of each bucket, or [`NIL`].
     of_bucket: Box<[u32]>,
-    round: List,
+    round: IntrusiveList,
     /// Drawn at the first packet and at each perturbation.
     seed: Option<u64>,
     perturbation: Option<Ticker>,
@@ -135,7 +135,7 @@ impl<P: Packet> Sfq<P> {
         Self {
             queues: QueueStore::new(LengthMeasure::Packets),
             of_bucket: vec![NIL; params.buckets as usize].into(),
-            round: List::default(),
+            round: IntrusiveList::default(),
             seed: None,
             perturbation: (params.perturb > Time::ZERO).then(|| Ticker::new(params.perturb)),
             params: params.clone(),
@@ -222,7 +222,7 @@ impl<P: Packet> Sfq<P> {
         // Allotments are whole: grants to reach 1, and the visit after them.
         let visits =
             |queues: &QueueStore<P, (), Slot>, queue| ((1.0 - queues[queue].allot) / quantum).ceil().max(0.0) + 1.0;
-        make_up(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
+        skip_rounds(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
     }
 
     fn move_to_end(&mut self, queue: u32) {
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::contract::weights::Weights;
-    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
     use crate::registry::queue_config::QueueConfig;
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;

@@ -33,8 +33,8 @@ use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::contract::weights::Weights;
-use crate::fairqueue::heap::IndexedHeap;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::indexed_heap::IndexedHeap;
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
 use crate::params;
 use std::cmp::Ordering;
@@ -296,7 +296,7 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::checks::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;
     use proptest::prelude::*;

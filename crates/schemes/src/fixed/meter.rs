@@ -202,7 +202,7 @@ impl FixedMeter {
     ///
     /// Error: 2.6e-5 for a*L >= 40 bytes; see the head of this module.
     #[inline]
-    pub fn mark(&mut self, params: &FixedMeterParams, bytes: u32, factor: Accounting, now_ns: u64) -> Activity {
+    pub fn label(&mut self, params: &FixedMeterParams, bytes: u32, factor: Accounting, now_ns: u64) -> Activity {
         let age = now_ns.saturating_sub(self.start_ns);
         let tick = params.decay.tick(age);
         let left = params.decay.apply(self.sum, tick.saturating_sub(self.last_tick));
@@ -243,9 +243,9 @@ mod tests {
             }
         }
 
-        fn mark(&mut self, bytes: u32, factor: f64, now_ns: u64) -> f64 {
+        fn label(&mut self, bytes: u32, factor: f64, now_ns: u64) -> f64 {
             let accounting = Accounting::new(factor).unwrap();
-            let label = self.fixed.mark(&self.params, bytes, accounting, now_ns).to_f64();
+            let label = self.fixed.label(&self.params, bytes, accounting, now_ns).to_f64();
             let rate = self.real.update(factor * f64::from(bytes) * 8.0, Time::from_nanos(now_ns));
             let activity = libm::log2(rate / self.reference_rate);
             // A label out of range saturates, which is no error.
@@ -264,7 +264,7 @@ mod tests {
             let packets = 1 << (4.0 + 8.0 * rng.open01()) as u32;
             for _ in 0..packets {
                 let bytes = 40 + (rng.bits() % if rng.bits().is_multiple_of(16) { 65_496 } else { 1_461 }) as u32;
-                pair.mark(bytes, factor, now);
+                pair.label(bytes, factor, now);
                 now += rng.exponential(f64::from(bytes) * 8e9 / rate) as u64;
             }
             if phase % 3 == 2 {
@@ -279,11 +279,11 @@ mod tests {
         let mut meter = FixedMeter::new(5);
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let expected = Activity::from_f64(0.4f64.log2());
-        assert_eq!(meter.mark(&params, 1500, Accounting::ONE, 5), expected);
-        assert_eq!(meter.mark(&params, 1500, Accounting::ONE, 1 << 62), expected);
+        assert_eq!(meter.label(&params, 1500, Accounting::ONE, 5), expected);
+        assert_eq!(meter.label(&params, 1500, Accounting::ONE, 1 << 62), expected);
         // A user that first sends one memory after the start: 12000/(3(1 - 1/e)) = 6.33 kbit/s, log2(0.633) = -0.660.
         let mut late = FixedMeter::new(0);
-        let label = late.mark(&params, 1500, Accounting::ONE, 3_000_000_000);
+        let label = late.label(&params, 1500, Accounting::ONE, 3_000_000_000);
         let expected = libm::log2(0.4 / -libm::expm1(-1.0));
         assert!((expected + 0.660).abs() < 1e-3 && (label.to_f64() - expected).abs() < BOUND, "{label:?}");
     }
@@ -294,7 +294,7 @@ mod tests {
         let mut pair = Pair::new(3_000_000_000, 10_000, 0);
         let mut label = 0.0;
         for packet in 0..5_000_000u64 {
-            label = pair.mark(1500, 1.0, packet * 12_000);
+            label = pair.label(1500, 1.0, packet * 12_000);
         }
         let rate = 12_000.0 / (3.0 * -libm::expm1(-12e-6 / 3.0));
         assert!((label - libm::log2(rate / 10_000.0)).abs() < BOUND, "{label}");
@@ -308,7 +308,7 @@ mod tests {
             let mut age = 1.0;
             while age < 100.0 * memory as f64 {
                 let mut pair = Pair::new(memory, 1_000_000, 0);
-                pair.mark(1500, 1.0, age as u64);
+                pair.label(1500, 1.0, age as u64);
                 assert!(pair.worst < BOUND, "memory {memory}, age {age}: {:e}", pair.worst);
                 age *= 1.01;
             }
@@ -324,8 +324,8 @@ mod tests {
                 for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {
                     let mut pair = Pair::new(memory, 10_000, 0);
                     for i in 0..2_000 {
-                        pair.mark(65_535, 1.0, (first + i * period) * tick + large_at);
-                        pair.mark(40, 1.0, (first + i * period) * tick + small_at);
+                        pair.label(65_535, 1.0, (first + i * period) * tick + large_at);
+                        pair.label(40, 1.0, (first + i * period) * tick + small_at);
                     }
                     assert!(pair.worst < BOUND, "memory {memory}: {:e}", pair.worst);
                 }
@@ -341,18 +341,18 @@ mod tests {
         let mut now = 0;
         for _ in 0..105_000 {
             now += gap;
-            pair.mark(u32::MAX, 1.0, now);
+            pair.label(u32::MAX, 1.0, now);
         }
         for _ in 0..1_000_000 {
             now += 65_535 * 8 / 100;
-            pair.mark(65_535, 1.0, now);
+            pair.label(65_535, 1.0, now);
         }
         assert!(pair.worst < BOUND, "{:e}", pair.worst);
         // log2(100 Gbit/s over 1 kbit/s) = 26.575.
-        assert!((pair.mark(65_535, 1.0, now) - 26.575).abs() < 0.001);
+        assert!((pair.label(65_535, 1.0, now) - 26.575).abs() < 0.001);
         for gap in [1u64 << 40, 1 << 41, 1 << 50] {
             now += gap;
-            pair.mark(65_535, 1.0, now);
+            pair.label(65_535, 1.0, now);
         }
         assert!(pair.worst < BOUND, "{:e}", pair.worst);
     }
@@ -361,15 +361,15 @@ mod tests {
     fn a_full_sum_stays_full_and_a_silent_user_has_the_lowest_label() {
         let params = FixedMeterParams::new(Time::from_secs(3600), BitRate(1_000)).unwrap();
         let mut meter = FixedMeter::new(0);
-        assert_eq!(meter.mark(&params, 0, Accounting::ONE, 7), Activity::MIN);
+        assert_eq!(meter.label(&params, 0, Accounting::ONE, 7), Activity::MIN);
         let factor = Accounting::new(1000.0).unwrap();
         // 4.29e9 bytes * 1000 * 2^16 units are 2^57.97: 66 packets fill the sum.
         for _ in 0..66 {
-            meter.mark(&params, u32::MAX, factor, 7);
+            meter.label(&params, u32::MAX, factor, 7);
         }
         assert_eq!(meter.sum, u64::MAX);
         // After 584 years of silence only the new packet counts.
-        meter.mark(&params, 1500, Accounting::ONE, u64::MAX);
+        meter.label(&params, 1500, Accounting::ONE, u64::MAX);
         assert_eq!(meter.sum, 1500 << SUM_BITS);
     }
 
@@ -377,12 +377,12 @@ mod tests {
     fn time_that_runs_backwards_counts_as_no_time() {
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let mut meter = FixedMeter::new(1_000);
-        meter.mark(&params, 1500, Accounting::ONE, 9_000_000_000);
+        meter.label(&params, 1500, Accounting::ONE, 9_000_000_000);
         let before = meter;
-        meter.mark(&params, 1500, Accounting::ONE, 8_000_000_000);
+        meter.label(&params, 1500, Accounting::ONE, 8_000_000_000);
         assert_eq!(meter.sum, before.sum + (1500 << SUM_BITS));
         assert_eq!(meter.last_tick, before.last_tick);
-        meter.mark(&params, 1500, Accounting::ONE, 0);
+        meter.label(&params, 1500, Accounting::ONE, 0);
         assert_eq!(meter.last_tick, before.last_tick);
     }
 

@@ -27,7 +27,7 @@
 //! | [`exp2_neg_q32`] | 3.8e-9, relative | 3.74e-9 |
 //! | [`Decay::factor`] | 1.92e-6, relative | 1.908e-6 |
 //! | [`Activity::from_f64`] | 7.63e-6 | by definition |
-//! | [`FixedMeter::mark`] | 2.6e-5 (a*L >= 40 bytes) | 1.8e-5 |
+//! | [`FixedMeter::label`] | 2.6e-5 (a*L >= 40 bytes) | 1.8e-5 |
 //! | [`FixedAverager::average`] | 1.32e-4 over the whole range, 1.7e-5 over 4 units | 3.0e-5, 9.1e-6 |
 //! | [`FixedAverager::average_without_division`] | 1.33e-4, 1.8e-5 | 3.0e-5, 9.1e-6 |
 //! | [`FixedThreshold::drop_threshold`] | less than a unit; decisions exact | exact |

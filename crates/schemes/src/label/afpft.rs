@@ -104,7 +104,7 @@ impl Marker for AfpftMarker {
     fn state(&self, _: &MeterSpec) {}
 
     #[inline]
-    fn mark<P: Packet>(&self, (): &mut (), packet: &mut P, _: Time, _: &mut Rng) {
+    fn label<P: Packet>(&self, (): &mut (), packet: &mut P, _: Time, _: &mut Rng) {
         packet.set_label(-1.0);
     }
 }
@@ -290,7 +290,7 @@ mod tests {
     fn the_marker_makes_the_first_port_the_edge() {
         let mut packet = TestPacket::default();
         let marker = AfpftMarker::new(&AfpftMarkerParams {});
-        marker.mark(&mut (), &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
+        marker.label(&mut (), &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
         assert!(packet.label < 0.0);
     }
 

@@ -108,7 +108,7 @@ impl Marker for HcsfqMarker {
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut RateEstimates<1>, packet: &mut P, now: Time, _: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut RateEstimates<1>, packet: &mut P, now: Time, _: &mut Rng) {
         meter.update(self.0, [f64::from(packet.wire_bytes()) * 8.0], now);
         packet.set_label(meter.rates()[0]); // eq. (1)
     }
@@ -409,7 +409,7 @@ mod tests {
 
     struct Bench {
         port: ManagedQueue<TestPacket, HcsfqAqm>,
-        markers: crate::label::bank::Bank<HcsfqMarker>,
+        markers: crate::label::meter_bank::MeterBank<HcsfqMarker>,
         rng: Rng,
         drops: Drops,
     }
@@ -420,7 +420,10 @@ mod tests {
             let spec = MeterSpec { reference_rate: BitRate(1), weight: 1.0, start: Time::ZERO };
             Self {
                 port: ManagedQueue::new(&BufferParams::default(), BitRate(10_000_000), aqm),
-                markers: crate::label::bank::Bank::new(&HcsfqMarkerParams::default(), &vec![spec; weights.len()]),
+                markers: crate::label::meter_bank::MeterBank::new(
+                    &HcsfqMarkerParams::default(),
+                    &vec![spec; weights.len()],
+                ),
                 rng: Rng::stream(1, 0, "test", 0),
                 drops: Drops::default(),
             }
@@ -428,7 +431,7 @@ mod tests {
 
         fn offer(&mut self, flow: u32, user: u32, now: Time) {
             let mut packet = TestPacket { flow, user, wire_bytes: 500, ..Default::default() };
-            self.markers.mark(user as usize, &mut packet, now, &mut self.rng);
+            self.markers.label(user as usize, &mut packet, now, &mut self.rng);
             self.port.enqueue(packet, now, &mut self.rng, &mut self.drops);
         }
 

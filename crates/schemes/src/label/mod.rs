@@ -9,14 +9,14 @@
 //! - [`pvpie`]: values, and a threshold by the probability of PIE
 //! - [`abc2016`]: activities that bend the drop probability of another AQM
 //!
-//! Below them: [`bank`], the meters of an edge.
+//! Below them: [`meter_bank`], the meters of an edge.
 
 pub mod abc;
 pub mod abc2016;
 pub mod afpft;
-pub mod bank;
 pub mod csfq;
 pub mod hcsfq;
+pub mod meter_bank;
 pub mod ppv;
 pub mod pvpie;
 pub mod rfq;

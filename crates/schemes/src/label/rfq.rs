@@ -153,7 +153,7 @@ impl Marker for RfqMarker {
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut RfqMeter, packet: &mut P, now: Time, rng: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut RfqMeter, packet: &mut P, now: Time, rng: &mut Rng) {
         meter.rate.update(self.averaging, [f64::from(packet.wire_bytes()) * 8.0], now);
         packet.set_label(self.colour(rng.open01() * meter.rate.rates()[0] / meter.weight)); // eq. (1)
     }
@@ -263,7 +263,7 @@ impl Aqm for RfqAqm {
 mod tests {
     use super::*;
     use crate::contract::discipline::Backlog;
-    use crate::label::bank::Bank;
+    use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
     #[test]
@@ -277,12 +277,12 @@ mod tests {
     #[test]
     fn equation_1_a_flow_spreads_over_the_layers_below_its_rate() {
         let spec = MeterSpec { reference_rate: BitRate(1), weight: 2.0, start: Time::ZERO };
-        let mut bank = Bank::<RfqMarker>::new(&RfqMarkerParams::default(), &[spec]);
+        let mut bank = MeterBank::<RfqMarker>::new(&RfqMarkerParams::default(), &[spec]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counts = [0u32; 45];
         for tick in 1..=101_000u64 {
             let mut packet = TestPacket { wire_bytes: 500, ..Default::default() };
-            bank.mark(0, &mut packet, Time::from_millis(tick), &mut rng);
+            bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
             counts[packet.label as usize] += u32::from(tick > 1000);
         }
         // 4 Mbit/s at weight 2: 2 Mbit/s = 200 c_1, 4*log2(200) = 30.6, so 31 is the highest. Colours up to 26 end at

@@ -6,7 +6,7 @@ use crate::base::units::Time;
 use crate::contract::discipline::StateSize;
 use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::Packet;
-use crate::label::bank::Bank;
+use crate::label::meter_bank::MeterBank;
 use serde_json::{Map, Value as Json};
 
 /// Declares the list of markers and what follows from it.
@@ -96,28 +96,28 @@ macro_rules! markers {
 
             /// The meters of an edge.
             #[must_use]
-            pub fn build(&self, users: &[MeterSpec]) -> MarkerBank {
+            pub fn build(&self, users: &[MeterSpec]) -> AnyMeterBank {
                 match self {
-                    Self::None => MarkerBank::None,
-                    $( Self::$Variant(params) => MarkerBank::$Variant(Bank::new(params, users)), )+
+                    Self::None => AnyMeterBank::None,
+                    $( Self::$Variant(params) => AnyMeterBank::$Variant(MeterBank::new(params, users)), )+
                 }
             }
         }
 
         /// The meters of a whole edge, all of one scheme, behind one static dispatch.
         #[derive(Clone, Debug)]
-        pub enum MarkerBank {
+        pub enum AnyMeterBank {
             /// Leaves packets as they are.
             None,
-            $( $(#[doc = $doc])+ $Variant(Bank<$Marker>), )+
+            $( $(#[doc = $doc])+ $Variant(MeterBank<$Marker>), )+
         }
 
-        impl MarkerBank {
+        impl AnyMeterBank {
             #[inline(never)]
-            fn mark_far<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+            fn label_far<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
                 match self {
                     Self::None => {}
-                    $( Self::$Variant(bank) => bank.mark(user, packet, now, rng), )+
+                    $( Self::$Variant(bank) => bank.label(user, packet, now, rng), )+
                 }
             }
 
@@ -141,14 +141,14 @@ macro_rules! markers {
     };
 }
 
-impl MarkerBank {
-    /// As [`Bank::mark`]. As with disciplines, the code of the markers that run most stands in the caller's place.
+impl AnyMeterBank {
+    /// As [`MeterBank::label`]. As with disciplines, the code of the markers that run most stands in the caller's place.
     #[inline]
-    pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+    pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         match self {
             Self::None => {}
-            Self::Abc(bank) => bank.mark(user, packet, now, rng),
-            other => other.mark_far(user, packet, now, rng),
+            Self::Abc(bank) => bank.label(user, packet, now, rng),
+            other => other.label_far(user, packet, now, rng),
         }
     }
 }

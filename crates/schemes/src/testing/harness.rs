@@ -17,7 +17,7 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::marker::MeterSpec;
 use crate::contract::packet::{Ecn, TrafficClass};
 use crate::contract::weights::Weights;
-use crate::registry::markers::{MarkerBank, MarkerConfig};
+use crate::registry::markers::{AnyMeterBank, MarkerConfig};
 use crate::registry::queue_config::QueueConfig;
 use crate::registry::schemes::{AnyDiscipline, Scheme};
 use crate::testing::TestPacket;
@@ -56,7 +56,7 @@ pub struct Offer {
 pub struct Harness {
     scheme: Scheme,
     discipline: AnyDiscipline<TestPacket>,
-    markers: MarkerBank,
+    markers: AnyMeterBank,
     users: u32,
     limit: QueueLimit,
     rng: Rng,
@@ -219,7 +219,7 @@ impl Harness {
             ecn: offer.ecn,
             ..Default::default()
         };
-        self.markers.mark(packet.user as usize, &mut packet, self.now, &mut self.marker_rng);
+        self.markers.label(packet.user as usize, &mut packet, self.now, &mut self.marker_rng);
         if !packet.label.is_finite() {
             return Err(format!("the marker wrote the label {}", packet.label));
         }

@@ -54,7 +54,7 @@ pub fn vector(scheme: Scheme) -> String {
         now += Time::from_secs_f64(traffic.exponential(1.2e-3 / load));
         port.serve_until(now, &mut rng, &mut lines);
         let mut packet = packet(id, &mut traffic);
-        markers.mark(packet.user as usize, &mut packet, now, &mut marker_rng);
+        markers.label(packet.user as usize, &mut packet, now, &mut marker_rng);
         lines.arrive(&packet, now);
         port.discipline.enqueue(packet, now, &mut rng, &mut lines);
         port.serve_until(now, &mut rng, &mut lines);

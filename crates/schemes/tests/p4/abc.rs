@@ -136,7 +136,7 @@ impl Model for Arithmetic {
     fn meter(&mut self, packet: &Metered) -> Activity {
         let params = FixedMeterParams::new(self.memory, packet.reference_rate).expect("setups are in range");
         let meter = self.meters.entry(packet.index).or_insert_with(|| FixedMeter::new(self.start_ns));
-        meter.mark(&params, packet.bytes, self.factors[usize::from(packet.is_expedited)], packet.now_ns)
+        meter.label(&params, packet.bytes, self.factors[usize::from(packet.is_expedited)], packet.now_ns)
     }
 
     fn judge(&mut self, packet: &Arrival) -> Judgement {

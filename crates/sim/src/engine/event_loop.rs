@@ -238,7 +238,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
         if is_edge {
             let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
-            self.network.meters.mark(meter, &mut packet, now, &mut self.network.marker_rng);
+            self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
         let was_idle = next.in_flight() == 0;

@@ -18,7 +18,7 @@ use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::split_reference_rate;
-use fairlane_schemes::registry::markers::{MarkerBank, MarkerConfig};
+use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use std::collections::VecDeque;
 
 impl Network {
@@ -34,7 +34,7 @@ impl Network {
                 links: Vec::new(),
                 hops: Vec::new(),
                 first_hops: Vec::new(),
-                meters: MarkerBank::None,
+                meters: AnyMeterBank::None,
                 ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
                 hosts: Hosts::new(first.rate, first.delay),

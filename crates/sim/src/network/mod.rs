@@ -18,7 +18,7 @@ use crate::traffic::udp_source::UdpSource;
 use crate::traffic::web_source::WebSource;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
-use fairlane_schemes::registry::markers::MarkerBank;
+use fairlane_schemes::registry::markers::AnyMeterBank;
 use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
@@ -59,7 +59,7 @@ pub struct Network {
     /// Where the routes of TCP packets begin, by index of their parameters.
     pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
-    pub meters: MarkerBank,
+    pub meters: AnyMeterBank,
     /// Most ingress nodes that a user has.
     pub ingresses: usize,
     /// Randomness of the edge.

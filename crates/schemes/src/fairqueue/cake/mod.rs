@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
 //! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | `Cake::adapt` |
-//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | `Cake::queue_of`, `Ways::place` |
+//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | `Cake::queue_of`, `SetAssociative::place` |
 //! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
 //! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `Cake::enqueue` |
 //! | (6) | serve the first sparse queue, if there is none, the first bulk one | `Cake::dequeue` |
@@ -24,11 +24,11 @@
 //! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
 //! packet may find one that has become free while the last ones still wait.
 //!
-//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::store`]; one hash, two with hosts. State: 112 bytes for
+//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112 bytes for
 //! each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
 //!
 //! Deviations:
-//! 1. The queue with most bytes is found by [`crate::fairqueue::store`].
+//! 1. The queue with most bytes is found by [`crate::fairqueue::queue_store`].
 //! 2. Rounds in which all queues are in debt are made up in one step.
 //! 3. A packet that exceeds the limit alone is dropped itself.
 //! 4. Credits are counted in 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at
@@ -41,7 +41,7 @@
 //! overhead compensation; ingress mode; NAT lookup.
 
 pub mod cobalt;
-mod ways;
+mod set_associative;
 
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
@@ -51,13 +51,13 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::flow_key::FlowKey;
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::fairqueue::list::List;
-use crate::fairqueue::round::make_up;
-use crate::fairqueue::store::{LengthMeasure, QueueStore};
+use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::hash;
 use crate::params;
 use cobalt::{Cobalt, CobaltTarget, Signal};
-use ways::{Found, Ways};
+use set_associative::{Found, SetAssociative};
 
 choices! {
     /// Among whom CAKE shares the link.
@@ -168,7 +168,7 @@ struct Bucket {
 /// Loads of the hosts.
 #[derive(Clone, Debug)]
 struct Hosts {
-    places: Ways,
+    places: SetAssociative,
     /// Bulk queues of the host at each place.
     bulk: Vec<u32>,
 }
@@ -177,11 +177,11 @@ struct Hosts {
 #[derive(Clone, Debug)]
 pub struct Cake<P> {
     queues: QueueStore<P, (), Bucket>,
-    places: Ways,
+    places: SetAssociative,
     /// In modes that look at the load of hosts.
     hosts: Option<Box<Hosts>>,
     /// By [`State::list`].
-    lists: [List; 3],
+    lists: [IntrusiveList; 3],
     /// Drawn at the first packet.
     seed: Option<u64>,
     aim: CobaltTarget,
@@ -197,7 +197,7 @@ impl<P: Packet> Cake<P> {
     pub fn new(params: &CakeParams, buffer: &BufferParams, rate: BitRate) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Bytes);
         let rest = Bucket { cobalt: Cobalt::default(), credits: 0.0, host: 0, state: State::Rest };
-        let places = Ways::new(params.sets, params.ways);
+        let places = SetAssociative::new(params.sets, params.ways);
         (0..places.places()).for_each(|_| _ = queues.open(rest));
         let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
             .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.places()] }));
@@ -327,7 +327,7 @@ impl<P: Packet> Cake<P> {
             let bucket = &queues[queue];
             ((1.0 - bucket.credits) / share(bucket)).ceil().max(0.0) + 1.0
         };
-        make_up(&mut self.queues, &self.lists[BULK], visits, |bucket, rounds| {
+        skip_rounds(&mut self.queues, &self.lists[BULK], visits, |bucket, rounds| {
             bucket.credits += rounds * share(bucket);
         });
     }
@@ -365,7 +365,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         let mut first_in_debt = None;
         while self.queues.backlog().packets > 0 {
             // Rules (9) and (6). What decays is empty and never in debt.
-            let queue = decaying.take().or_else(|| self.lists[..DECAYING].iter().find_map(List::front))?;
+            let queue = decaying.take().or_else(|| self.lists[..DECAYING].iter().find_map(IntrusiveList::front))?;
             if self.queues[queue].credits <= 0.0 {
                 if first_in_debt == Some(queue) {
                     self.skip_rounds();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::rng::Rng;
 use crate::contract::weights::Weights;
-use crate::fairqueue::checks::{DropLog, build, limits, noise, packet, standing_queue, survives};
+use crate::fairqueue::testing::{DropLog, build, limits, noise, packet, standing_queue, survives};
 use crate::flows::hash::bucket;
 use crate::registry::schemes::SchemeParams;
 use crate::testing::TestPacket;

@@ -54,7 +54,7 @@
 //!    first of its user, would have none.
 
 mod aqm;
-mod meter;
+mod marker;
 
 use crate::base::config::{ConfigError, Table};
 use crate::contract::buffer::BufferParams;
@@ -64,7 +64,7 @@ use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
 
 pub use aqm::{AbcAqm, AbcParams, AbcRule, check_opens};
-pub use meter::{AbcMarker, MeterKind, MeterParams, MeterState, split_reference_rate};
+pub use marker::{AbcMarker, AbcMarkerParams, AbcMeter, AbcMeterKind, split_reference_rate};
 
 /// ABC in the list of schemes.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use std::f64::consts::LN_2;
 
 choices! {
     /// How activity is measured.
-    pub enum Abc2016Meter {
+    pub enum Abc2016MeterKind {
         /// By tokens: eq. (2) to (4).
         Token = "token",
         /// As the logarithm of a measured rate (TDRM-UTEMA), not below 0: eq. (5).
@@ -23,7 +23,7 @@ params! {
     /// Activity meter of the first ABC.
     pub struct Abc2016MarkerParams {
         /// How activity is measured.
-        meter: Abc2016Meter = "token", source "our choice: the paper names tokens, no formula reached us";
+        meter: Abc2016MeterKind = "token", source "our choice: the paper names tokens, no formula reached us";
         /// Inertia: time scale of the measurement, the same for all meters of a domain.
         inertia: Time = "3 s", in "1 ms"..="1 h", symbol "I", source "our choice, as M_AM of abc2018";
         /// Bytes after silence that do not count.
@@ -34,7 +34,7 @@ params! {
 /// What the meters of a domain have in common.
 #[derive(Clone, Debug)]
 pub struct Abc2016Marker {
-    kind: Abc2016Meter,
+    kind: Abc2016MeterKind,
     inertia_s: f64,
     memory: Memory,
     allowance_bits: f64,
@@ -42,7 +42,7 @@ pub struct Abc2016Marker {
 
 /// The meter of one user.
 #[derive(Clone, Debug)]
-pub struct Abc2016State {
+pub struct Abc2016Meter {
     reading: Reading,
     /// R_r in bit/s.
     reference_rate: f64,
@@ -76,7 +76,7 @@ fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
 impl Abc2016Marker {
     /// Takes what the allowance covers of `bits`; returns the rest. `silence_s` refills it before, eq. (4).
     #[inline]
-    fn uncovered(&self, meter: &mut Abc2016State, bits: f64, silence_s: f64) -> f64 {
+    fn uncovered(&self, meter: &mut Abc2016Meter, bits: f64, silence_s: f64) -> f64 {
         let budget = f64::min(self.allowance_bits, meter.budget_bits + meter.reference_rate * silence_s);
         let used = f64::min(budget, bits);
         meter.budget_bits = budget - used;
@@ -88,7 +88,7 @@ impl Abc2016Marker {
 impl Marker for Abc2016Marker {
     const SCHEME: MarkerScheme = MarkerScheme::new("abc2016");
     type Params = Abc2016MarkerParams;
-    type State = Abc2016State;
+    type State = Abc2016Meter;
 
     fn new(params: &Abc2016MarkerParams) -> Self {
         Self {
@@ -99,11 +99,11 @@ impl Marker for Abc2016Marker {
         }
     }
 
-    fn state(&self, spec: &MeterSpec) -> Abc2016State {
-        Abc2016State {
+    fn state(&self, spec: &MeterSpec) -> Abc2016Meter {
+        Abc2016Meter {
             reading: match self.kind {
-                Abc2016Meter::Token => Reading::Token(0.0),
-                Abc2016Meter::Rate => Reading::Rate(RateState::new(spec.start)),
+                Abc2016MeterKind::Token => Reading::Token(0.0),
+                Abc2016MeterKind::Rate => Reading::Rate(RateState::new(spec.start)),
             },
             reference_rate: spec.reference_rate.as_f64(),
             budget_bits: self.allowance_bits,
@@ -112,7 +112,7 @@ impl Marker for Abc2016Marker {
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut Abc2016State, packet: &mut P, now: Time, _: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut Abc2016Meter, packet: &mut P, now: Time, _: &mut Rng) {
         let bits = f64::from(packet.wire_bytes()) * 8.0;
         let elapsed_s = now.saturating_sub(meter.last).as_secs_f64();
         meter.last = now;
@@ -145,19 +145,19 @@ mod tests {
     const SPEC: MeterSpec = MeterSpec { reference_rate: BitRate(100_000), weight: 1.0, start: Time::ZERO };
 
     /// Labels of a train of 1500 B every `gap` for `seconds`, from `from` on.
-    fn labels(marker: &Abc2016Marker, meter: &mut Abc2016State, from: Time, gap: Time, seconds: u64) -> Vec<f64> {
+    fn labels(marker: &Abc2016Marker, meter: &mut Abc2016Meter, from: Time, gap: Time, seconds: u64) -> Vec<f64> {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let (mut now, mut labels) = (from, Vec::new());
         while now < from + Time::from_secs(seconds) {
             now += gap;
             let mut packet = TestPacket::default();
-            marker.mark(meter, &mut packet, now, &mut rng);
+            marker.label(meter, &mut packet, now, &mut rng);
             labels.push(packet.label);
         }
         labels
     }
 
-    fn steady(kind: Abc2016Meter, gap: Time) -> Vec<f64> {
+    fn steady(kind: Abc2016MeterKind, gap: Time) -> Vec<f64> {
         let marker = Abc2016Marker::new(&Abc2016MarkerParams { meter: kind, ..Default::default() });
         let all = labels(&marker, &mut marker.state(&SPEC), Time::ZERO, gap, 60);
         all[all.len() / 2..].to_vec()
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn token_meter_at_ten_times_the_reference_rate_stays_between_3_30_and_3_34() {
         // 1500 B every 12 ms are 1 Mbit/s: log2(10) = 3.32; a packet adds 12 000/(3 * 100 000) = 0.04.
-        let labels = steady(Abc2016Meter::Token, Time::from_millis(12));
+        let labels = steady(Abc2016MeterKind::Token, Time::from_millis(12));
         assert!(labels.iter().all(|label| (3.30..3.35).contains(label)), "{labels:?}");
         let mean = labels.iter().sum::<f64>() / labels.len() as f64;
         // Labels come after the packet's 0.04; the mean over time is half of it lower.
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn rate_meter_shows_the_logarithm_of_the_relative_rate() {
-        let labels = steady(Abc2016Meter::Rate, Time::from_millis(12));
+        let labels = steady(Abc2016MeterKind::Rate, Time::from_millis(12));
         // Closed form of utema.rs: R_m = 1.002 Mbit/s.
         assert!(labels.iter().all(|label| (label - 10.02f64.log2()).abs() < 1e-3));
     }
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn below_the_reference_rate_activity_is_at_least_zero_and_small() {
         // 1500 B every 240 ms are half of the reference rate.
-        let rate = steady(Abc2016Meter::Rate, Time::from_millis(240));
+        let rate = steady(Abc2016MeterKind::Rate, Time::from_millis(240));
         assert!(rate.iter().all(|&label| label == 0.0), "{rate:?}");
         // Drained to 0 before each packet, which adds 0.04.
-        let token = steady(Abc2016Meter::Token, Time::from_millis(240));
+        let token = steady(Abc2016MeterKind::Token, Time::from_millis(240));
         assert!(token.iter().all(|label| (label - 0.04).abs() < 1e-12), "{token:?}");
     }
 
@@ -206,18 +206,18 @@ mod tests {
 
     #[test]
     fn the_first_bytes_after_silence_do_not_count_up_to_the_allowance() {
-        for kind in [Abc2016Meter::Token, Abc2016Meter::Rate] {
+        for kind in [Abc2016MeterKind::Token, Abc2016MeterKind::Rate] {
             let params = Abc2016MarkerParams { meter: kind, burst_allowance: Bytes(15_000), ..Default::default() };
             let marker = Abc2016Marker::new(&params);
             let mut meter = marker.state(&SPEC);
             let gap = Time::from_nanos(1);
             let first = labels(&marker, &mut meter, Time::from_secs(10), gap, 0);
             assert!(first.is_empty());
-            let burst = |meter: &mut Abc2016State, at: u64| -> Vec<f64> {
+            let burst = |meter: &mut Abc2016Meter, at: u64| -> Vec<f64> {
                 (1..=40)
                     .flat_map(|i| {
                         let mut packet = TestPacket::default();
-                        marker.mark(
+                        marker.label(
                             meter,
                             &mut packet,
                             Time::from_secs(at) + Time(i),
@@ -242,7 +242,7 @@ mod tests {
         let mut meter = marker.state(&SPEC);
         for at in [0, 0, 1, 1_000_000_000_000] {
             let mut packet = TestPacket { wire_bytes: u32::MAX, ..Default::default() };
-            marker.mark(&mut meter, &mut packet, Time(at), &mut Rng::stream(1, 0, "test", 0));
+            marker.label(&mut meter, &mut packet, Time(at), &mut Rng::stream(1, 0, "test", 0));
             assert!(packet.label.is_finite() && packet.label > 0.0);
         }
     }

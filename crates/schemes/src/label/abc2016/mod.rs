@@ -41,7 +41,7 @@ use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
 
 pub use aqm::{Abc2016Aqm, Abc2016Params, BaseAqm};
-pub use marker::{Abc2016Marker, Abc2016MarkerParams, Abc2016Meter, Abc2016State};
+pub use marker::{Abc2016Marker, Abc2016MarkerParams, Abc2016Meter, Abc2016MeterKind};
 
 /// The first ABC in the list of schemes.
 #[derive(Clone, Copy, Debug)]

@@ -52,7 +52,7 @@ impl Marker for CsfqMarker {
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut CsfqMeter, packet: &mut P, now: Time, _: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut CsfqMeter, packet: &mut P, now: Time, _: &mut Rng) {
         meter.rate.update(self.averaging, [f64::from(packet.wire_bytes()) * 8.0], now);
         packet.set_label(meter.rate.rates()[0] / meter.weight); // eq. (2)
     }
@@ -62,20 +62,20 @@ impl Marker for CsfqMarker {
 mod tests {
     use super::*;
     use crate::base::units::BitRate;
-    use crate::label::bank::Bank;
+    use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
     /// Labels of two flows of one user after 5 s, 1 and 3 Mbit/s.
     fn labels(share_per: FlowKey, weight: f64) -> [f64; 2] {
         let params = CsfqMarkerParams { share_per, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };
-        let mut bank = Bank::<CsfqMarker>::new(&params, &[spec]);
+        let mut bank = MeterBank::<CsfqMarker>::new(&params, &[spec]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut labels = [0.0; 2];
         for tick in 1..=1250u64 {
             for flow in [0, 1, 1, 1] {
                 let mut packet = TestPacket { flow, wire_bytes: 500, ..Default::default() };
-                bank.mark(0, &mut packet, Time::from_millis(4 * tick), &mut rng);
+                bank.label(0, &mut packet, Time::from_millis(4 * tick), &mut rng);
                 labels[flow as usize] = packet.label;
             }
         }

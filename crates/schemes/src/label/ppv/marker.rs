@@ -133,7 +133,7 @@ impl Marker for PpvMarker {
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut PpvMeter, packet: &mut P, now: Time, rng: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut PpvMeter, packet: &mut P, now: Time, rng: &mut Rng) {
         let bits = f64::from(packet.wire_bytes()) * 8.0;
         let y = match &mut meter.place {
             Place::Random(rate) => {
@@ -153,19 +153,19 @@ impl Marker for PpvMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::bank::Bank;
+    use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
     /// Part of the packets of a constant rate of 4 Mbit/s whose value is that of `rate` bit/s or more.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };
-        let mut bank = Bank::<PpvMarker>::new(&params, &[spec]);
+        let mut bank = MeterBank::<PpvMarker>::new(&params, &[spec]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let (mut below, all) = (0u32, 100_000u32);
         for tick in 1..=u64::from(all) + 10_000 {
             let mut packet = TestPacket { wire_bytes: 500, ..Default::default() };
-            bank.mark(0, &mut packet, Time::from_millis(tick), &mut rng);
+            bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
             below += u32::from(tick > 10_000 && packet.label >= value_of(rate) - 1e-9);
         }
         f64::from(below) / f64::from(all)
@@ -204,7 +204,7 @@ mod tests {
         let mut label = 0.0;
         for _ in 0..1000 {
             let mut packet = TestPacket::default();
-            marker.mark(&mut meter, &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
+            marker.label(&mut meter, &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
             label = packet.label;
         }
         // The last of 31 is 100 kbit/s; the next would be 10^(5 + 1/30) bit/s.

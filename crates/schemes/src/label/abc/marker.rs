@@ -11,7 +11,7 @@ use crate::params;
 
 choices! {
     /// What rate a packet is labelled with.
-    pub enum MeterKind {
+    pub enum AbcMeterKind {
         /// The user's whole rate: of two users the more active one loses first.
         Normal = "normal",
         /// A random part of the user's rate: equal-rate parts of unequal users are treated alike (III-E).
@@ -21,11 +21,11 @@ choices! {
 
 params! {
     /// Activity meter of ABC.
-    pub struct MeterParams {
+    pub struct AbcMarkerParams {
         /// Memory of the rate measurement; the same for all meters of a domain.
         memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1, eq. (1)-(2)";
         /// Normal or fair meter.
-        meter: MeterKind = "normal", source "abc2018 III-B, III-E";
+        meter: AbcMeterKind = "normal", source "abc2018 III-B, III-E";
         /// Accounting factor of BE: its packets count this many times their length.
         accounting_be: f64 = 1.0, in 0.001..=1000.0, symbol "a_BE", source "abc2018 III-D1, Table 1";
         /// Accounting factor of EF: a surcharge on low delay.
@@ -41,18 +41,18 @@ const LEAST_ACTIVITY: f64 = -32.0;
 pub struct AbcMarker {
     memory: Memory,
     accounting: [f64; TrafficClass::ALL.len()],
-    kind: MeterKind,
+    kind: AbcMeterKind,
 }
 
 /// The meter of one user, or of the part of its traffic that enters here.
 #[derive(Clone, Debug)]
-pub struct MeterState {
+pub struct AbcMeter {
     rate: RateState,
     /// 1/(R_r M) in 1/bit.
     inverse_reference: f64,
 }
 
-impl MeterState {
+impl AbcMeter {
     /// What it remembers.
     #[must_use]
     pub fn rate(&self) -> &RateState {
@@ -63,19 +63,19 @@ impl MeterState {
 impl AbcMarker {
     /// A meter that goes on from what another remembers; the start in `spec` is not looked at.
     #[must_use]
-    pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> MeterState {
+    pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> AbcMeter {
         let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
-        MeterState { rate, inverse_reference }
+        AbcMeter { rate, inverse_reference }
     }
 }
 
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for AbcMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("abc");
-    type Params = MeterParams;
-    type State = MeterState;
+    type Params = AbcMarkerParams;
+    type State = AbcMeter;
 
-    fn new(params: &MeterParams) -> Self {
+    fn new(params: &AbcMarkerParams) -> Self {
         Self {
             memory: Memory::new(params.memory),
             accounting: [params.accounting_be, params.accounting_ef],
@@ -83,17 +83,17 @@ impl Marker for AbcMarker {
         }
     }
 
-    fn state(&self, spec: &MeterSpec) -> MeterState {
+    fn state(&self, spec: &MeterSpec) -> AbcMeter {
         self.resume(spec, RateState::new(spec.start))
     }
 
     #[inline]
-    fn mark<P: Packet>(&self, meter: &mut MeterState, packet: &mut P, now: Time, rng: &mut Rng) {
+    fn label<P: Packet>(&self, meter: &mut AbcMeter, packet: &mut P, now: Time, rng: &mut Rng) {
         let bits = f64::from(packet.wire_bytes()) * 8.0 * self.accounting[packet.class().index()];
         let rate = meter.rate.update(self.memory, bits, now) * meter.inverse_reference;
         let metered = match self.kind {
-            MeterKind::Normal => rate,
-            MeterKind::Fair => rng.open01() * rate, // III-E
+            AbcMeterKind::Normal => rate,
+            AbcMeterKind::Fair => rng.open01() * rate, // III-E
         };
         packet.set_label(log2(metered).max(LEAST_ACTIVITY)); // eq. (5)
     }
@@ -120,53 +120,53 @@ pub fn split_reference_rate(rate: BitRate, shares: &[f64]) -> Vec<BitRate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::bank::Bank;
+    use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
     /// Meters that start at time 0, one for each reference rate in bit/s.
-    fn meters(params: &MeterParams, rates: &[u64]) -> Bank<AbcMarker> {
+    fn meters(params: &AbcMarkerParams, rates: &[u64]) -> MeterBank<AbcMarker> {
         let spec = |&rate| MeterSpec { reference_rate: BitRate(rate), weight: 1.0, start: Time::ZERO };
-        Bank::new(params, &rates.iter().map(spec).collect::<Vec<_>>())
+        MeterBank::new(params, &rates.iter().map(spec).collect::<Vec<_>>())
     }
 
     /// Activity after `seconds` of a constant-rate train.
-    fn activity(params: &MeterParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
+    fn activity(params: &AbcMarkerParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
         let mut meters = meters(params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut packet = TestPacket { class, ..Default::default() };
         let mut now = Time::ZERO;
         while now < Time::from_secs(seconds) {
             now += gap;
-            meters.mark(0, &mut packet, now, &mut rng);
+            meters.label(0, &mut packet, now, &mut rng);
         }
         packet.label
     }
 
     #[test]
     fn a_meter_takes_half_a_cache_line() {
-        assert_eq!(size_of::<MeterState>(), 32);
+        assert_eq!(size_of::<AbcMeter>(), 32);
     }
 
     #[test]
     fn equation_5_activity_is_the_log_of_the_relative_rate() {
         // 12 000 bit every 1.2 ms: R_m = 10.002 Mbit/s (closed form in utema.rs), A = log2(1000.2) = 9.9661.
-        let measured = activity(&MeterParams::default(), TrafficClass::BestEffort, Time::from_micros(1200), 200);
+        let measured = activity(&AbcMarkerParams::default(), TrafficClass::BestEffort, Time::from_micros(1200), 200);
         assert!((measured - 1000.2f64.log2()).abs() < 1e-4, "{measured}");
     }
 
     #[test]
     fn a_user_that_was_silent_starts_below_zero() {
         // First packet long after t0: R_m = L/M = 4 kbit/s, A = log2(0.4) = -1.32.
-        let mut meters = meters(&MeterParams::default(), &[10_000]);
+        let mut meters = meters(&AbcMarkerParams::default(), &[10_000]);
         let mut packet = TestPacket::default();
-        meters.mark(0, &mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
+        meters.label(0, &mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
         assert!((packet.label - 0.4f64.log2()).abs() < 1e-9);
     }
 
     #[test]
     fn a_packet_without_length_has_the_least_activity() {
         let mut packet = TestPacket { wire_bytes: 0, ..Default::default() };
-        meters(&MeterParams::default(), &[10_000]).mark(
+        meters(&AbcMarkerParams::default(), &[10_000]).label(
             0,
             &mut packet,
             Time::from_secs(1),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn accounting_factor_three_adds_log2_of_three() {
-        let params = MeterParams::default();
+        let params = AbcMarkerParams::default();
         let gap = Time::from_millis(12);
         let difference = activity(&params, TrafficClass::Expedited, gap, 100)
             - activity(&params, TrafficClass::BestEffort, gap, 100);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn fair_meter_labels_a_uniform_part_of_the_rate() {
-        let params = MeterParams { meter: MeterKind::Fair, ..Default::default() };
+        let params = AbcMarkerParams { meter: AbcMeterKind::Fair, ..Default::default() };
         let mut meters = meters(&params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut now = Time::ZERO;
@@ -194,7 +194,7 @@ mod tests {
         for _ in 0..n {
             now += Time::from_micros(1200);
             let mut packet = TestPacket::default();
-            meters.mark(0, &mut packet, now, &mut rng);
+            meters.label(0, &mut packet, now, &mut rng);
             if now > Time::from_secs(60) {
                 let part = packet.label.exp2() * 10_000.0 / 10.002e6;
                 assert!(part > 0.0 && part <= 1.0001);
@@ -218,7 +218,7 @@ mod tests {
     fn distributed_meters_show_the_activity_of_one_meter() {
         // Half of the packets through each of two ingresses, each with half of the reference rate.
         let gap = Time::from_micros(1200);
-        let params = MeterParams::default();
+        let params = AbcMarkerParams::default();
         let parts = split_reference_rate(BitRate(10_000), &[1.0, 1.0]);
         let mut meters = meters(&params, &parts.iter().map(|part| part.0).collect::<Vec<_>>());
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -227,7 +227,7 @@ mod tests {
         for i in 0..100_000 {
             now += gap;
             let mut packet = TestPacket::default();
-            meters.mark(i % 2, &mut packet, now, &mut rng);
+            meters.label(i % 2, &mut packet, now, &mut rng);
             labels[i % 2] = packet.label;
         }
         let whole = activity(&params, TrafficClass::BestEffort, gap, 120);

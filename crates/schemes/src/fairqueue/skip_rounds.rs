@@ -5,14 +5,14 @@
 //! quanta each. Cost: O(active queues), once per packet at most, and never if a quantum is a full packet.
 
 use crate::contract::packet::Packet;
-use crate::fairqueue::list::List;
-use crate::fairqueue::store::QueueStore;
+use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::queue_store::QueueStore;
 
 /// Grants the queues of `round` all quanta up to the round in which the first may send, that one left out, and
 /// returns the number of rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.
-pub fn make_up<P: Packet, T: Copy, R>(
+pub fn skip_rounds<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
-    round: &List,
+    round: &IntrusiveList,
     needed: impl Fn(&QueueStore<P, T, R>, u32) -> f64,
     grant: impl Fn(&mut R, f64),
 ) -> f64 {

@@ -14,8 +14,8 @@
 use crate::base::units::QueueLimit;
 use crate::contract::discipline::Backlog;
 use crate::contract::packet::Packet;
-use crate::fairqueue::heap::IndexedHeap;
-use crate::fairqueue::list::{Link, Linked, List, NIL};
+use crate::fairqueue::indexed_heap::IndexedHeap;
+use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked, NIL};
 use std::cmp::Reverse;
 use std::ops::{Index, IndexMut};
 
@@ -61,7 +61,7 @@ impl<P, T> Linked for Node<P, T> {
 /// A queue with the scheduler's record. Its link is the scheduler's too, for lists of queues.
 #[derive(Clone, Debug)]
 pub struct Queue<R> {
-    packets: List,
+    packets: IntrusiveList,
     length: Backlog,
     link: Link,
     record: R,
@@ -82,9 +82,9 @@ impl<R> Linked for Queue<R> {
 #[derive(Clone, Debug)]
 pub struct QueueStore<P, T, R> {
     nodes: Vec<Node<P, T>>,
-    free_nodes: List,
+    free_nodes: IntrusiveList,
     queues: Vec<Queue<R>>,
-    free_queues: List,
+    free_queues: IntrusiveList,
     open: usize,
     backlog: Backlog,
     measure: LengthMeasure,
@@ -98,9 +98,9 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
     pub fn new(measure: LengthMeasure) -> Self {
         Self {
             nodes: Vec::new(),
-            free_nodes: List::default(),
+            free_nodes: IntrusiveList::default(),
             queues: Vec::new(),
-            free_queues: List::default(),
+            free_queues: IntrusiveList::default(),
             open: 0,
             backlog: Backlog::default(),
             measure,
@@ -117,7 +117,12 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         }
         let queue = self.queues.len() as u32;
         assert!(queue < NIL, "fewer than 2^32 - 1 queues");
-        self.queues.push(Queue { packets: List::default(), length: Backlog::default(), link: Link::NONE, record });
+        self.queues.push(Queue {
+            packets: IntrusiveList::default(),
+            length: Backlog::default(),
+            link: Link::NONE,
+            record,
+        });
         queue
     }
 
@@ -161,7 +166,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
     /// The queue behind `queue` in the scheduler's list.
     #[inline]
     pub fn after(&self, queue: u32) -> Option<u32> {
-        List::after(&self.queues, queue)
+        IntrusiveList::after(&self.queues, queue)
     }
 
     /// The queues, as elements of the scheduler's lists.

@@ -10,7 +10,7 @@ use crate::flows::flow_table::FlowTable;
 
 /// A marker with the states of all its meters.
 #[derive(Clone, Debug)]
-pub struct Bank<M: Marker> {
+pub struct MeterBank<M: Marker> {
     marker: M,
     meters: Meters<M::State>,
 }
@@ -24,7 +24,7 @@ enum Meters<S> {
     OfFlows(FlowTable<S>, Vec<MeterSpec>),
 }
 
-impl<M: Marker> Bank<M> {
+impl<M: Marker> MeterBank<M> {
     /// One meter for each of `users`, numbered in their order, or for each of their flows.
     #[must_use]
     pub fn new(params: &M::Params, users: &[MeterSpec]) -> Self {
@@ -39,12 +39,12 @@ impl<M: Marker> Bank<M> {
     /// Counts `packet`, offered at `now`, at the meter of user number `user`, and writes its label.
     // Always: see `ManagedQueue::enqueue`.
     #[inline(always)]
-    pub fn mark<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
+    pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         let state = match &mut self.meters {
             Meters::OfUsers(states) => &mut states[user],
             Meters::OfFlows(states, specs) => states.or_insert_with(packet.flow(), || self.marker.state(&specs[user])),
         };
-        self.marker.mark(state, packet, now, rng);
+        self.marker.label(state, packet, now, rng);
     }
 
     /// Forgets a flow that has ended.

@@ -17,12 +17,12 @@ pub enum Found {
 
 /// The last hash at each place.
 #[derive(Clone, Debug)]
-pub struct Ways {
+pub struct SetAssociative {
     tags: Vec<u32>,
     ways: u32,
 }
 
-impl Ways {
+impl SetAssociative {
     /// `sets` times `ways` places.
     #[must_use]
     pub fn new(sets: u32, ways: u32) -> Self {
@@ -56,7 +56,7 @@ mod tests {
     fn a_key_goes_home_then_to_the_next_free_way_then_shares_its_home() {
         // 2 sets of 4 places: hash h has its home at h / 2^29.
         let home = |place: u32, key: u32| (place << 29) + key + 1;
-        let mut table = Ways::new(2, 4);
+        let mut table = SetAssociative::new(2, 4);
         let mut used = vec![];
         for (hash, expected) in [
             (home(6, 0), (6, Found::Free)),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_key_returns_to_where_it_was_last() {
-        let mut table = Ways::new(1, 4);
+        let mut table = SetAssociative::new(1, 4);
         table.place(1, |place| place != 0);
         assert_eq!(table.place(1, |_| true), (1, Found::Own));
     }

@@ -28,18 +28,18 @@ pub trait Linked {
 
 /// First and last element of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct List {
+pub struct IntrusiveList {
     head: u32,
     tail: u32,
 }
 
-impl Default for List {
+impl Default for IntrusiveList {
     fn default() -> Self {
         Self { head: NIL, tail: NIL }
     }
 }
 
-impl List {
+impl IntrusiveList {
     /// The first element.
     #[inline]
     pub fn front(&self) -> Option<u32> {
@@ -132,8 +132,8 @@ mod tests {
         }
     }
 
-    fn contents(list: &List, elements: &[Element]) -> Vec<u32> {
-        std::iter::successors(list.front(), |&at| List::after(elements, at)).collect()
+    fn contents(list: &IntrusiveList, elements: &[Element]) -> Vec<u32> {
+        std::iter::successors(list.front(), |&at| IntrusiveList::after(elements, at)).collect()
     }
 
     proptest! {
@@ -141,7 +141,7 @@ mod tests {
         #[test]
         fn lists_behave_as_deques(operations in prop::collection::vec((0u32..8, 0usize..2, 0u8..3), 0..200)) {
             let mut elements: Vec<_> = (0..8).map(|_| Element(Link::NONE)).collect();
-            let (mut lists, mut models) = ([List::default(); 2], [VecDeque::new(), VecDeque::new()]);
+            let (mut lists, mut models) = ([IntrusiveList::default(); 2], [VecDeque::new(), VecDeque::new()]);
             for (element, which, operation) in operations {
                 if operation == 0 {
                     prop_assert_eq!(lists[which].pop_front(&mut elements), models[which].pop_front());
