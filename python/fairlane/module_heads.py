@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PARAGRAPH = r"(?:(?!\n\n).)+"
-_ITEM = r"\d+\. [^\n]+(?:\n   [^\n]+)*"
+_ITEM = r"\d+\. [^\n]+(?:\n {3,4}[^\n]+)*"
 _FORM = re.compile(
     rf"(?P<summary>{_PARAGRAPH})\n\nSource: (?P<source>{_PARAGRAPH})\n\n(?P<rules>.+?)\n\nCost: (?P<cost>{_PARAGRAPH})"
     rf"(?:\n\nDeviations:\n(?P<deviations>{_ITEM}(?:\n{_ITEM})*))?(?:\n\nNot implemented: (?P<missing>{_PARAGRAPH}))?",

@@ -264,7 +264,7 @@ pub struct DelayRecord {
 /// Drops for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DropRecord {
-    /// aqm: before the queue was full; overlimit: because it was.
+    /// As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`.
     pub reason: String,
     /// Packets.
     pub packets: u64,

@@ -206,7 +206,7 @@ pub struct DelaySummary {
 /// Drops for one reason over all replications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DropSummary {
-    /// aqm or overlimit.
+    /// As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`.
     pub reason: String,
     /// Packets.
     pub packets: Estimate,

@@ -6,6 +6,7 @@ use crate::measure::series::Series;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::{HostParams, Hosts, WayBack};
 use crate::network::link::Link;
+use crate::network::random_stream::RandomStream;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, TcpFlow};
 use crate::scenario::{GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
@@ -36,7 +37,7 @@ impl Network {
                 first_hops: Vec::new(),
                 meters: AnyMeterBank::None,
                 ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
-                marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), "marker", 0),
+                marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Marker.name(), 0),
                 hosts: Hosts::new(first.rate, first.delay),
                 users: Vec::new(),
                 flows: Vec::new(),
@@ -47,7 +48,7 @@ impl Network {
                 delivered: 0,
                 lasting_flows: 0,
                 free: VecDeque::new(),
-                pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), "pause", 0),
+                pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Pause.name(), 0),
                 tcp_params: Vec::new(),
                 pauses: Vec::new(),
             },
@@ -72,15 +73,15 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn stream(&self, name: &str, index: usize) -> Rng {
-        Rng::stream(self.scenario.run.seed, self.replication, name, index as u64)
+    fn stream(&self, stream: RandomStream, index: usize) -> Rng {
+        Rng::stream(self.scenario.run.seed, self.replication, stream.name(), index as u64)
     }
 
     fn add_links(&mut self) {
         let weights = self.weights();
         for (index, config) in self.scenario.topology.links.iter().enumerate() {
             let changes: Vec<_> = config.schedule.iter().map(|step| (step.at, step.rate)).collect();
-            let rng = self.stream("queue", index);
+            let rng = self.stream(RandomStream::Queue, index);
             let queue = config.queue.as_ref().unwrap_or(&self.scenario.queue);
             let (rate, delay) = (config.params.rate, config.params.delay);
             self.network.links.push(Link::new(queue, &weights, rate, &changes, delay, rng));
@@ -180,7 +181,7 @@ impl Builder<'_> {
             way_back: self.way_back(group),
         };
         self.network.hosts.add(group.params.users as usize, host);
-        let mut starts = self.stream("start", index);
+        let mut starts = self.stream(RandomStream::Start, index);
         for _ in 0..group.params.users {
             self.add_user(index, group, (first_params, first_hop), &mut starts);
         }
@@ -211,7 +212,7 @@ impl Builder<'_> {
                     params += 1;
                 }
                 SourceConfig::Web { web, .. } => {
-                    let rng = self.stream("web", self.network.webs.len());
+                    let rng = self.stream(RandomStream::Web, self.network.webs.len());
                     let segment = self.network.tcp_params[params as usize].segment_payload;
                     let window = (group.params.start_from, group.params.start_until);
                     let mut source = WebSource::new(web, segment, window, rng);
@@ -258,7 +259,7 @@ impl Builder<'_> {
     }
 
     fn add_udp(&mut self, config: &UdpConfig, template: SimPacket, start: Time) {
-        let rng = self.stream("source", self.network.sources.len());
+        let rng = self.stream(RandomStream::Source, self.network.sources.len());
         self.network.sources.push(UdpSource::new(config, template, start, rng));
     }
 }

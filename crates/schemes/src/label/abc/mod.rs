@@ -49,9 +49,9 @@
 //! 10. On equal deadlines MEDF serves EF. The paper does not say.
 //! 11. Thresholds may be packets, bytes or times; the paper suggests times only, for links whose rate varies.
 //! 12. The offset of BE in MEDF follows the initial rate of the link, also if a schedule changes the rate later: the
-//!    paper has no classes on such links.
+//!     paper has no classes on such links.
 //! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
-//!    first of its user, would have none.
+//!     first of its user, would have none.
 
 mod aqm;
 mod marker;

@@ -1,0 +1,21 @@
+//! Who draws random numbers in a replication: each component from a stream of its own.
+
+use fairlane_schemes::choices;
+
+choices! {
+    /// A kind of stream; those of one kind are told apart by an index.
+    pub enum RandomStream {
+        /// Start times of a group's connections and other sources; index: the user group.
+        Start = "start",
+        /// What an unresponsive source draws: gaps, phase, jitter, bursts and pauses; index: the source.
+        Source = "source",
+        /// What a web source draws: sessions, pages, objects, pauses; index: the source.
+        Web = "web",
+        /// Pauses between the repeated transfers of TCP connections; one stream.
+        Pause = "pause",
+        /// What markers draw; one stream.
+        Marker = "marker",
+        /// What a port's discipline draws; index: the link, 0 for the first bottleneck.
+        Queue = "queue",
+    }
+}
