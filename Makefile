@@ -13,7 +13,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -38,7 +38,11 @@ test: lint ## Run all tests, Rust and Python, lint included
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
 	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet
 	cargo test $(TESTED) $(EBPF) --doc --quiet
-	$(BIN)/pytest --quiet
+	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile -m 'not long and not alone'
+	$(BIN)/pytest --quiet -m 'not long and alone'
+
+test-long: setup ## Run the tests that are too long for every change: once a night
+	$(BIN)/pytest --quiet -m long
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
 	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))

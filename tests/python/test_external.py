@@ -36,9 +36,7 @@ def scenario(queue: str | dict[str, Any], **tables: Any) -> fairlane.Scenario:
 
 
 def records(queue: str | dict[str, Any], **options: Any) -> list[dict[str, Any]]:
-    """The runs, without what they cost."""
-    runs = fairlane.run(scenario(queue), **options).runs
-    return [{key: value for key, value in run.items() if key != "performance"} for run in runs]
+    return fairlane.run(scenario(queue), **options).runs
 
 
 @fairlane.register_scheme("all-pass")

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -48,7 +48,8 @@ def missing() -> str:
     return ""
 
 
-needs_lab = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+def needs_lab(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.alone(pytest.mark.skipif(bool(missing()), reason=missing() or "-")(test))
 
 
 def test_setup_is_that_of_the_scenario() -> None:

@@ -106,6 +106,7 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 @needs_switch
+@pytest.mark.alone
 def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(tmp_path: Path) -> None:
     short = ["--set", "run.warmup=1 s", "--set", "run.measure=3 s", "--replications", "1"]
     folders = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
