@@ -244,12 +244,15 @@ class Scenario:
         """
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{quoted(key)} is not a key such as tcp.delayed_ack or groups[0].users")
-        changed = Scenario.from_dict(self._table)
+        changed = copy.copy(self)
+        place: Any = dict(self._table)  # shares with this one what the key does not lead through
+        changed._table = place
         *path, last = (int(part) if _INDEX.fullmatch(part) else part for part in re.findall(r"[^.\[\]]+", key))
-        place: Any = changed._table
         try:
             for part in path:
-                place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
+                inner = place.get(part, {}) if isinstance(place, dict) else place[part]
+                place[part] = copy.copy(inner)
+                place = place[part]
             place[last] = value
         except (IndexError, TypeError, AttributeError):
             raise ScenarioError(f"{visible(key)}: no such key") from None
