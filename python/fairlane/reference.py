@@ -9,7 +9,8 @@ What stands between the two lines is written anew from the declarations that the
 the heads of Rust modules in the folder `crates` beside `docs`.
 `--check` changes nothing and exits with 1 if a file is stale. The marks:
 
-    schemes               the catalogue of schemes
+    schemes               the catalogue of schemes, with links to their chapters
+    papers                the papers that are reproduced
     scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
     params SCHEME         every parameter of a scheme
     head MODULE           sentence, source and place of a Rust module, from its head
@@ -118,8 +119,8 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
         MarkError: There is no such table.
     """
     match mark.split():
-        case ["schemes" | "sweep" | "lab" as name]:
-            return {"schemes": _schemes, "sweep": _sweep, "lab": _lab}[name]()
+        case ["schemes" | "papers" | "sweep" | "lab" as name]:
+            return {"schemes": _schemes, "papers": _papers, "sweep": _sweep, "lab": _lab}[name]()
         case ["params" | "scheme" as part, name] if name in {scheme["name"] for scheme in schemes()}:
             return _params(name) if part == "params" else _scheme(name)
         case ["head" | "rules" | "deviations" | "limits" | "module" as part, name]:
@@ -172,10 +173,20 @@ def _lab() -> str:
 
 def _schemes() -> str:
     rows = [
-        [f"`{scheme['name']}`", scheme["title"], scheme["summary"], scheme["state"], f"`{scheme['marker']}`"]
+        [
+            f"`{scheme['name']}`",
+            f"[{scheme['title']}](schemes/{scheme['name']}.md)",
+            scheme["summary"],
+            scheme["state"],
+            f"`{scheme['marker']}`",
+        ]
         for scheme in schemes()
     ]
     return _table(["name", "title", "what it does", "state", "marker"], rows)
+
+
+def _papers() -> str:
+    return _table(["name", "paper"], [[paper.key, paper.title] for paper in papers().values()])
 
 
 def _scheme(name: str) -> str:

@@ -50,6 +50,12 @@ def test_a_page_ends_with_the_files_that_it_was_checked_against(page: str) -> No
     assert not missing, f"{page}: no such files"
 
 
+def test_the_index_leads_to_every_page_and_the_readme_counts_the_schemes() -> None:
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert {page for page in PAGES if f"]({page})" not in index} == {"README.md"}
+    assert f"**{len(schemes())} schemes**" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
 def test_tests_and_source_files_that_a_page_names_exist() -> None:
     root = DOCS.parent
     sources = [
