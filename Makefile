@@ -124,8 +124,9 @@ screen: ## Write the table of who gets what under each scheme anew, after a chan
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
 	cargo run --quiet --package fairlane-schemes --example vectors -- vectors
 
-bpf-headers: ## Write the tables of the integer arithmetic for the kernel programs anew
-	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/fixed_tables.h
+bpf-headers: ## Write the tables and the records of the kernel programs anew
+	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/generated/fixed_tables.h
+	cargo run --quiet --package fairlane-node --example record_headers -- bpf/generated
 
 p4-tables: ## Write the tables of the integer arithmetic for the P4 programs anew
 	cargo run --quiet --package fairlane-schemes --example p4_tables -- p4/generated

@@ -8,50 +8,10 @@
 #ifndef FAIRLANE_FIXED_H
 #define FAIRLANE_FIXED_H
 
-#include "fixed_tables.h"
+#include "generated/fixed_records.h"
+#include "generated/fixed_tables.h"
 
 #define FAIR_INLINE static inline __attribute__((always_inline))
-
-/* Decay of one memory. */
-struct fair_decay {
-	__u64 step; /* log2(e) * tick / memory, Q56 */
-	__u32 shift; /* log2 of the tick in ns */
-	__u32 reserved;
-};
-
-/* Meter of one user. */
-struct fair_meter {
-	__u64 sum; /* S in bytes, Q16 */
-	__u64 last_tick; /* since the start of the measurement */
-};
-
-/* Averager of one port. */
-struct fair_averager {
-	__u64 sum; /* S, biased activities, Q22 */
-	__u64 count; /* N, Q28 */
-	__u64 last_tick;
-};
-
-/* A port of CSFQ: what does not change. */
-struct fair_csfq_params {
-	struct fair_decay decay; /* of K_alpha */
-	__s64 log2_tick; /* log2 of a tick over K_alpha, Q31 */
-	__u64 window_ns;
-	__s64 log2_capacity; /* log2 of C over the reference rate of weight 1, Q31 */
-	__s64 log2_full; /* log2 of a sum whose rate is C, Q31 */
-};
-
-/* A port of CSFQ: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 where there is no rate. */
-struct fair_csfq {
-	__s64 log2_alpha;
-	__s64 largest_label; /* of the present uncongested window */
-	__u64 window_start_ns;
-	__u64 sums[2]; /* of A and F: rate * K_alpha in bytes, Q16 */
-	__u64 pending[2]; /* bytes of the tick, Q16 */
-	__u64 last_tick;
-	__u32 is_congested;
-	__u32 cuts_left;
-};
 
 /*
  * The highest bit of x above 0 that is set. Without branches: BPF has no instruction for it, and the verifier walks

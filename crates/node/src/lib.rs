@@ -10,4 +10,5 @@ pub mod io;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
 pub mod p4;
+pub mod records;
 pub mod traffic;

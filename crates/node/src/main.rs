@@ -2,8 +2,10 @@
 
 mod commands;
 
-use clap::Parser;
-use commands::Command;
+use clap::{Parser, Subcommand};
+use commands::{Outcome, check, forward, p4_commands, send, sink};
+#[cfg(feature = "ebpf")]
+use commands::{attach, detach, export, status, top};
 use std::process::ExitCode;
 
 /// Shares links fairly among users, on live Linux.
@@ -12,6 +14,59 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+}
+
+/// All subcommands.
+#[derive(Subcommand)]
+enum Command {
+    /// Say what this machine can do, and check a configuration
+    Check(check::Check),
+    /// Attach to the ports of a configuration; again, load its changes without losing a packet
+    #[cfg(feature = "ebpf")]
+    Attach(attach::Attach),
+    /// Leave the machine as it was before attach
+    #[cfg(feature = "ebpf")]
+    Detach(detach::Detach),
+    /// Show what is attached and what it has done
+    #[cfg(feature = "ebpf")]
+    Status(status::Status),
+    /// Watch users and ports, again and again
+    #[cfg(feature = "ebpf")]
+    Top(top::Top),
+    /// Offer all counters to Prometheus, on the loopback interface
+    #[cfg(feature = "ebpf")]
+    Export(export::Export),
+    /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
+    Forward(forward::Forward),
+    /// Write the table entries of a configuration for a P4 switch with p4/abc.p4 or p4/csfq.p4
+    P4Commands(p4_commands::P4Commands),
+    /// Send UDP packets at constant or exponential gaps
+    Send(send::Send),
+    /// Count what `send` sends
+    Sink(sink::Sink),
+}
+
+impl Command {
+    /// Runs it.
+    fn run(self) -> Outcome {
+        match self {
+            Self::Check(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Attach(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Detach(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Status(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Top(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Export(command) => command.run(),
+            Self::Forward(command) => command.run(),
+            Self::P4Commands(command) => command.run(),
+            Self::Send(command) => command.run(),
+            Self::Sink(command) => command.run(),
+        }
+    }
 }
 
 fn main() -> ExitCode {

@@ -6,7 +6,8 @@ mod common;
 mod mutate;
 
 use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
-use fairlane_node::kernel::{Programs, ReplayInput};
+use fairlane_node::kernel::Programs;
+use fairlane_node::records::ReplayInput;
 use fairlane_schemes::base::rng::Rng;
 use mutate::mutate;
 use serde_json::json;

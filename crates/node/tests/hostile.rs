@@ -5,7 +5,8 @@ mod common;
 
 use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
 use fairlane_node::config::{MarkMatch, Who};
-use fairlane_node::kernel::{Kind, Programs, ReplayInput, UserKey};
+use fairlane_node::kernel::Programs;
+use fairlane_node::records::{Kind, ReplayInput, UserKey};
 use fairlane_schemes::base::rng::Rng;
 use serde_json::json;
 
@@ -22,7 +23,7 @@ fn key(address: [u8; 4]) -> UserKey {
     let mut mapped = [0; 16];
     mapped[10..12].fill(0xff);
     mapped[12..].copy_from_slice(&address);
-    UserKey { address: mapped, bits: 128, kind: Kind::Address }
+    UserKey::new(mapped, 128, Kind::Address)
 }
 
 fn packets(programs: &Programs, key: &UserKey) -> u64 {
@@ -284,7 +285,7 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         let mark = VALID | (rng.bits() as u32 & 0x7f_ffff);
         let mut verdicts = Vec::new();
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
-            programs.set_replay(&ReplayInput { now_ns, packets, bytes: 0, random }).unwrap();
+            programs.set_replay(&ReplayInput { now_ns, packets, bytes: 0, random, ..ReplayInput::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
             // What leaves has lost the tag: CSFQ counts its bytes.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();

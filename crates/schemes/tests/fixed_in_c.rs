@@ -171,8 +171,8 @@ fn bpf_folder() -> &'static Path {
 
 #[test]
 fn written_tables_are_those_of_the_library() {
-    let written = std::fs::read_to_string(bpf_folder().join("fixed_tables.h")).unwrap();
-    assert!(written == c_header(), "bpf/fixed_tables.h is out of date: make bpf-headers");
+    let written = std::fs::read_to_string(bpf_folder().join("generated/fixed_tables.h")).unwrap();
+    assert!(written == c_header(), "bpf/generated/fixed_tables.h is out of date: make bpf-headers");
 }
 
 #[test]

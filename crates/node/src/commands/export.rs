@@ -79,7 +79,7 @@ const OF_PORTS: [Metric<PortView>; 8] = [
     }),
     ("port_dropped_packets_total", "counter", "Packets dropped by the AQM.", |port| port.state.dropped as f64),
     ("port_overlimit_packets_total", "counter", "Packets dropped at the limit.", |port| port.state.overlimit as f64),
-    ("port_average_activity", "gauge", "Average activity of accepted packets.", |port| port.state.average.to_f64()),
+    ("port_average_activity", "gauge", "Average activity of accepted packets.", |port| port.state.average().to_f64()),
     ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
         if port.record.scheme() == "csfq" { port.state.fair_rate().unwrap_or(0.0) } else { 0.0 }
     }),
@@ -97,7 +97,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
     ("user_dropped_packets_total", "counter", "Packets that an AQM of this node dropped.", |user| {
         user.state.drops as f64
     }),
-    ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity.to_f64()),
+    ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];
 
 fn text(snapshot: &Snapshot) -> String {

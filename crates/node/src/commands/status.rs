@@ -40,7 +40,7 @@ fn to_json(snapshot: &Snapshot) -> Json {
                 "interface": port.interface,
                 "scheme": port.record.scheme(),
                 "carrier": port.record.carrier(),
-                "average_activity": port.state.average.to_f64(),
+                "average_activity": port.state.average().to_f64(),
                 "fair_rate": (port.record.scheme() == "csfq").then(|| port.state.fair_rate()).flatten(),
                 "queue_units": port.state.queue,
                 "drop_threshold_units": port.state.threshold,
@@ -59,7 +59,7 @@ fn to_json(snapshot: &Snapshot) -> Json {
         .map(|user| {
             json!({
                 "user": user.key.to_string(),
-                "activity": user.state.activity.to_f64(),
+                "activity": user.state.activity().to_f64(),
                 "last_ns": user.state.last_ns,
                 "packets": user.state.packets,
                 "bytes": user.state.bytes,
@@ -68,7 +68,7 @@ fn to_json(snapshot: &Snapshot) -> Json {
         })
         .collect();
     let ingress: serde_json::Map<String, Json> =
-        snapshot.ingress.named().into_iter().map(|(name, _, value)| (name.into(), value.into())).collect();
+        snapshot.ingress.named().map(|(name, _, value)| (name.into(), value.into())).collect();
     json!({"start_ns": snapshot.node.start_ns, "ports": ports, "users": users, "ingress": ingress})
 }
 
@@ -82,7 +82,7 @@ fn print_tables(snapshot: &Snapshot) {
         println!(
             "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}",
             port.interface,
-            state.average.to_f64(),
+            state.average().to_f64(),
             words(state.queue),
             words(state.threshold),
             state.accepted,
@@ -96,12 +96,12 @@ fn print_tables(snapshot: &Snapshot) {
         println!(
             "{:<44} {:>9.3} {:>12} {:>15} {:>10}",
             user.key.to_string(),
-            state.activity.to_f64(),
+            state.activity().to_f64(),
             state.packets,
             state.bytes,
             state.drops
         );
     }
-    let counters = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}"));
+    let counters: Vec<_> = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}")).collect();
     println!("\ningress: {}", counters.join(", "));
 }

@@ -3,7 +3,8 @@
 use super::{Outcome, attached};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
-use fairlane_node::kernel::{Snapshot, UserKey};
+use fairlane_node::kernel::Snapshot;
+use fairlane_node::records::UserKey;
 use fairlane_schemes::base::units::BitRate;
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
@@ -68,7 +69,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize)
             port.interface,
             port.record.queue_in_words(port.state.queue),
             port.record.queue_in_words(port.state.threshold),
-            port.state.average.to_f64(),
+            port.state.average().to_f64(),
             port.state.accepted,
             port.state.dropped,
             port.state.overlimit
@@ -91,7 +92,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize)
             user.key.to_string(),
             rate.to_string(),
             *bytes as f64 * 100.0 / total.max(1) as f64,
-            user.state.activity.to_f64(),
+            user.state.activity().to_f64(),
             user.state.drops
         );
     }

@@ -1,18 +1,7 @@
-//! The ECN field in a frame: reading and rewriting it.
+//! The ECN field of a frame, rewritten.
 
 use super::{Frame, Network};
 use fairlane_schemes::contract::packet::Ecn;
-
-/// The field in the two low bits of a traffic class (RFC 3168 section 5).
-#[inline]
-pub(super) fn of_bits(traffic_class: u8) -> Ecn {
-    match traffic_class & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
-}
 
 fn bits(ecn: Ecn) -> u8 {
     match ecn {

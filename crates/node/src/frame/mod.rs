@@ -150,7 +150,7 @@ fn ipv4(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
         protocol,
         ports: if fragment == 0 { ports(protocol, packet, header_bytes) } else { None },
         is_expedited: header[1] >> 2 == DSCP_EF,
-        ecn: ecn::of_bits(header[1]),
+        ecn: ecn_of_bits(header[1]),
         ..blank
     };
     Some((read, u32::from(u16::from_be_bytes([header[2], header[3]]))))
@@ -184,7 +184,7 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
         protocol,
         ports: if is_fragment { None } else { ports(protocol, packet, at) },
         is_expedited: traffic_class >> 2 == DSCP_EF,
-        ecn: ecn::of_bits(traffic_class),
+        ecn: ecn_of_bits(traffic_class),
         ..blank
     };
     Some((read, 40 + u32::from(u16::from_be_bytes([header[4], header[5]]))))
@@ -210,6 +210,17 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
     octets[10..12].fill(0xff);
     octets[12..].copy_from_slice(&address);
     octets
+}
+
+/// The field in the two low bits of a traffic class (RFC 3168 section 5).
+#[inline]
+fn ecn_of_bits(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ proptest! {
         prop_assert_eq!(frame.protocol, if made.is_tcp { 6 } else { 17 });
         prop_assert_eq!(frame.ports, Some(made.ports));
         prop_assert_eq!(frame.is_expedited, made.traffic_class >> 2 == 46);
-        prop_assert_eq!(frame.ecn, ecn::of_bits(made.traffic_class));
+        prop_assert_eq!(frame.ecn, ecn_of_bits(made.traffic_class));
         prop_assert_eq!(frame.network_at, 14 + 4 * made.tags);
         prop_assert_eq!(frame.bytes as usize, bytes.len() - frame.network_at);
     }
@@ -117,8 +117,8 @@ proptest! {
         let mut bytes = made.bytes();
         let frame = Frame::parse(&bytes);
         let before = bytes.clone();
-        set_ecn(&mut bytes, &frame, ecn::of_bits(to));
-        prop_assert_eq!(Frame::parse(&bytes), Frame { ecn: ecn::of_bits(to), ..frame });
+        set_ecn(&mut bytes, &frame, ecn_of_bits(to));
+        prop_assert_eq!(Frame::parse(&bytes), Frame { ecn: ecn_of_bits(to), ..frame });
         if !made.is_ipv6 {
             let header = etherparse::Ipv4Header::from_slice(&bytes[frame.network_at..]).unwrap().0;
             prop_assert_eq!(header.header_checksum, header.calc_header_checksum());

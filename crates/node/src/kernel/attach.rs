@@ -4,12 +4,12 @@
 //! there, an earlier configuration, or what a killed tool left behind. Maps are changed entry by entry and a filter is
 //! replaced in one step, so that packets pass all the time and meters go on.
 
-use super::layout::{NodeRecord, PortRecord, PortState, RuleRecord, UserKey, UserState, prefix_key};
 use super::lock::Lock;
 use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
 use super::tcx::{self, Side};
 use super::{KernelError, clsact, hook};
 use crate::config::{Hook, NodeConfig, NodeScheme, Who};
+use crate::records::{NodeRecord, PortRecord, PortState, PrefixKey, RuleRecord, UserKey, UserState};
 use fairlane_schemes::fixed::OutOfRange;
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -19,6 +19,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use zerocopy::IntoBytes;
 
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
@@ -92,7 +93,7 @@ fn remove_all(folder: &Path) -> Result<usize, KernelError> {
 
 /// Opens a map that an earlier attach pinned.
 pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, KernelError> {
-    super::programs::keep_messages();
+    super::messages::keep();
     let path = folder.join(name);
     MapHandle::from_pinned_path(&path).map_err(KernelError::refused(format!("opening {}", path.display())))
 }
@@ -170,9 +171,9 @@ fn fill(
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
     let folder = Path::new(&config.node.pin_path);
-    for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.index)) {
+    for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
         for side in [Side::Ingress, Side::Egress, Side::Unwrap] {
-            hook::unlink(folder, record.index, side)?;
+            hook::unlink(folder, record.ifindex, side)?;
         }
     }
     let now = clock_gettime(ClockId::Monotonic);
@@ -189,7 +190,7 @@ fn fill(
 
 /// `start_ns` counts only if the meters have not started.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<(), KernelError> {
-    let before = NodeRecord::from_bytes(&programs.read("config", &ZERO)?.unwrap_or_default());
+    let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
     let start_ns = if is_new { start_ns } else { before.start_ns };
     let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("meter", &error))?;
@@ -197,9 +198,8 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
     }
-    if !is_new && before.is_csfq != record.is_csfq {
-        let name = |is_csfq| if is_csfq { "csfq" } else { "abc" }.to_owned();
-        let (from, to) = (name(before.is_csfq), name(record.is_csfq));
+    if !is_new && before.scheme != record.scheme {
+        let (from, to) = (before.scheme().into(), record.scheme().into());
         return Err(KernelError::NeedsDetach { key: "node.scheme", from, to });
     }
     if !is_new && before.log2_memory != record.log2_memory {
@@ -210,7 +210,7 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
         };
         return Err(KernelError::NeedsDetach { key, from, to: to.to_string() });
     }
-    programs.write("config", &ZERO, &record.to_bytes())
+    programs.write("config", &ZERO, &record)
 }
 
 /// The memory in words, from its logarithm in Q31 of nanoseconds.
@@ -220,25 +220,30 @@ fn memory_in_words(log2_q31: i64) -> String {
 
 fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
     let default = RuleRecord::new(UserKey::DEFAULT, &config.default_user, config);
-    programs.write("default_rule", &ZERO, &default.map_err(|error| unfit("default_user", &error))?.to_bytes())?;
-    if programs.read("users", &UserKey::DEFAULT.to_bytes())?.is_none() {
-        programs.write("users", &UserKey::DEFAULT.to_bytes(), &[0; UserState::SIZE])?;
+    programs.write("default_rule", &ZERO, &default.map_err(|error| unfit("default_user", &error))?)?;
+    if programs.user_state(&UserKey::DEFAULT)?.is_none() {
+        programs.write("users", &UserKey::DEFAULT, &UserState::default())?;
     }
     let mut wanted = HashSet::new();
     let mut marks = 0u32;
     for user in &config.users {
         let rule = RuleRecord::new(UserKey::of(&user.who), &user.params, config);
         let rule = rule.map_err(|error| unfit("users", &error))?;
-        let (map, key, value) = match &user.who {
-            Who::Prefix(prefix) => ("rules", prefix_key(prefix), rule.to_bytes()),
-            Who::Vlan(vlan) => ("vlan_rules", vlan.to_ne_bytes().to_vec(), rule.to_bytes()),
-            Who::Mark(mark) => {
-                marks += 1;
-                ("mark_rules", (marks - 1).to_ne_bytes().to_vec(), rule.to_mark_bytes(mark))
+        match &user.who {
+            Who::Prefix(prefix) => {
+                let key = PrefixKey::new(prefix);
+                programs.write("rules", &key, &rule)?;
+                wanted.insert(("rules", key.as_bytes().to_vec()));
             }
-        };
-        programs.write(map, &key, &value)?;
-        wanted.insert((map, key));
+            Who::Vlan(vlan) => {
+                programs.write("vlan_rules", vlan, &rule)?;
+                wanted.insert(("vlan_rules", vlan.as_bytes().to_vec()));
+            }
+            Who::Mark(mark) => {
+                programs.write("mark_rules", &marks, &rule.of_mark(mark))?;
+                marks += 1;
+            }
+        }
     }
     for map in ["rules", "vlan_rules"] {
         for key in programs.keys(map) {
@@ -257,23 +262,23 @@ fn fill_ports(
     make_clsact: impl Fn(&str, u32) -> Result<bool, KernelError>,
 ) -> Result<Vec<PortRecord>, KernelError> {
     let before = programs.ports()?;
-    for record in before.iter().filter(|record| !interfaces.contains(&record.index)) {
+    for record in before.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
         programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
-        programs.write("ports", &PortRecord::place(record.index), &[0; PortRecord::SIZE])?;
+        programs.write("ports", &PortRecord::place(record.ifindex), &PortRecord::default())?;
     }
     let unit = config.default_user.reference_rate;
     let mut records = Vec::new();
     for (port, index) in config.ports.iter().zip(interfaces) {
-        let known = before.iter().find(|record| record.index == *index);
+        let known = before.iter().find(|record| record.ifindex == *index);
         let made = make_clsact(&port.interface, *index)?;
-        let made_clsact = made || known.is_some_and(|record| record.made_clsact);
+        let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let record =
             PortRecord::new(port, *index, made_clsact, unit).map_err(|error| unfit(&port.interface, &error))?;
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
             programs.write("port_states", &place, &PortState::initial())?;
         }
-        programs.write("ports", &place, &record.to_bytes())?;
+        programs.write("ports", &place, &record)?;
         records.push(record);
     }
     Ok(records)
@@ -305,11 +310,11 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
     ];
     for (program, side, wanted) in sides {
         programs.with_fd(program, |fd| match (has_tcx || side == Side::Unwrap, wanted) {
-            (true, true) => hook::link(folder, fd, record.index, side),
-            (true, false) => hook::unlink(folder, record.index, side),
-            (false, true) => hook::filter(fd, record.index, side),
+            (true, true) => hook::link(folder, fd, record.ifindex, side),
+            (true, false) => hook::unlink(folder, record.ifindex, side),
+            (false, true) => hook::filter(fd, record.ifindex, side),
             (false, false) => {
-                hook::unfilter(fd, record.index, side);
+                hook::unfilter(fd, record.ifindex, side);
                 Ok(())
             }
         })?;
@@ -321,10 +326,10 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
 /// otherwise. For a moment a packet may have been seen twice; none was missed.
 fn leave_other_hook(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     if !has_tcx {
-        return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.index, *side));
+        return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.ifindex, *side));
     }
     programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
     let mut without = *record;
-    without.made_clsact = false;
-    programs.write("ports", &PortRecord::place(record.index), &without.to_bytes())
+    without.made_clsact = 0;
+    programs.write("ports", &PortRecord::place(record.ifindex), &without)
 }

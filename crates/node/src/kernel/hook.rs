@@ -6,9 +6,9 @@
 //! link apart, a filter has a priority and handle of its own, and clsact is taken away only if the tool made it and
 //! nobody else has a filter there.
 
-use super::layout::PortRecord;
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
+use crate::records::PortRecord;
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 use std::fs;
 use std::io;
@@ -83,19 +83,19 @@ pub(super) fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> Result<
 pub(super) fn unfilter(program: BorrowedFd<'_>, index: u32, side: Side) {
     // Absent, or gone with its interface: what is wanted.
     let _ = clsact_filter(program, index, side).detach();
-    super::programs::take_log();
+    super::messages::take();
 }
 
 /// Takes our filters from a port, and clsact if the tool made it and nobody else uses it.
 pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
     for side in [Side::Ingress, Side::Egress] {
-        unfilter(program, record.index, side);
+        unfilter(program, record.ifindex, side);
     }
     // A qdisc whose filters cannot be counted stays: it does nothing, its removal might.
-    if record.made_clsact && clsact::has_filters(record.index).is_ok_and(|has| !has) {
-        clsact::destroy(record.index);
+    if record.made_clsact != 0 && clsact::has_filters(record.ifindex).is_ok_and(|has| !has) {
+        clsact::destroy(record.ifindex);
     }
-    super::programs::take_log();
+    super::messages::take();
 }
 
 fn clsact_filter(program: BorrowedFd<'_>, index: u32, side: Side) -> TcHook {

@@ -7,15 +7,14 @@ mod attach;
 mod check;
 mod clsact;
 mod hook;
-mod layout;
 mod lock;
+mod messages;
 mod programs;
 mod snapshot;
 mod tcx;
 
 pub use attach::{attach, configure, detach};
 pub use check::check;
-pub use layout::{IngressStats, Kind, NodeRecord, PortRecord, PortState, ReplayInput, RuleRecord, UserKey, UserState};
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
 pub use snapshot::{PortView, Snapshot, UserView};
 
@@ -38,6 +37,9 @@ pub enum KernelError {
     /// A port of the configuration is no interface here.
     #[error("ports: there is no network interface \"{0}\" in this network namespace")]
     NoInterface(String),
+    /// A map holds records of another version of the programs.
+    #[error("map {0}: its records are those of another version; detach with that version first")]
+    OtherVersion(String),
     /// The indices of two interfaces fall on one place of the map of ports.
     #[error("ports: the indices of \"{0}\" and \"{1}\" differ by a multiple of {2}; make one of them anew")]
     SamePlace(String, String, u32),
@@ -73,7 +75,7 @@ impl KernelError {
     /// Wraps an error of libbpf.
     fn refused(doing: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let doing = doing.into();
-        move |source| Self::Refused { doing, source, log: programs::take_log() }
+        move |source| Self::Refused { doing, source, log: messages::take() }
     }
 
     /// Wraps an error of the system.

@@ -1,11 +1,11 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
-use super::KernelError;
-use super::layout::{IngressStats, PortRecord, PortState, ReplayInput, UserKey, UserState};
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
+use super::{KernelError, messages};
+use crate::records::{IngressStats, PortRecord, PortState, Record, ReplayInput, UserKey, UserState};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::Mutex;
+use zerocopy::IntoBytes;
 
 /// ELF objects want to lie on a multiple of 8 bytes.
 #[repr(align(8))]
@@ -27,27 +27,6 @@ pub(super) const PINNED: [&str; 10] = [
     "stats",
     "sweepers",
 ];
-
-/// What libbpf said since the last error.
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-fn keep_log(level: PrintLevel, text: String) {
-    if matches!(level, PrintLevel::Warn)
-        && let Ok(mut log) = LOG.lock()
-    {
-        log.push('\n');
-        log.push_str(text.trim_end());
-    }
-}
-
-/// From here on libbpf does not write to the terminal.
-pub(super) fn keep_messages() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-}
-
-pub(super) fn take_log() -> String {
-    LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
-}
 
 /// How programs are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,16 +75,12 @@ impl Programs {
     /// # Errors
     /// The kernel lacks what they need, refuses them, or the process lacks a capability.
     pub fn load(mode: Mode<'_>, users: u32) -> Result<Self, KernelError> {
-        keep_messages();
+        messages::keep();
         let doing = "loading the kernel programs";
         let mut open = ObjectBuilder::default().open_memory(&NODE.0).map_err(KernelError::refused(doing))?;
         prepare(&mut open, mode, users).map_err(KernelError::refused(doing))?;
         let object = open.load().map_err(KernelError::refused(doing))?;
-        let programs = Self { object };
-        debug_assert_eq!(programs.value_size("users"), UserState::SIZE);
-        debug_assert_eq!(programs.value_size("ports"), PortRecord::SIZE);
-        debug_assert_eq!(programs.value_size("port_states"), PortState::SIZE);
-        Ok(programs)
+        Ok(Self { object })
     }
 
     fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
@@ -129,7 +104,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn port_state(&self, index: u32) -> Result<PortState, KernelError> {
-        Ok(PortState::from_bytes(&self.read("port_states", &PortRecord::place(index))?.unwrap_or_default()))
+        Ok(self.read("port_states", &PortRecord::place(index))?.unwrap_or_default())
     }
 
     /// The state of a user, if it has any.
@@ -137,7 +112,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
-        Ok(self.read("users", &key.to_bytes())?.map(|bytes| UserState::from_bytes(&bytes)))
+        self.read("users", key)
     }
 
     /// The counters of ingress.
@@ -145,13 +120,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn ingress_stats(&self) -> Result<IngressStats, KernelError> {
-        Ok(IngressStats::sum(&self.read_percpu("stats", &ZERO)?))
-    }
-
-    /// Bytes of a value of a map.
-    #[must_use]
-    pub fn value_size(&self, map: &str) -> usize {
-        self.map(map).value_size() as usize
+        read_ingress_stats(&self.map("stats"))
     }
 
     /// Calls `with` with the descriptor of a program.
@@ -163,25 +132,17 @@ impl Programs {
     ///
     /// # Errors
     /// The map is full, or sizes do not fit.
-    pub fn write(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), KernelError> {
-        self.map(map).update(key, value, MapFlags::ANY).map_err(KernelError::refused(format!("writing map {map}")))
+    pub fn write(&self, map: &str, key: &impl Record, value: &impl Record) -> Result<(), KernelError> {
+        let written = self.map(map).update(key.as_bytes(), value.as_bytes(), MapFlags::ANY);
+        written.map_err(KernelError::refused(format!("writing map {map}")))
     }
 
     /// Reads an entry.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn read(&self, map: &str, key: &[u8]) -> Result<Option<Vec<u8>>, KernelError> {
-        self.map(map).lookup(key, MapFlags::ANY).map_err(KernelError::refused(format!("reading map {map}")))
-    }
-
-    /// Reads the entries of all processors.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn read_percpu(&self, map: &str, key: &[u8]) -> Result<Vec<Vec<u8>>, KernelError> {
-        let read = self.map(map).lookup_percpu(key, MapFlags::ANY);
-        Ok(read.map_err(KernelError::refused(format!("reading map {map}")))?.unwrap_or_default())
+    pub fn read<T: Record>(&self, map: &str, key: &impl Record) -> Result<Option<T>, KernelError> {
+        read(&self.map(map), map, key.as_bytes())
     }
 
     /// Removes an entry, if it is there.
@@ -201,7 +162,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn set_replay(&self, input: &ReplayInput) -> Result<(), KernelError> {
-        self.write("replay_input", &ZERO, &input.to_bytes())
+        self.write("replay_input", &ZERO, input)
     }
 
     /// Runs a program `repeat` times on a frame that comes in or goes out at interface `ifindex`.
@@ -248,17 +209,33 @@ impl Programs {
 }
 
 /// The key of a map of one entry.
-pub(super) const ZERO: [u8; 4] = [0; 4];
+pub(super) const ZERO: u32 = 0;
+
+/// Reads the entry of a key of the map `name`.
+pub(super) fn read<T: Record>(map: &impl MapCore, name: &str, key: &[u8]) -> Result<Option<T>, KernelError> {
+    let value = map.lookup(key, MapFlags::ANY).map_err(KernelError::refused(format!("reading map {name}")))?;
+    value.map(|value| record_of(name, &value)).transpose()
+}
+
+fn record_of<T: Record>(map: &str, bytes: &[u8]) -> Result<T, KernelError> {
+    T::read_from_bytes(bytes).map_err(|_| KernelError::OtherVersion(map.into()))
+}
+
+/// The counters of a map of all processors.
+pub(super) fn read_ingress_stats(map: &impl MapCore) -> Result<IngressStats, KernelError> {
+    let values =
+        map.lookup_percpu(ZERO.as_bytes(), MapFlags::ANY).map_err(KernelError::refused("reading map stats"))?;
+    let records: Result<Vec<_>, _> = values.iter().flatten().map(|value| record_of("stats", value)).collect();
+    Ok(IngressStats::sum(&records?))
+}
 
 /// The records of a map of ports.
 pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelError> {
     let mut records = Vec::new();
     for place in 0..PortRecord::PLACES {
-        let value =
-            map.lookup(&place.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::refused("reading map ports"))?;
-        records.push(PortRecord::from_bytes(&value.unwrap_or_default()));
+        records.push(read::<PortRecord>(map, "ports", place.as_bytes())?.unwrap_or_default());
     }
-    records.retain(|record| record.index != 0);
+    records.retain(|record| record.ifindex != 0);
     Ok(records)
 }
 

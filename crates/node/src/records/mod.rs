@@ -1,0 +1,77 @@
+//! The records that the kernel programs and the tool share, each declared once: as a structure here, from which
+//! `make bpf-headers` writes the definition in `bpf/generated/` with assertions of its size and of each field's offset.
+
+mod configured;
+mod declare;
+mod fixed;
+mod maps;
+mod reports;
+
+pub use declare::{CType, Field, Layout, Record};
+pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
+pub use maps::{
+    IngressStats, Kind, MarkRuleRecord, NodeRecord, PortRecord, PortState, PrefixKey, ReplayInput, RuleRecord,
+    SpinLock, UserKey, UserState,
+};
+
+use crate::config::{Carrier, ClassRule, Egress, Ingress, NodeScheme, User};
+use maps::Unit;
+
+/// The layouts of the records of the maps.
+#[must_use]
+pub fn layouts() -> Vec<Layout> {
+    maps::layouts()
+}
+
+/// The headers in `bpf/generated/`: their names and what they hold.
+#[must_use]
+pub fn headers() -> [(&'static str, String); 2] {
+    let constants = format!(
+        "/* Users by mark, which are tried one after another. */\n#define MOST_MARKS {}\n\
+         /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */\n\
+         #define PORT_PLACES {}\n\n",
+        User::MOST_MARKS,
+        PortRecord::PLACES
+    );
+    let numbers = declare::enumerations! {
+        SCHEME_ABC = NodeScheme::Abc, SCHEME_CSFQ = NodeScheme::Csfq;
+        RULE_BE = ClassRule::BestEffort, RULE_EF = ClassRule::Expedited, RULE_DSCP = ClassRule::Dscp;
+        UNIT_PACKETS = Unit::Packets, UNIT_BYTES = Unit::Bytes, UNIT_VIRTUAL = Unit::Virtual;
+        INGRESS_NONE = Ingress::None, INGRESS_METER = Ingress::Meter, INGRESS_TRUSTED = Ingress::Trusted;
+        AQM_NONE = Egress::None, AQM_ABC = Egress::Abc, AQM_CSFQ = Egress::Csfq;
+        CARRIER_NONE = Carrier::None, CARRIER_TAG = Carrier::Tag, CARRIER_OPTION = Carrier::Ipv6Option,
+            CARRIER_SHIM = Carrier::Shim;
+        KIND_ADDRESS = Kind::Address, KIND_DEFAULT = Kind::Default, KIND_VLAN = Kind::Vlan, KIND_MARK = Kind::Mark;
+    };
+    [
+        header("fixed_records.h", "MIT OR Apache-2.0", String::new(), &fixed::layouts()),
+        header("records.h", "GPL-2.0 OR MIT OR Apache-2.0", constants + &numbers, &maps::layouts()),
+    ]
+}
+
+fn header(name: &'static str, licence: &str, constants: String, layouts: &[Layout]) -> (&'static str, String) {
+    let guard = format!("FAIRLANE_{}", name.to_uppercase().replace('.', "_"));
+    let definitions: Vec<String> = layouts.iter().map(Layout::definition).collect();
+    let text = format!(
+        "/* SPDX-License-Identifier: {licence} */\n\
+         /* Written by `make bpf-headers` from crates/node/src/records: do not edit. */\n\
+         #ifndef {guard}\n#define {guard}\n\n{constants}\n{}\n#endif\n",
+        definitions.join("\n")
+    );
+    (name, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn written_headers_are_those_of_the_records() {
+        for (name, text) in headers() {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf/generated").join(name);
+            let written = std::fs::read_to_string(path).unwrap();
+            assert!(written == text, "bpf/generated/{name} is out of date: make bpf-headers");
+        }
+    }
+}
