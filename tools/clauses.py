@@ -101,7 +101,7 @@ def page(rfcs: dict[str, Rfc]) -> str:
                 value = getattr(clause, kind)
                 where = value if kind == "unclaimed" else ", ".join(f"`{file}`" for file in value)
                 lines.append(f"| {key} | {clause.level} | {clause.text.replace('|', chr(92) + '|')} | {where} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "Checked against: `docs/clauses/`, `crates/`.", ""])
 
 
 def main() -> int:

@@ -60,7 +60,7 @@ def test_tests_and_source_files_that_a_page_names_exist() -> None:
     root = DOCS.parent
     sources = [
         file
-        for folder in ("crates", "python", "tests", "benches", "fuzz", "tools")
+        for folder in ("crates", "python", "tests", "benches", "examples", "fuzz", "tools")
         for file in root.glob(f"{folder}/**/*.[rp][sy]")
     ]
     functions = {
