@@ -77,6 +77,15 @@ def test_tests_and_source_files_that_a_page_names_exist() -> None:
         assert tests <= functions, f"{page}: no such test: {tests - functions}"
 
 
+def test_functions_that_a_chapter_takes_its_rules_from_exist() -> None:
+    code = "".join(file.read_text(encoding="utf-8") for file in (DOCS.parent / "crates").glob("*/src/**/*.rs"))
+    declared = set(re.findall(r"\b(?:fn|struct|enum|trait) (\w+)", code))
+    for page in (DOCS / "schemes").glob("*.md"):
+        named = re.findall(r"`([A-Z]\w+)::(\w+)`", page.read_text(encoding="utf-8"))
+        missing = [f"{owner}::{name}" for owner, name in named if not {owner, name} <= declared]
+        assert not missing, f"{page}: no such function: {missing}"
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of headings as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)

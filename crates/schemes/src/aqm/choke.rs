@@ -14,7 +14,7 @@
 //! `draws_beyond`.
 //!
 //! A draw is a random index into an array without gaps, linked in the order of arrival; a removal moves the last of the
-//! array into the hole (`random_access.rs`). Both are O(1) in the worst case.
+//! array into the hole (`RandomAccessFifo`). Both are O(1) in the worst case.
 //!
 //! Cost: RED's, and one draw and one comparison for each packet drawn; removal is O(1). State: RED's, no flow.
 //!

@@ -16,10 +16,17 @@
 //! | (9) | the queue is empty: it decays until COBALT is at rest; one decaying queue is visited per packet sent | `Cake::dequeue` |
 //! | (10) | buffer full: drop the head of the queue with most bytes | `Cake::make_room` |
 //!
-//! The host of a packet is its user. Modes: `flow` looks at flows alone; `host` hashes the user, one queue each; `dual`
-//! hashes flows and divides the quantum by the bulk flows of the user; `triple` takes the larger one of the loads at
-//! both ends of the flow. Packets do not carry the other end. It is taken to be another host for every flow, with a
-//! load of 1, and then `triple` is `dual`.
+//! The host of a packet is its user.
+//!
+//! | `isolation` | a queue for each | load of a queue |
+//! |---|---|---|
+//! | `flow` | flow | 1 |
+//! | `host` | user | 1 |
+//! | `dual` | flow | bulk queues of its user |
+//! | `triple` | flow | the larger of the loads at both ends of the flow |
+//!
+//! Packets do not carry the other end of a flow. It is taken to be another host for every flow, so its load is 1 and
+//! `triple`, the default of the kernel, does what `dual` does.
 //!
 //! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
 //! packet may find one that has become free while the last ones still wait.

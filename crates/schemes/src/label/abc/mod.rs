@@ -25,8 +25,8 @@
 //! | Q | what waits, all classes together, the packet in transmission left out |
 //!
 //! Only differences of activities decide. If all reference rates are multiplied by one factor, nothing changes (IV-E1,
-//! eq. (11)-(13)); if that of one user is, its share follows (IV-E2). The label is a real number here; [`crate::fixed`]
-//! has the form of 22 bits.
+//! eq. (11)-(13)); if that of one user is, its share follows (IV-E2). The label is a real number here; the fixed-point
+//! form has 22 bits.
 //!
 //! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
 //! for a dropped one. State: user 4 numbers, the reference rate included; port 3 numbers; flow none.
