@@ -34,6 +34,9 @@
 //! Not implemented: ECN.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, check_thresholds};
+mod flow_record;
+
+use self::flow_record::{FlowRecord, HISTORY, Interval, Monitor};
 use crate::base::config::{ConfigError, Table};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Bytes, Threshold, Time};
@@ -46,14 +49,6 @@ use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::flows::flow_table::FlowTable;
 use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
-
-/// Intervals that the history of drops covers.
-const HISTORY: usize = 5;
-/// Intervals with drops that make a flow regular.
-const REGULAR: usize = 3;
-/// Intervals, and least time, between two increases of a flow's p_f.
-const PUNISH_PAUSE: u64 = 4;
-const PUNISH_PAUSE_TIME: Time = Time::from_millis(400);
 
 params! {
     /// RED-PD. Thresholds in packets or in bytes measure the queue alike.
@@ -105,148 +100,6 @@ impl SchemeSpec for RedPdScheme {
 
     fn build<P: Packet>(params: &RedPdParams, port: &Port<'_>) -> Self::Discipline<P> {
         ManagedQueue::new(port.buffer, port.rate, RedPd::new(params, port.rate))
-    }
-}
-
-/// What is remembered of a flow with drops.
-#[derive(Clone, Debug, Default)]
-struct FlowRecord {
-    /// Bytes that RED dropped, by interval: the one that runs at the index of the port's `slot`.
-    dropped: [u64; HISTORY + 1],
-    monitor: Option<Box<Monitor>>,
-}
-
-/// A flow whose packets pass the prefilter.
-#[derive(Clone, Debug)]
-struct Monitor {
-    probability: f64,
-    /// Packets since the prefilter's last drop.
-    count: u32,
-    /// Interval and time of the last change.
-    changed: (u64, Time),
-    reacts: bool,
-    /// Bytes that came and that were dropped, before or at RED, in this interval.
-    arrived: u64,
-    lost: u64,
-    /// Rate in bytes per second and drop rate of the last intervals with arrivals, oldest first.
-    history: [(f64, f64); HISTORY],
-    known: usize,
-}
-
-/// What the end of an interval tells all flows.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    number: u64,
-    end: Time,
-    lasted_s: f64,
-    /// Index of the interval that ended.
-    slot: usize,
-    usable: f64,
-    quiet: bool,
-    mean_dropped: f64,
-}
-
-impl Monitor {
-    fn new(probability: f64, interval: &Interval) -> Self {
-        Self {
-            probability,
-            count: 0,
-            changed: (interval.number, interval.end),
-            reacts: true,
-            arrived: 0,
-            lost: 0,
-            history: [(0.0, 0.0); HISTORY],
-            known: 0,
-        }
-    }
-
-    /// Adds the interval to the history and judges it: rule (6).
-    fn test(&mut self, interval: &Interval) {
-        if self.arrived == 0 {
-            return;
-        }
-        if self.known == HISTORY {
-            self.history.rotate_left(1);
-            self.known -= 1;
-        }
-        self.history[self.known] = (self.arrived as f64 / interval.lasted_s, self.lost as f64 / self.arrived as f64);
-        self.known += 1;
-        (self.arrived, self.lost) = (0, 0);
-        let (mut good, mut bad) = (0, 0);
-        for newer in 1..self.known {
-            for older in 0..newer {
-                let ((rate1, drops1), (rate2, drops2)) = (self.history[older], self.history[newer]);
-                let x = drops1 / drops2;
-                if x > 0.1 && x < 1.0 {
-                    if rate2 / rate1 > x.sqrt() { bad += 1 } else { good += 1 }
-                }
-            }
-        }
-        self.reacts = !match good {
-            0 => bad >= 3,
-            1 => bad >= 4,
-            _ => bad >= 4 * good,
-        };
-    }
-
-    fn set(&mut self, probability: f64, interval: &Interval) {
-        self.probability = probability;
-        self.changed = (interval.number, interval.end);
-    }
-}
-
-impl FlowRecord {
-    /// Intervals with drops among the finished ones; `slot` is the one that just ended, the next is the oldest.
-    fn lists(&self, slot: usize) -> usize {
-        let running = (slot + 1) % (HISTORY + 1);
-        (0..=HISTORY).filter(|&i| i != running && self.dropped[i] > 0).count()
-    }
-
-    /// Bytes dropped in the finished intervals.
-    fn total(&self, slot: usize) -> u64 {
-        let running = (slot + 1) % (HISTORY + 1);
-        (0..=HISTORY).filter(|&i| i != running).map(|i| self.dropped[i]).sum()
-    }
-
-    fn is_regular(&self, slot: usize) -> bool {
-        self.lists(slot) >= REGULAR
-    }
-
-    /// Rules (3) and (4).
-    fn punish(&mut self, interval: &Interval) {
-        if interval.quiet || !self.is_regular(interval.slot) || self.dropped[interval.slot] == 0 {
-            return;
-        }
-        let pre = interval.usable * self.total(interval.slot) as f64 / interval.mean_dropped;
-        let Some(monitor) = &mut self.monitor else {
-            let probability = pre.min(2.0 * interval.usable).min(0.5);
-            self.monitor = Some(Box::new(Monitor::new(probability, interval)));
-            return;
-        };
-        let (number, at) = monitor.changed;
-        if interval.number - number < PUNISH_PAUSE || interval.end.saturating_sub(at) < PUNISH_PAUSE_TIME {
-            return;
-        }
-        let old = monitor.probability;
-        let (factor, rest) = if monitor.reacts { (1.0, 2.0) } else { (2.0, 3.0) };
-        let raised = if pre > old { (1.0 + factor) * old } else { old + factor * pre };
-        monitor.set(if raised > 1.0 { 1.0 - (1.0 - old) / rest } else { raised }, interval);
-    }
-
-    /// Rule (5).
-    fn reward(&mut self, interval: &Interval) {
-        let lists = self.lists(interval.slot);
-        let Some(monitor) = &mut self.monitor else { return };
-        let (pause, floor, divisor) = if monitor.reacts { (3, 0.005, 2.0) } else { (5, 0.0025, 1.5) };
-        if lists > 0 || interval.number - monitor.changed.0 < pause {
-            return;
-        }
-        let old = monitor.probability;
-        if old <= floor {
-            self.monitor = None;
-        } else {
-            monitor.set(if old > 0.1 { old - 0.05 } else { old / divisor }, interval);
-        }
     }
 }
 
@@ -468,109 +321,6 @@ mod tests {
 
     const RATE: BitRate = BitRate(10_000_000);
 
-    fn interval(number: u64, usable: f64) -> Interval {
-        Interval {
-            number,
-            end: Time::from_millis(400 * number),
-            lasted_s: 0.4,
-            slot: (number % 6) as usize,
-            usable,
-            quiet: false,
-            mean_dropped: 1000.0,
-        }
-    }
-
-    /// A record with `dropped` bytes in each of the last five intervals up to number 10.
-    fn record(dropped: u64, probability: Option<f64>, reacts: bool) -> FlowRecord {
-        let mut record = FlowRecord { dropped: [dropped; 6], monitor: None };
-        record.dropped[11 % 6] = 0; // the one that runs next
-        record.monitor = probability.map(|p| Box::new(Monitor { reacts, ..Monitor::new(p, &interval(0, 0.0)) }));
-        record
-    }
-
-    fn close(measured: f64, expected: f64) {
-        assert!((measured - expected).abs() < 1e-12, "{measured} is not {expected}");
-    }
-
-    fn punished(mut record: FlowRecord, interval: &Interval) -> f64 {
-        record.punish(interval);
-        record.monitor.map_or(0.0, |monitor| monitor.probability)
-    }
-
-    #[test]
-    fn rules_3_and_4_raise_the_probability_of_regular_flows() {
-        let at = interval(10, 0.05);
-        // 5*200 B against a mean of 1000 B: pre = usable.
-        close(punished(record(200, None, true), &at), 0.05);
-        close(punished(record(2000, None, true), &at), 0.1); // at most 2*usable
-        close(punished(record(20_000, None, true), &interval(10, 0.4)), 0.5);
-        close(punished(record(200, Some(0.2), true), &at), 0.25); // p_f + pre
-        close(punished(record(200, Some(0.02), true), &at), 0.04); // 2*p_f
-        close(punished(record(200, Some(0.2), false), &at), 0.3); // p_f + 2*pre
-        close(punished(record(200, Some(0.02), false), &at), 0.06); // 3*p_f
-        close(punished(record(200, Some(0.97), true), &at), 1.0 - 0.03 / 2.0); // 1.02 > 1
-        close(punished(record(200, Some(0.97), false), &at), 1.0 - 0.03 / 3.0);
-        // Not regular, no drop in the last interval, quiet, or changed lately.
-        let mut two = FlowRecord::default();
-        (two.dropped[10 % 6], two.dropped[9 % 6]) = (500, 500);
-        close(punished(two, &at), 0.0);
-        let mut past = record(200, None, true);
-        past.dropped[10 % 6] = 0;
-        close(punished(past, &at), 0.0);
-        close(punished(record(200, None, true), &Interval { quiet: true, ..at }), 0.0);
-        let mut recent = record(200, Some(0.2), true);
-        recent.monitor.as_mut().unwrap().changed = (7, Time::ZERO);
-        close(punished(recent, &at), 0.2);
-        let mut recent = record(200, Some(0.2), true);
-        recent.monitor.as_mut().unwrap().changed = (0, Time::from_millis(3_700));
-        close(punished(recent, &at), 0.2);
-    }
-
-    #[test]
-    fn rule_5_lowers_and_releases() {
-        let rewarded = |dropped, probability, reacts, changed| {
-            let mut record = record(dropped, Some(probability), reacts);
-            record.monitor.as_mut().unwrap().changed = (changed, Time::ZERO);
-            record.reward(&interval(10, 0.0));
-            record.monitor.map(|monitor| monitor.probability)
-        };
-        close(rewarded(0, 0.3, true, 0).unwrap(), 0.25);
-        close(rewarded(0, 0.1, true, 0).unwrap(), 0.05);
-        close(rewarded(0, 0.09, false, 0).unwrap(), 0.06);
-        assert_eq!(rewarded(0, 0.005, true, 0), None);
-        assert_eq!(rewarded(0, 0.0025, false, 0), None);
-        assert!(rewarded(0, 0.005, false, 0).is_some());
-        assert_eq!(rewarded(1, 0.3, true, 0), Some(0.3)); // still in a list
-        assert_eq!(rewarded(0, 0.3, true, 8), Some(0.3)); // 2 intervals ago
-        assert_eq!(rewarded(0, 0.3, false, 6), Some(0.3)); // 4 < 5
-        close(rewarded(0, 0.3, true, 7).unwrap(), 0.25);
-    }
-
-    #[test]
-    fn rule_6_compares_the_change_of_rate_with_the_square_root_of_the_drop_rates() {
-        let reacts = |rates: &[(u64, u64)]| {
-            let mut monitor = Monitor::new(0.1, &interval(0, 0.0));
-            for &(arrived, lost) in rates {
-                (monitor.arrived, monitor.lost) = (arrived, lost);
-                monitor.test(&interval(1, 0.0));
-            }
-            monitor.reacts
-        };
-        // A constant rate while drops double: 3 intervals make 3 pairs, all bad.
-        assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
-        assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
-        // A rate that falls with 1/sqrt(p): 0.70 < sqrt(1/2).
-        assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
-        // Equal drop rates say nothing; nor do silent intervals.
-        assert!(reacts(&[(10_000, 500); 5]));
-        assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
-        // Six intervals: the first is forgotten. 0.02, 0.04, 0.04 x 3: bad pairs (1 with each of 4) only while it lasts.
-        assert!(!reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400)]));
-        assert!(reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400)]));
-        // One good pair wants four bad ones: 0.01 -> 0.02 at a tenth of the rate is good, and so on.
-        assert!(reacts(&[(100_000, 1_000), (10_000, 200), (10_000, 400)]));
-    }
-
     #[test]
     fn rule_2_interval_lies_between_2_and_10_round_trips() {
         let mut port = RedPd::new(&RedPdParams::default(), RATE);
@@ -604,7 +354,10 @@ mod tests {
     #[test]
     fn rule_7_prefilter_spares_flows_that_react_while_the_queue_is_short() {
         let mut port = RedPd::new(&RedPdParams::default(), RATE);
-        port.drops.flows.insert(1, record(0, Some(0.2), true));
+        let (end, usable) = (Time::ZERO, 0.0);
+        let first = Interval { number: 0, end, lasted_s: 0.4, slot: 0, usable, quiet: false, mean_dropped: 1000.0 };
+        let monitor = Some(Box::new(Monitor::new(0.2, &first)));
+        port.drops.flows.insert(1, FlowRecord { monitor, ..Default::default() });
         port.drops.monitored = 1;
         let mut rng = Rng::stream(1, 0, "test", 0);
         let view = |packets| QueueView {

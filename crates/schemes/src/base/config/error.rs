@@ -1,0 +1,38 @@
+//! Mistakes in a configuration, and the values in their messages.
+
+use serde_json::Value as Json;
+
+/// A mistake in a configuration, in one line: key, value, what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ConfigError {
+    /// Path of the key, such as `groups[0].sources[1].rate`.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl ConfigError {
+    /// An error at `key`.
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+}
+
+/// A value in a message.
+pub(super) fn shown(value: &Json) -> String {
+    shortened(&value.to_string())
+}
+
+/// A text in a message, its middle left out if it is very long.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    const MOST: usize = 80;
+    let length = text.chars().count();
+    if length <= MOST {
+        return text.into();
+    }
+    let part = (MOST - 1) / 2;
+    let (head, tail) = (text.chars().take(part), text.chars().skip(length - part));
+    head.chain(['…']).chain(tail).collect()
+}

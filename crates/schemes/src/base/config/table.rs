@@ -1,0 +1,111 @@
+//! Tables of a configuration that is being read.
+
+use super::error::{ConfigError, shortened, shown};
+use super::value::{ConfigValue, quoted, read_value};
+use serde_json::{Map, Value as Json};
+use std::fmt::Display;
+
+/// A table of the configuration being read: hands out values by key, then reports the keys that nobody asked for.
+#[derive(Debug)]
+pub struct Table<'a> {
+    path: String,
+    map: &'a Map<String, Json>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Table<'a> {
+    /// The table `value` found at `path` (empty for the root).
+    ///
+    /// # Errors
+    /// `value` is not a table.
+    pub fn new(path: impl Into<String>, value: &'a Json) -> Result<Self, ConfigError> {
+        let path = path.into();
+        match value.as_object() {
+            Some(map) => Ok(Self { path, map, known: Vec::new() }),
+            None => Err(ConfigError::new(
+                if path.is_empty() { "scenario" } else { &path },
+                format!("{} is not a table of keys", shown(value)),
+            )),
+        }
+    }
+
+    /// Path of `name` in this table.
+    #[must_use]
+    pub fn key(&self, name: impl Display) -> String {
+        if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) }
+    }
+
+    /// The raw value of `name`; asking for it makes the key known.
+    pub fn get(&mut self, name: &'static str) -> Option<&'a Json> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        self.map.get(name)
+    }
+
+    /// A value that may be absent.
+    ///
+    /// # Errors
+    /// See [`read_value`].
+    pub fn optional<T: ConfigValue>(
+        &mut self,
+        name: &'static str,
+        range: Option<(Json, Json)>,
+    ) -> Result<Option<T>, ConfigError> {
+        let key = self.key(name);
+        self.get(name).map(|value| read_value(&key, value, range)).transpose()
+    }
+
+    /// A value that must be there.
+    ///
+    /// # Errors
+    /// It is missing, or see [`read_value`].
+    pub fn required<T: ConfigValue>(&mut self, name: &'static str) -> Result<T, ConfigError> {
+        let wanted = match T::CHOICES {
+            Some(choices) => format!("one of {}", choices.join(", ")),
+            None => format!("a {} such as {}", T::KIND, quoted::<T>()),
+        };
+        self.optional(name, None)?.ok_or_else(|| ConfigError::new(self.key(name), format!("missing, must be {wanted}")))
+    }
+
+    /// The table under `name`, if there is one.
+    ///
+    /// # Errors
+    /// The value is not a table.
+    pub fn table(&mut self, name: &'static str) -> Result<Option<Self>, ConfigError> {
+        let path = self.key(name);
+        self.get(name).map(|value| Table::new(path, value)).transpose()
+    }
+
+    /// The array of tables under `name`; empty if absent.
+    ///
+    /// # Errors
+    /// The value is not an array of tables.
+    pub fn tables(&mut self, name: &'static str) -> Result<Vec<Self>, ConfigError> {
+        let path = self.key(name);
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        let Some(items) = value.as_array() else {
+            return Err(ConfigError::new(path, format!("{} is not an array of tables", shown(value))));
+        };
+        items.iter().enumerate().map(|(i, item)| Table::new(format!("{path}[{i}]"), item)).collect()
+    }
+
+    /// Checks that every key of the table was asked for.
+    ///
+    /// # Errors
+    /// Names the first unknown key, and the known one that it resembles or all of them.
+    pub fn finish(&self) -> Result<(), ConfigError> {
+        let Some((unknown, value)) = self.map.iter().find(|(key, _)| !self.known.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let nearest = self.known.iter().max_by(|a, b| {
+            let similarity = |name: &str| strsim::jaro_winkler(name, unknown);
+            similarity(a).total_cmp(&similarity(b))
+        });
+        let hint = match nearest {
+            Some(name) if strsim::jaro_winkler(name, unknown) > 0.8 => format!("did you mean {name}?"),
+            _ => format!("known keys: {}", self.known.join(", ")),
+        };
+        Err(ConfigError::new(self.key(shortened(unknown)), format!("unknown key (value {}); {hint}", shown(value))))
+    }
+}

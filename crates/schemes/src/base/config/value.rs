@@ -1,0 +1,266 @@
+//! Values that can stand in a configuration: their kinds, and how each is read, checked and written.
+
+use super::error::{ConfigError, shown};
+use crate::base::units::text::QuantityError;
+use crate::base::units::{BitRate, Bytes, QueueLimit, Threshold, Time};
+use serde_json::{Value as Json, json};
+use std::str::FromStr;
+
+/// A value that can stand in a configuration.
+pub trait ConfigValue: Sized {
+    /// Name of the kind, as in "is not a rate".
+    const KIND: &'static str;
+    /// An example of how it is written.
+    const EXAMPLE: &'static str;
+    /// All values, if they can be listed.
+    const CHOICES: Option<&'static [&'static str]> = None;
+    /// Reads it; `None` if the value is of another kind.
+    fn parse(value: &Json) -> Option<Self>;
+    /// Why `value` does not parse, if it is a fraction where the type holds whole numbers only: of which unit.
+    fn unit_of_fraction(_value: &Json) -> Option<&'static str> {
+        None
+    }
+    /// Writes it so that [`ConfigValue::parse`] reads it back.
+    fn to_json(&self) -> Json;
+    /// Whether it lies between the two, ends included.
+    fn within(&self, min: &Self, max: &Self) -> bool;
+}
+
+/// As [`ConfigValue::unit_of_fraction`], of a quantity.
+fn fraction_of<T: FromStr<Err = QuantityError>>(value: &Json) -> Option<&'static str> {
+    match value.as_str()?.parse::<T>() {
+        Err(QuantityError::Fraction(unit)) => Some(unit),
+        _ => None,
+    }
+}
+
+macro_rules! quantity {
+    ($type:ty, $kind:literal, $example:literal) => {
+        impl ConfigValue for $type {
+            const KIND: &'static str = $kind;
+            const EXAMPLE: &'static str = $example;
+            fn parse(value: &Json) -> Option<Self> {
+                value.as_str()?.parse().ok()
+            }
+            fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+                fraction_of::<Self>(value)
+            }
+            fn to_json(&self) -> Json {
+                Json::String(self.to_string())
+            }
+            fn within(&self, min: &Self, max: &Self) -> bool {
+                min <= self && self <= max
+            }
+        }
+    };
+}
+quantity!(Time, "time", "5 ms");
+quantity!(BitRate, "rate", "10 Mbit/s");
+quantity!(Bytes, "size", "1500 B");
+
+impl ConfigValue for Threshold {
+    const KIND: &'static str = "threshold";
+    const EXAMPLE: &'static str = "12 packets";
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_str()?.parse().ok()
+    }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        fraction_of::<Self>(value)
+    }
+    fn to_json(&self) -> Json {
+        Json::String(self.to_string())
+    }
+    /// In the same unit only: a scheme checks its thresholds together.
+    fn within(&self, min: &Self, max: &Self) -> bool {
+        self.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&self.magnitude())
+    }
+}
+
+impl ConfigValue for QueueLimit {
+    const KIND: &'static str = "queue limit";
+    const EXAMPLE: &'static str = "24 packets";
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_str()?.parse().ok()
+    }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        fraction_of::<Self>(value)
+    }
+    fn to_json(&self) -> Json {
+        Json::String(self.to_string())
+    }
+    fn within(&self, min: &Self, max: &Self) -> bool {
+        // Packets and bytes are not comparable; a bound in packets holds for bytes too, as the looser of the two.
+        let magnitude = |limit: &Self| match *limit {
+            Self::Packets(packets) => u64::from(packets),
+            Self::Bytes(bytes) => bytes,
+        };
+        magnitude(min) <= magnitude(self)
+            && match self {
+                Self::Packets(_) => magnitude(self) <= magnitude(max),
+                Self::Bytes(_) => magnitude(self) <= magnitude(max).saturating_mul(65_535),
+            }
+    }
+}
+
+macro_rules! number {
+    ($type:ty, $kind:literal, $example:literal, $read:ident) => {
+        impl ConfigValue for $type {
+            const KIND: &'static str = $kind;
+            const EXAMPLE: &'static str = $example;
+            fn parse(value: &Json) -> Option<Self> {
+                value.$read().and_then(|number| number.try_into().ok())
+            }
+            fn to_json(&self) -> Json {
+                json!(self)
+            }
+            fn within(&self, min: &Self, max: &Self) -> bool {
+                min <= self && self <= max
+            }
+        }
+    };
+}
+number!(u32, "count", "10", as_u64);
+number!(u64, "count", "10", as_u64);
+number!(f64, "number", "1.5", as_f64);
+
+impl ConfigValue for bool {
+    const KIND: &'static str = "flag";
+    const EXAMPLE: &'static str = "true";
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_bool()
+    }
+    fn to_json(&self) -> Json {
+        json!(self)
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl ConfigValue for String {
+    const KIND: &'static str = "text";
+    const EXAMPLE: &'static str = "heavy";
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_str().map(Into::into)
+    }
+    fn to_json(&self) -> Json {
+        json!(self)
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A value that may be absent, which is its default.
+impl<T: ConfigValue> ConfigValue for Option<T> {
+    const KIND: &'static str = T::KIND;
+    const EXAMPLE: &'static str = T::EXAMPLE;
+    const CHOICES: Option<&'static [&'static str]> = T::CHOICES;
+    fn parse(value: &Json) -> Option<Self> {
+        if value.is_null() { Some(None) } else { T::parse(value).map(Some) }
+    }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        T::unit_of_fraction(value)
+    }
+    fn to_json(&self) -> Json {
+        self.as_ref().map_or(Json::Null, ConfigValue::to_json)
+    }
+    fn within(&self, min: &Self, max: &Self) -> bool {
+        match (self, min, max) {
+            (Some(value), Some(min), Some(max)) => value.within(min, max),
+            _ => true,
+        }
+    }
+}
+
+/// Values of one kind; whoever reads the list checks what must hold between them.
+impl<T: ConfigValue> ConfigValue for Vec<T> {
+    const KIND: &'static str = "list";
+    const EXAMPLE: &'static str = T::EXAMPLE;
+    fn parse(value: &Json) -> Option<Self> {
+        value.as_array()?.iter().map(T::parse).collect()
+    }
+    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
+        value.as_array()?.iter().find_map(T::unit_of_fraction)
+    }
+    fn to_json(&self) -> Json {
+        self.iter().map(ConfigValue::to_json).collect()
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Reads and checks one value. `range` is absent for kinds that have none.
+///
+/// # Errors
+/// The value is of another kind, or outside `range`; the message says what is allowed.
+pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<T, ConfigError> {
+    let bounds = range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();
+    let Some(parsed) = T::parse(value) else {
+        if let Some(unit) = T::unit_of_fraction(value) {
+            return Err(ConfigError::new(key, format!("{value} is not a whole number of {unit}{bounds}")));
+        }
+        let wanted = match T::CHOICES {
+            Some(choices) => format!("one of {}", choices.join(", ")),
+            None => format!("a {} such as {}{bounds}", T::KIND, quoted::<T>()),
+        };
+        return Err(ConfigError::new(key, format!("{} is not {wanted}", shown(value))));
+    };
+    if let Some((min, max)) = range {
+        let limits = T::parse(&min).zip(T::parse(&max)).expect("declared ranges are well-formed");
+        if !parsed.within(&limits.0, &limits.1) {
+            return Err(ConfigError::new(key, format!("{} is out of range, it must be{bounds}", shown(value))));
+        }
+    }
+    Ok(parsed)
+}
+
+pub(super) fn quoted<T: ConfigValue>() -> String {
+    match T::KIND {
+        "count" | "number" | "flag" => T::EXAMPLE.into(),
+        "list" => format!("[\"{}\"]", T::EXAMPLE),
+        _ => format!("\"{}\"", T::EXAMPLE),
+    }
+}
+
+/// A JSON value without the quotes of a text.
+fn plain(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), Into::into)
+}
+
+/// Declares an enum of named choices that can stand in a configuration.
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[$meta:meta])*
+        pub enum $Name:ident { $( $(#[$variant_meta:meta])* $Variant:ident = $text:literal, )+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Name { $( $(#[$variant_meta])* $Variant, )+ }
+
+        impl $Name {
+            /// The name in a configuration.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$Variant => $text, )+ }
+            }
+        }
+
+        impl $crate::base::config::ConfigValue for $Name {
+            const KIND: &'static str = "choice";
+            const EXAMPLE: &'static str = "";
+            const CHOICES: Option<&'static [&'static str]> = Some(&[$($text),+]);
+            fn parse(value: &serde_json::Value) -> Option<Self> {
+                match value.as_str()? { $( $text => Some(Self::$Variant), )+ _ => None }
+            }
+            fn to_json(&self) -> serde_json::Value {
+                self.name().into()
+            }
+            fn within(&self, _: &Self, _: &Self) -> bool {
+                true
+            }
+        }
+    };
+}
