@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from fairlane.base.errors import UserError
-from fairlane.cli.options import Decorator, Group, given_options, json_option, options, parse_settings
+from fairlane.cli.options import (
+    Decorator,
+    Group,
+    given_options,
+    json_option,
+    options,
+    parse_settings,
+    path_option,
+    split_names,
+)
 from fairlane.cli.output import print_json, say
 
 PLANES = ("user", "ebpf", "p4", "sim")
@@ -57,9 +66,7 @@ _plane_options = options(
         metavar="KEY=VALUE",
         help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
     ),
-    click.option(
-        "--store", type=click.Path(path_type=Path), metavar="DIR", help="Finished runs [default: results/store]."
-    ),
+    path_option("--store", help="Finished runs [default: results/store]."),
     _tool("--p4c", "FAIRLANE_P4C", "p4c-bm2-ss"),
     _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
     json_option,
@@ -82,21 +89,13 @@ def _check_planes_use_options(planes: tuple[str, ...]) -> None:
 @click.option(
     "--replications", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="Runs of every point."
 )
-@click.option(
+@path_option(
     "--known",
-    type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
     help="Table of runs (runs.csv of another lab) that are not made again; can be given again.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("results/lab"),
-    show_default=True,
-    metavar="DIR",
-    help="Points, claims, runs and figures.",
-)
+@path_option("--out", default=Path("results/lab"), show_default=True, help="Points, claims, runs and figures.")
 @_plane_options
 def run(
     names: tuple[str, ...],
@@ -154,7 +153,7 @@ def run(
 @click.option(
     "--replications", type=click.IntRange(min=1), metavar="N", help="Runs [default: run.replications of the scenario]."
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all runs as Parquet.")
+@path_option("--out", help="Write all runs as Parquet.")
 @_plane_options
 def compare_command(
     file: Path,
@@ -179,7 +178,7 @@ def compare_command(
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     found = compare(
         file,
-        [name.strip() for name in queues.split(",")],
+        split_names(queues),
         planes=list(dict.fromkeys(planes)),
         replications=replications,
         settings=parse_settings(settings),

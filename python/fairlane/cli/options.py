@@ -31,18 +31,18 @@ def options(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def path_option(name: str, *more: str, help: str, metavar: str = "DIR", **settings: Any) -> Decorator:
+    """An option that takes a path."""
+    return click.option(name, *more, type=click.Path(path_type=Path), metavar=metavar, help=help, **settings)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 store_options = options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
     ),
-    click.option(
-        "--store",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Finished runs [default: results/store].",
-    ),
+    path_option("--store", help="Finished runs [default: results/store]."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
 )
 run_options = options(store_options, json_option)
@@ -110,3 +110,8 @@ def _value(key: str, text: str) -> Any:
     if len(parsed) > 1:
         raise UserError(f"--set: {key}: {quoted(text)} sets other keys as well; give --set again for each")
     return parsed["value"]
+
+
+def split_names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,15 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
-from fairlane.cli.options import check_needs, from_origin, given_options, parse_settings, run_options, store_options
+from fairlane.cli.options import (
+    check_needs,
+    from_origin,
+    given_options,
+    parse_settings,
+    path_option,
+    run_options,
+    store_options,
+)
 from fairlane.cli.output import print_document, print_json, say
 from fairlane.papers import papers, select
 from fairlane.report import DEFAULT_FOLDER
@@ -32,12 +40,7 @@ EXIT_CHECK_FAILED = 1
 @click.option("--quick", is_flag=True, help="Fewer and shorter runs, for a first look.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a claim is not reproduced that was expected to be.")
 @click.option("--write-verdicts", is_flag=True, help="Make the verdicts the expected ones.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.",
-)
+@path_option("--out", help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.")
 @run_options
 def reproduce(
     names: tuple[str, ...],
@@ -45,11 +48,10 @@ def reproduce(
     check: bool,
     write_verdicts: bool,
     out: Path | None,
-    replications: int | None,
-    threads: int | None,
     store: Path | None,
     settings: tuple[str, ...],
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Run experiments of papers, such as abc2018.fig4a, and test their claims.
 
@@ -72,13 +74,7 @@ def reproduce(
     for key, experiments in selected.items():
         with from_origin("--set"):
             reproduction = fairlane.reproduce(
-                *experiments,
-                quick=quick,
-                replications=replications,
-                settings=parse_settings(settings),
-                threads=threads,
-                store=store,
-                progress=True,
+                *experiments, quick=quick, settings=parse_settings(settings), store=store, progress=True, **options
             )
         with written_below(folders[key], "--out"):
             figures = reproduction.write(folders[key])
@@ -108,51 +104,18 @@ def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
-@click.option("--run", "run_missing", is_flag=True, help="Simulate what the store lacks.")
-@click.option(
-    "--compare",
-    "comparison",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Show a result.json of `fairlane compare` side by side.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_FOLDER,
-    metavar="DIR",
-    help="Write pages and figures [default: results/report].",
-)
+@click.option("--run", is_flag=True, help="Simulate what the store lacks.")
+@path_option("--compare", metavar="FILE", help="Show a result.json of `fairlane compare` side by side.")
+@path_option("--out", default=DEFAULT_FOLDER, help="Write pages and figures [default: results/report].")
 @store_options
-def report(
-    names: tuple[str, ...],
-    quick: bool,
-    run_missing: bool,
-    comparison: Path | None,
-    out: Path,
-    replications: int | None,
-    threads: int | None,
-    store: Path | None,
-    settings: tuple[str, ...],
-) -> None:
+def report(names: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> None:
     """Write HTML pages and figures of stored results and their verdicts.
 
     Of all papers without a name. The pages need no network; what is not stored yet is named with its command.
     """
-    check_needs({"threads": ["run_missing"]})
+    check_needs({"threads": ["run"]})
     with from_origin("--set"):
-        start = fairlane.report(
-            *names,
-            out=out,
-            compare=comparison,
-            quick=quick,
-            run=run_missing,
-            replications=replications,
-            settings=parse_settings(settings),
-            threads=threads,
-            store=store,
-            progress=True,
-        )
+        start = fairlane.report(*names, settings=parse_settings(settings), progress=True, **options)
     say(f"report: {start}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,16 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
-from fairlane.cli.options import check_needs, from_origin, given_options, options, parse_settings, run_options
+from fairlane.cli.options import (
+    check_needs,
+    from_origin,
+    given_options,
+    options,
+    parse_settings,
+    path_option,
+    run_options,
+    split_names,
+)
 from fairlane.cli.output import print_document, print_json
 from fairlane.simulate.external import load_schemes
 from fairlane.simulate.scenario import Scenario
@@ -27,16 +37,10 @@ def _load_schemes(paths: tuple[Path, ...]) -> None:
 _scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Write Parquet, figures and result.json.",
-    ),
-    click.option(
+    path_option("--out", help="Write Parquet, figures and result.json."),
+    path_option(
         "--scheme-module",
         "modules",
-        type=click.Path(path_type=Path),
         multiple=True,
         expose_value=False,
         callback=lambda _context, _option, paths: _load_schemes(paths),
@@ -59,12 +63,7 @@ WATCHING = {
 
 @click.command()
 @_scenario_options
-@click.option(
-    "--pcap",
-    type=click.Path(path_type=Path),
-    metavar="FILE.pcapng",
-    help="Capture the packets of a link.",
-)
+@path_option("--pcap", metavar="FILE.pcapng", help="Capture the packets of a link.")
 @click.option(
     "--pcap-replication",
     "watched",
@@ -81,12 +80,7 @@ WATCHING = {
     metavar="BYTES",
     help="Keep so much of each packet, the headers at least [default: the headers].",
 )
-@click.option(
-    "--trace",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write tables of the TCP senders and the queue.",
-)
+@path_option("--trace", help="Write tables of the TCP senders and the queue.")
 @click.option(
     "--trace-interval",
     default="10 ms",
@@ -100,41 +94,19 @@ WATCHING = {
 )
 def run(
     file: Path,
-    seed: int | None,
-    out: Path | None,
-    replications: int | None,
-    threads: int | None,
-    store: Path | None,
     settings: tuple[str, ...],
-    as_json: bool,
-    pcap: Path | None,
-    watched: int,
-    pcap_drops: bool,
-    pcap_snaplen: int,
+    out: Path | None,
+    store: Path | None,
     trace: Path | None,
-    trace_interval: str,
-    link: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
     check_needs(WATCHING)
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with from_origin(file):
-        result = fairlane.run(
-            _scenario(file, settings),
-            replications=replications,
-            seed=seed,
-            threads=threads,
-            store=store,
-            progress=True,
-            pcap=pcap,
-            pcap_drops=pcap_drops,
-            pcap_snaplen=pcap_snaplen,
-            trace=trace,
-            trace_interval=trace_interval,
-            link=link,
-            watched=watched,
-        )
+        result = fairlane.run(_scenario(file, settings), store=store, trace=trace, progress=True, **options)
     if out:
         with written_below(out, "--out"):
             result.write(out)
@@ -151,27 +123,19 @@ def run(
 @click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc; or all.")
 def compare(
     file: Path,
-    seed: int | None,
-    out: Path | None,
-    replications: int | None,
-    threads: int | None,
-    store: Path | None,
-    settings: tuple[str, ...],
-    as_json: bool,
     queues: str,
+    settings: tuple[str, ...],
+    out: Path | None,
+    store: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Simulate a scenario under several queues."""
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     with from_origin(file):
         comparison = fairlane.compare(
-            _scenario(file, settings),
-            [name.strip() for name in queues.split(",")],
-            replications=replications,
-            seed=seed,
-            threads=threads,
-            store=store,
-            progress=True,
+            _scenario(file, settings), split_names(queues), store=store, progress=True, **options
         )
     if out:
         with written_below(out, "--out"):
@@ -194,12 +158,7 @@ def compare(
     flag_value="auto",
     help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].",
-)
+@path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
 @run_options
 def sweep(
     file: Path,

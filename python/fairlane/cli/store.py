@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane import _fairlane
-from fairlane.cli.options import Group, json_option
+from fairlane.cli.options import Group, json_option, path_option
 from fairlane.cli.output import print_document, say
 
 if TYPE_CHECKING:
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 EXIT_DAMAGED = 1
 
-_store = click.option(
-    "--store",
-    "folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The store [default: results/store].",
-)
+_store = path_option("--store", "folder", help="The store [default: results/store].")
 _keys = click.argument("keys", nargs=-1, metavar="[KEY]...")
 
 
@@ -121,7 +115,7 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
 
 @store_commands.command()
 @_keys
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder to write into.")
+@path_option("--out", required=True, help="Folder to write into.")
 @click.option(
     "--format",
     "form",

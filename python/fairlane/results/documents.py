@@ -13,6 +13,23 @@ from fairlane import _fairlane
 Json = dict[str, Any]
 
 
+class _Document(TypedDict):
+    schema: Annotated[int, "Version of this format."]
+    version: Annotated[str, "Version of Fairlane."]
+
+
+class _OfSweep(_Document):
+    engine: Annotated[str, "Version of what can change a result."]
+    name: Annotated[str, "Name of the sweep."]
+    store: Annotated[str, "Folder of the store."]
+
+
+class _PointOfSweep(TypedDict):
+    point: Annotated[int, "Number, from 0."]
+    at: Annotated[Json, "Value of every key that varies."]
+    key: Annotated[str, "Key in the store."]
+
+
 class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
 
@@ -70,11 +87,9 @@ class Overview(TypedDict):
     queues: Annotated[list[OverviewRow], "The queues, in the order asked for."]
 
 
-class ComparisonDocument(TypedDict):
+class ComparisonDocument(_Document):
     """Results of one scenario under several queues, printed by `fairlane compare --json`."""
 
-    schema: Annotated[int, "Version of this format."]
-    version: Annotated[str, "Version of Fairlane."]
     overview: Annotated[Overview, "All queues in brief, beside max-min shares."]
     results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
 
@@ -144,11 +159,9 @@ class ClaimCounts(TypedDict):
     verdicts: Annotated[dict[str, int], "Number of claims by verdict."]
 
 
-class ReproductionDocument(TypedDict):
+class ReproductionDocument(_Document):
     """Experiments of a paper, printed by `fairlane reproduce NAME --json` and written as claims.json."""
 
-    schema: Annotated[int, "Version of this format."]
-    version: Annotated[str, "Version of Fairlane."]
     paper: Annotated[str, "Short name of the paper."]
     quick: Annotated[bool, "Whether runs were fewer and shorter than those whose verdicts count."]
     settings: Annotated[Json, "Keys of the scenario that differ from the paper's."]
@@ -156,11 +169,9 @@ class ReproductionDocument(TypedDict):
     experiments: Annotated[list[ReproducedExperiment], "The experiments that were asked for."]
 
 
-class ReproductionsDocument(TypedDict):
+class ReproductionsDocument(_Document):
     """Experiments of several papers, printed by `fairlane reproduce all --json`."""
 
-    schema: Annotated[int, "Version of this format."]
-    version: Annotated[str, "Version of Fairlane."]
     reproductions: Annotated[list[ReproductionDocument], "One for each paper."]
 
 
@@ -169,12 +180,9 @@ def reproductions(documents: list[Json]) -> Json:
     return {"schema": 1, "version": _fairlane.version(), "reproductions": documents}
 
 
-class SweepPoint(TypedDict):
+class SweepPoint(_PointOfSweep):
     """A point of a sweep."""
 
-    point: Annotated[int, "Number, from 0."]
-    at: Annotated[Json, "Value of every key that varies."]
-    key: Annotated[str, "Key in the store."]
     replications: Annotated[int, "Runs."]
     narrow_enough: Annotated[bool | None, "Whether the rule of [stop] is met; null without one."]
     metrics: Annotated[dict[str, PointEstimate], "Mean by metric; the unit is the end of its name."]
@@ -186,14 +194,9 @@ class SweepCost(TypedDict):
     cpu_seconds: Annotated[float, "CPU time of the simulations alone, where it is known."]
 
 
-class SweepDocument(TypedDict):
+class SweepDocument(_OfSweep):
     """What a sweep gave, printed by `fairlane sweep --json` and written as sweep.json."""
 
-    schema: Annotated[int, "Version of this format."]
-    version: Annotated[str, "Version of Fairlane."]
-    engine: Annotated[str, "Version of what can change a result."]
-    name: Annotated[str, "Name of the sweep."]
-    store: Annotated[str, "Folder of the store."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     runs: Annotated[int, "Runs of all points; those of equal points count once."]
     notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
@@ -201,25 +204,17 @@ class SweepDocument(TypedDict):
     cost: Annotated[SweepCost, "What the runs cost; all else is the same each time."]
 
 
-class PlannedPoint(TypedDict):
+class PlannedPoint(_PointOfSweep):
     """A point of a sweep that has not been run."""
 
-    point: Annotated[int, "Number, from 0."]
-    at: Annotated[Json, "Value of every key that varies."]
-    key: Annotated[str, "Key in the store."]
     stored: Annotated[int, "Runs of this point that are stored and would be used."]
     missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
     most: Annotated[int, "Runs that the point has at most."]
 
 
-class PlanDocument(TypedDict):
+class PlanDocument(_OfSweep):
     """What a sweep would run, printed by `fairlane sweep --dry-run --json`."""
 
-    schema: Annotated[int, "Version of this format."]
-    version: Annotated[str, "Version of Fairlane."]
-    engine: Annotated[str, "Version of what can change a result."]
-    name: Annotated[str, "Name of the sweep."]
-    store: Annotated[str, "Folder of the store."]
     stored: Annotated[int, "Runs that are stored and would be used; those of equal points count once."]
     missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
     cpu_seconds: Annotated[float | None, "What the missing runs are expected to cost; null if nothing is known."]
