@@ -120,7 +120,7 @@ def test_results_are_kept_if_the_folder_can_no_longer_be_replaced(tmp_path: Path
             (stage / "a").write_text("new")
             (tmp_path / "out" / "mine").mkdir()
 
-    with pytest.raises(UserError, match=r"out: it has a folder mine of yours; .*; the results are in ") as error:
+    with pytest.raises(UserError, match=r"out: it contains your own folder mine; .*; the results are in ") as error:
         make_folder_meanwhile()
     kept = Path(str(error.value).rsplit(" ", 1)[1])
     assert (kept / "a").read_text() == "new"

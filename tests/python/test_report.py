@@ -230,7 +230,7 @@ def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
         (["report", "abc2018.fig99"], "abc2018.fig99: no such experiment"),
         (["report", "--out", "short.toml"], "--out: cannot write to short.toml"),
         (["report", "abc2018.fig4a", "--compare", "no.json"], "--compare: no.json: No such file"),
-        (["report", "abc2018.fig4a", "--compare", "short.toml"], "--compare: short.toml: no JSON"),
+        (["report", "abc2018.fig4a", "--compare", "short.toml"], "--compare: short.toml: not JSON"),
         (["report", "abc2018.fig4a", "--compare", "list.json"], "--compare: list.json: not a document"),
         (["report", "abc2018.fig4a", "--set", "run.mesure=1 s"], "--set: run.mesure"),
     ],

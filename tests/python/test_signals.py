@@ -11,7 +11,9 @@ from typing import Literal
 
 import pytest
 
+import fairlane
 from conftest import FAIRLANE, wait_for_cpu_time
+from fairlane.base.signals import as_interrupts
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
 
@@ -104,6 +106,20 @@ def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
     assert kept_runs(workdir) > 0
+
+
+def test_an_interrupt_that_python_swallows_ends_what_follows(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    swallowed = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: swallowed.append(what.exc_type))
+    with as_interrupts():
+        Finalized()
+        with pytest.raises(fairlane.Interrupted):
+            fairlane.run(workdir / "short.toml", store=workdir / "kept")
+    assert swallowed == [KeyboardInterrupt]
 
 
 def test_an_interrupt_while_modules_are_loaded_is_quiet() -> None:

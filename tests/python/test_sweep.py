@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema
@@ -15,12 +16,15 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, FAIRLANE, Cli, files
 from fairlane import Scenario, _fairlane
+from fairlane.base.progress import LINE_EVERY_S
 from fairlane.store import Store, key
 from fairlane.sweeps import Plan
 from fairlane.sweeps.estimate import Estimate
+from fairlane.sweeps.executors import Done, Job
 from fairlane.sweeps.keys import KEYS
+from fairlane.sweeps.point_work import PointWork
 from fairlane.sweeps.stop import Stop
-from fairlane.sweeps.work import PointWork
+from fairlane.sweeps.work import Work
 
 GRID = """
 scenario = "short.toml"
@@ -177,7 +181,7 @@ def test_values_of_several_kinds_are_cells_of_text(workdir: Path) -> None:
 
 def test_dry_run_lists_what_is_stored_and_what_is_missing(cli: Cli, grid: Path, workdir: Path) -> None:
     done = cli("sweep", "grid.toml", "--dry-run")
-    assert "12 points, 0 runs stored in results/store, 24 missing (CPU time not known yet)" in done.stdout
+    assert "12 points, 0 runs stored in results/store, 24 missing (CPU time not yet known)" in done.stdout
     assert files(workdir) == ["grid.toml", "short.toml"]
     cli("sweep", "grid.toml", "--replications", "1")
     document = json.loads(cli("sweep", "grid.toml", "--dry-run", "--json").stdout)
@@ -259,7 +263,7 @@ def test_time_left_is_from_the_costs_of_the_points(monkeypatch: pytest.MonkeyPat
     identity = Plan.read(EXAMPLES / "sweeps" / "every-key.toml").points[0].identity
     cheap, dear = (PointWork("{}", identity, Stop.after(10), {}) for _ in range(2))
     estimate = Estimate([cheap, dear])
-    assert estimate.words(2) == (0, 20, "time left not known yet")
+    assert estimate.words(2) == (0, 20, "time left not yet known")
     for point, cost in ((cheap, 1.0), (dear, 9.0)):
         point.finish(0, "", cost)
         estimate.finished(cost)
@@ -279,6 +283,46 @@ def test_time_left_says_what_a_rule_may_want(monkeypatch: pytest.MonkeyPatch) ->
         estimate.finished(2.0)
     now = 4.0
     assert estimate.words(1) == (2, 4, "about 4 s left, at most 76 s")
+
+
+class Stuck:
+    """Carries out runs that never end; a second goes by with each look."""
+
+    batch_s, slots, has_room = 1.0, 1, True
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        pass
+
+    def wait(self, timeout_s: float) -> list[Done]:
+        self.now += 1.0
+        return []
+
+    def reached(self) -> list[tuple[float, float, int]]:
+        return [(7.0, 200.0, 3_000_000), (9.0, 200.0, 4_000_000)]
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_sweep_whose_runs_do_not_end_says_how_far_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    executor = Stuck()
+    monkeypatch.setattr(time, "monotonic", lambda: executor.now)
+    told: dict[float, str] = {}
+
+    def report(_done: int, _total: int, left: str) -> None:
+        told[executor.now] = left
+        if executor.now > LINE_EVERY_S:
+            raise KeyboardInterrupt
+
+    store = Store(tmp_path)
+    plan = Plan.read(EXAMPLES / "sweeps" / "every-key.toml")
+    with pytest.raises(KeyboardInterrupt), store.writer() as writer:
+        Work(plan, store).execute(lambda: executor, writer, report)
+    assert told[LINE_EVERY_S - 1] == "time left not yet known"
+    assert told[LINE_EVERY_S] == "time left not yet known, simulated 7 of 200 s in 3 million events"
 
 
 def test_progress_is_told_on_stderr(cli: Cli, workdir: Path) -> None:

@@ -77,7 +77,7 @@ def check_replaceable(folder: Path, option: str, others: Mapping[str, Path | Non
         raise UserError(f"{option}: {error}") from error
     for other, path in (others or {}).items():
         if path is not None and _real(path).is_relative_to(_real(folder)):
-            raise UserError(f"{other}: {path} lies in {folder}, which {option} replaces; name a place beside it")
+            raise UserError(f"{other}: {path} is inside {folder}, which {option} replaces; name a folder outside it")
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _check_kind(folder: Path) -> None:
     if whole.exists() and not whole.is_dir():
         raise UserError(f"cannot write to {folder}: it is not a folder")
     if Path.cwd().is_relative_to(whole):
-        raise UserError(f"cannot write to {folder}: it is the current folder, or above it; name one below")
+        raise UserError(f"cannot write to {folder}: it is the current folder or contains it; name one below")
     if whole.is_mount():
         raise UserError(f"cannot write to {folder}: it is a mount point, which cannot be replaced; name a folder below")
 
@@ -136,7 +136,9 @@ def _keep_others(old: Path, new: Path) -> None:
     folders = {parent.as_posix() for name in ours for parent in Path(name).parents}
     for name, is_folder in _entries(old, folders):
         if is_folder:
-            raise UserError(f"cannot write to {old}: it has a folder {name} of yours; name another one, or move that")
+            raise UserError(
+                f"cannot write to {old}: it contains your own folder {name}; name another place, or move that folder"
+            )
         if name not in ours:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):

@@ -20,7 +20,7 @@ class Advance(Protocol):
     """A function to call after each piece of work."""
 
     def __call__(self, note: str = "") -> None:
-        """Takes what there is to say beside the time that is left."""
+        """Takes what there is to say besides the time that is left."""
 
     def waiting(self, say: Callable[[], str]) -> None:
         """Asks what there is to say if no piece of work has ended for a while."""

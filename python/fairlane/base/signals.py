@@ -18,24 +18,34 @@ class Received:
 
     number: int | None = None
 
+    def check(self) -> None:
+        """Raises an interrupt again that got lost: Python only reports what is raised in a finalizer or a callback."""
+        if self.number is not None:
+            raise KeyboardInterrupt
+
     @property
     def exit_code(self) -> int:
         """128 and the number, as shells have it; that of Ctrl-C if no other signal came."""
         return 128 + (self.number or signal.SIGINT)
 
 
+received = Received()
+"""By this process; loops that wait for long work look at it."""
+
+
 @contextmanager
 def as_interrupts() -> Iterator[Received]:
-    """SIGTERM and SIGHUP within the block are as Ctrl-C, unless they were ignored before, as `nohup` does.
+    """SIGTERM and SIGHUP within the block are as Ctrl-C; what was ignored before, as by `nohup`, stays ignored.
 
-    What has come once does not come again: finished work is being kept.
+    Once SIGTERM or SIGHUP has come, they do not come again: finished work is being kept.
     """
-    received = Received()
-    before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN}
+    received.number = None
+    kinds = (signal.SIGINT, *ENDING)
+    before = {number: signal.getsignal(number) for number in kinds if signal.getsignal(number) != signal.SIG_IGN}
 
     def interrupt(number: int, _frame: object) -> None:
         received.number = number
-        for one in before:
+        for one in before.keys() & {*ENDING} if number in ENDING else ():
             signal.signal(one, signal.SIG_IGN)
         raise KeyboardInterrupt
 
@@ -46,3 +56,4 @@ def as_interrupts() -> Iterator[Received]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        received.number = None

@@ -49,7 +49,7 @@ def parse(text: str) -> dict[str, Any]:
         place = _place(text, _LONG_NUMBER)
         raise tomllib.TOMLDecodeError(f"A number has more digits than any key takes{place}") from error
     except RecursionError as error:
-        raise tomllib.TOMLDecodeError(f"Arrays or tables are nested too deep{_place(text, _NESTED)}") from error
+        raise tomllib.TOMLDecodeError(f"Arrays or tables are nested too deeply{_place(text, _NESTED)}") from error
 
 
 def _place(text: str, pattern: re.Pattern[str]) -> str:

@@ -51,7 +51,7 @@ _plane_options = options(
         multiple=True,
         default=("user",),
         show_default=True,
-        help="Who forwards; can be given again.",
+        help="Who forwards; may be repeated.",
     ),
     click.option(
         "--jobs",
@@ -93,7 +93,7 @@ def _check_planes_use_options(planes: tuple[str, ...]) -> None:
     "--known",
     multiple=True,
     metavar="FILE",
-    help="Table of runs (runs.csv of another lab) that are not made again; can be given again.",
+    help="Table of runs (runs.csv of another lab) that need not be made again; may be repeated.",
 )
 @path_option("--out", default=Path("results/lab"), show_default=True, help="Points, claims, runs and figures.")
 @_plane_options

@@ -38,7 +38,7 @@ def p4_commands() -> None:
     "stations",
     multiple=True,
     metavar="MAC=INTERFACE",
-    help="Where an Ethernet address is; can be given again.",
+    help="The interface that leads to an Ethernet address; may be repeated.",
 )
 def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> None:
     """Write the table entries of p4/abc.p4 or p4/csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""

@@ -38,8 +38,8 @@ EXIT_CHECK_FAILED = 1
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Fewer and shorter runs, for a first look.")
-@click.option("--check", is_flag=True, help="Exit with 1 if a claim is not reproduced that was expected to be.")
-@click.option("--write-verdicts", is_flag=True, help="Make the verdicts the expected ones.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a claim that was expected to be reproduced is not.")
+@click.option("--write-verdicts", is_flag=True, help="Record the verdicts as the expected ones.")
 @path_option("--out", help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.")
 @run_options
 def reproduce(
@@ -64,7 +64,7 @@ def reproduce(
         return
     if quick and (check or write_verdicts):
         option = "--check" if check else "--write-verdicts"
-        raise UserError(f"--quick: cannot be given with {option}, verdicts are those of full runs")
+        raise UserError(f"--quick: cannot be combined with {option}: only full runs give verdicts")
     selected = {paper.key: [experiment.id for experiment in experiments] for paper, experiments in select(names)}
     folders = {key: out / key if out and len(selected) > 1 else out or Path("results") / key for key in selected}
     for folder in folders.values():

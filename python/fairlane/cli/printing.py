@@ -188,7 +188,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
         parts = [f"{counts[name]} {words}" for name, words in VERDICT_WORDS.items() if counts[name]]
         out.print(f"{counts.total()} {STANDING_WORDS[standing]}: {', '.join(parts)}")
     if reproduction.quick:
-        out.print("quick runs: look before you trust; only full runs can reproduce a claim")
+        out.print("quick runs are a first look; only full runs can reproduce a claim")
 
 
 VERDICT_WORDS: dict[VerdictName, str] = {
@@ -227,7 +227,7 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
     }
     metrics = [one.metrics() for one in found]
     names = [metric for metric in dict.fromkeys(metric for row in metrics for metric in row) if metric not in heads]
-    goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s a user)") for metric in names}
+    goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s per user)") for metric in names}
     columns: dict[str, str | Text] = {**goodputs, **heads}
     table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
     for one, row in zip(found, metrics, strict=True):
@@ -249,13 +249,13 @@ def print_plan(plan: PlanDocument) -> None:
         table.add_row(str(point["point"]), *map(str, point["at"].values()), *counts, point["key"][:12])
     out.numbers(table)
     cost = plan["cpu_seconds"]
-    time = "CPU time not known yet" if cost is None else f"about {duration(cost)} of CPU time"
+    time = "CPU time not yet known" if cost is None else f"about {duration(cost)} of CPU time"
     out.print(
         f"{plan['name']}: {len(plan['points'])} points, {plan['stored']} runs stored in {plan['store']}, "
         f"{plan['missing']} missing ({time})"
     )
     if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
-        out.print("the rule of [stop] may want more, up to `most` at every point")
+        out.print("[stop] may ask for more, up to `most` at every point")
 
 
 SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
@@ -282,7 +282,7 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     _print_notes(out, document["notes"])
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
-        out.print(f"{wide} points have max_replications and intervals wider than [stop] asks for")
+        out.print(f"{wide} points have reached max_replications with intervals wider than [stop] asks for")
 
 
 def print_store(entries: Sequence[Entry]) -> None:

@@ -46,7 +46,7 @@ _scenario_options = options(
         callback=lambda _context, _option, paths: _load_schemes(paths),
         is_eager=True,
         metavar="FILE.py",
-        help="Run a file that registers schemes of your own; can be given again.",
+        help="Run a file that registers schemes of your own; may be repeated.",
     ),
     run_options,
 )
@@ -78,19 +78,19 @@ WATCHING = {
     type=click.IntRange(min=0, max=65_535),
     default=0,
     metavar="BYTES",
-    help="Keep so much of each packet, the headers at least [default: the headers].",
+    help="Bytes to keep of each packet, at least its headers [default: the headers].",
 )
 @path_option("--trace", help="Write tables of the TCP senders and the queue.")
 @click.option(
     "--trace-interval",
     default="10 ms",
     metavar="TIME",
-    help='Time between two rows; "0 s": a row at every change [default: 10 ms].',
+    help='Time between rows; "0 s" for a row at every change [default: 10 ms].',
 )
 @click.option(
     "--link",
     metavar="NAME",
-    help="The link that --pcap captures and whose queue --trace has [default: the first, and all].",
+    help="The link for --pcap to capture and --trace to follow [default: the first, and all].",
 )
 def run(
     file: Path,
@@ -150,7 +150,7 @@ def compare(
 
 @click.command()
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="List the points, what is stored of them and what is missing.")
+@click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
 @click.option(
     "--ray",
     metavar="[ADDRESS]",
@@ -176,7 +176,7 @@ def sweep(
     What is stored is not simulated again: after an interruption or a kill the same command continues.
     """
     if ray is not None and threads is not None:
-        raise UserError(f"--threads: {threads} cannot be given with --ray, which uses the CPUs of the cluster")
+        raise UserError(f"--threads: {threads} cannot be combined with --ray, which uses the CPUs of the cluster")
     plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
     if dry_run:
         given = given_options()

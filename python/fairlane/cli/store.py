@@ -57,7 +57,7 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Simulate so many runs of every point again and compare the bytes.",
+    help="Simulate N runs of every point again and compare the bytes.",
 )
 @_store
 @json_option

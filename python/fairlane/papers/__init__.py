@@ -38,7 +38,7 @@ def find(name: str) -> tuple[Paper, list[Experiment]]:
                 return paper, [experiment]
     key = name.split(".", 1)[0]
     if key not in known:
-        raise UserError(f"{name}: no such paper; there is {', '.join(known)}, or {ALL}")
+        raise UserError(f"{name}: no such paper; there are {', '.join(known)}, or {ALL}")
     there = ", ".join(experiment.name for experiment in known[key].experiments.values())
     raise UserError(f"{name}: no such experiment of {key}; there are {there}")
 
@@ -50,7 +50,7 @@ def select(names: Sequence[str]) -> list[tuple[Paper, list[Experiment]]]:
         UserError: There is no such paper or experiment, or no name.
     """
     if not names:
-        raise UserError("nothing: name a paper or its experiments")
+        raise UserError("no names: give a paper or its experiments")
     found = [find(key) for name in names for key in (papers() if name == ALL else [name])]
     chosen = {experiment.id for _, experiments in found for experiment in experiments}
     selected = (

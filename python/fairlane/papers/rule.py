@@ -1,4 +1,4 @@
-"""The rule that decides whether a number agrees with a claim. Noise never helps.
+"""The rule that decides whether a number agrees with a claim. Noise never helps, but for one case named below.
 
 A comparison has a mean over runs, the half width of its confidence interval, and what the claim allows: the paper's
 number or bound, widened by the tolerance that was set before the first run. It is
@@ -21,6 +21,11 @@ A wider interval never makes an outcome better. What that means for each kind of
   than the half width of their difference.
 - One number of all runs together, such as an index over means (statistics, quantiles): its interval is the jackknife's,
   from the numbers without one run each. An extreme over all runs is no estimate; more runs make it harder to hold.
+- The extreme of several points (`reduce = "max"` or `"min"`): the point is chosen by its measured mean, the interval is
+  that of this point alone. The largest of noisy means is too large on average, the smallest too small. That makes an
+  upper bound on a maximum, or a lower one on a minimum, harder to hold. A lower bound on a maximum, or an upper one on
+  a minimum, it favours a little: of ten points with equal means the largest is on average 1.5 standard errors too
+  large.
 
 What is computed, not sampled, has no interval and needs none. A mean of one run has an interval that is not known: it
 is neither narrow nor beyond anything. A mean is infinite as soon as one of several runs is, for certain.
@@ -41,7 +46,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A mean beside what a claim allows.
+    """A mean alongside what a claim allows.
 
     Attributes:
         miss: By how much the mean is beyond what is allowed, tolerance included; not above 0 if it is allowed.

@@ -85,7 +85,7 @@ def read(file: Path) -> ComparisonView:
     except OSError as error:
         raise UserError(f"--compare: {file}: {error.strerror}") from error
     except ValueError as error:
-        raise UserError(f"--compare: {file}: no JSON: {error}") from error
+        raise UserError(f"--compare: {file}: not JSON: {error}") from error
     try:
         return _view(document["results"])
     except (KeyError, TypeError, IndexError, AttributeError, StopIteration) as error:

@@ -64,16 +64,16 @@ _BY_VERDICT: Mapping[VerdictName, Outcome] = {
 LEGEND: Mapping[Outcome, str] = {
     REPRODUCED: "Our mean is within the tolerance that was set for the claim beforehand, and its confidence interval "
     "narrow enough to say so: the half width is no larger than the tolerance, or all of the interval is within it. "
-    "Of many points every one, unless the claim says otherwise.",
-    INCONCLUSIVE: "Interval and tolerance overlap, but not so. The points in question had more runs, up to four times "
-    "as many or what the experiment says.",
+    "Where there are many points this holds for each, unless the claim says otherwise.",
+    INCONCLUSIVE: "Interval and tolerance overlap, but not enough to decide. The points in question were run more "
+    "often, up to four times as often or as the experiment says.",
     DIFFERS: "No part of the interval is within the tolerance. The claim's row says why, as far as we know.",
-    AS_NS3: "It differs, but ns-3 differs from the paper too, and its numbers agree with ours: within 5 %, by an "
+    AS_NS3: "It differs, but ns-3 differs from the paper too, and its numbers agree with ours: within 5 %, with an "
     "interval no wider than that. It does not count as reproduced.",
     UNJUDGED: "The claim cannot be put to the test; the row says what is lacking.",
     NOT_RUN: "No results are stored. The page of the experiment has the command.",
-    CONSISTENT: "As reproduced, but of quick runs, whose verdicts do not count.",
-    DEVIATES: "As differs, but of quick runs.",
+    CONSISTENT: "As reproduced, but from quick runs, whose verdicts do not count.",
+    DEVIATES: "As differs, but from quick runs.",
 }
 """What the outcomes mean; the rule in full is in papers/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}

@@ -90,7 +90,7 @@ class Overview(TypedDict):
 class ComparisonDocument(_Document):
     """Results of one scenario under several queues, printed by `fairlane compare --json`."""
 
-    overview: Annotated[Overview, "All queues in brief, beside max-min shares."]
+    overview: Annotated[Overview, "All queues in brief, alongside the max-min shares."]
     results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
 
 

@@ -70,7 +70,7 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
         UserError: The name is not one, or taken by a scheme of Fairlane; the class has not the methods of a scheme.
     """
     if not _NAME.fullmatch(name):
-        raise UserError(f"{name!r} is not a name for a scheme: small letters, digits, - and _, a letter first")
+        raise UserError(f"{name!r} is not a name for a scheme: lower-case letters, digits, - and _, a letter first")
 
     def register(factory: _Factory) -> _Factory:
         if inspect.isclass(factory):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, UserError
 from fairlane.base.files import written_below
 from fairlane.base.progress import progress, tell
+from fairlane.base.signals import received
 from fairlane.base.text import quoted
 from fairlane.simulate.external import external_queue
 from fairlane.store import Store, Writer
@@ -76,15 +77,14 @@ def simulate(
 
 
 def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str, show_progress: bool) -> None:
-    notes = (_fairlane.long_runs(work.scenarios[index]) for index in dict(jobs))
-    if note := next(filter(None, notes), None):
-        tell(f"note: {note[0]}: {note[1]}", show=show_progress)
+    tell_of_long_runs((work.scenarios[index] for index in dict(jobs)), show=show_progress)
     batch = _fairlane.Batch([(work.scenarios[index], number) for index, number in jobs], threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
             while batch.remaining:
+                received.check()
                 if (done := batch.next(WAIT_S)) is None:
-                    advance.waiting(lambda: _slowest(batch))
+                    advance.waiting(lambda: slowest(batch.reached()))
                     continue
                 job, run, cpu_seconds = done
                 work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
@@ -93,9 +93,15 @@ def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str,
         batch.cancel()
 
 
-def _slowest(batch: _fairlane.Batch) -> str:
-    """How far the run is that is least far."""
-    if not (reached := batch.reached()):
+def tell_of_long_runs(scenarios: Iterable[str], *, show: bool) -> None:
+    """Says on stderr that runs of a scenario take long, if those of one do."""
+    if show and (note := next(filter(None, map(_fairlane.long_runs, scenarios)), None)):
+        tell(f"note: {note[0]}: {note[1]}", show=True)
+
+
+def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
+    """How far the run is that is least far; nothing if none is under way."""
+    if not reached:
         return ""
     now_s, end_s, events = min(reached)
     return f"simulated {now_s:.3g} of {end_s:.3g} s in {events / 1e6:.0f} million events"

@@ -280,7 +280,7 @@ def _copied(table: Table) -> Table:
 def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Every value that is neither table nor array, with its key as the simulator's messages write it."""
     if depth > DEEPEST:
-        raise ScenarioError(f"{key}: is nested too deep, {DEEPEST} tables and arrays is the most")
+        raise ScenarioError(f"{key}: is nested too deeply, at most {DEEPEST} tables and arrays deep")
     if isinstance(value, dict):
         for name, inner in value.items():
             place = f"{key}.{visible(str(name))}" if key else visible(str(name))
@@ -298,7 +298,7 @@ def _check(key: str, value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ScenarioError(f"{key}: {value} is not a finite number")
     if isinstance(value, int) and value.bit_length() > sys.float_info.max_exp - 1:
-        raise ScenarioError(f"{key}: {quoted(value)} is out of range for every key")
+        raise ScenarioError(f"{key}: {quoted(value)} is out of range for any key")
     _check_text(key, value)
     if value is not None and not isinstance(value, str | int | float):
         raise ScenarioError(f"{key}: {quoted(value)} is a {type(value).__name__}, which no key takes")

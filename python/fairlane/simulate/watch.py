@@ -16,6 +16,7 @@ from fairlane.base.errors import Interrupted, ScenarioError, UserError
 from fairlane.base.files import check_writable, new_beside, parents_of, reason
 from fairlane.base.folders import check_replaceable, staged
 from fairlane.base.progress import progress
+from fairlane.base.signals import received
 from fairlane.results import frames
 from fairlane.simulate.replications import replications
 from fairlane.store.point import Cost, Kept
@@ -103,6 +104,7 @@ class Watch:
     def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> Kept:
         done = None
         while done is None:
+            received.check()
             try:
                 chunk, done = run.next(WAIT_S)
             except OSError as error:

@@ -1,6 +1,6 @@
 """How much time is left, from what finished runs cost.
 
-Points differ in cost: a run of a point is taken to cost what finished runs of that point cost on the mean, or those of
+Points differ in cost: a run of a point is taken to cost what finished runs of that point cost on average, or those of
 all points where it has none. Time left is the CPU time left over the rate at which CPU time was spent so far, but not
 less than one run of the dearest point takes. A rule makes the number of runs itself a guess; then the time with as many
 runs as the rule allows is given too.
@@ -52,7 +52,7 @@ class Estimate:
     def _left(self, slots: int) -> str:
         elapsed = time.monotonic() - self._start
         if not self._finished or elapsed <= 0:
-            return "time left not known yet"
+            return "time left not yet known"
         # Until every slot has given a run, the rate so far is too low.
         rate = max(self._spent_cpu_s / elapsed, 1e-9) if self._finished >= slots else float(slots)
         likely = self._seconds(rate, lambda point: point.expected)

@@ -50,6 +50,9 @@ class Executor(Protocol):
     def wait(self, timeout_s: float) -> list[Done]:
         """What has finished, at the latest after `timeout_s`."""
 
+    def reached(self) -> list[tuple[float, float, int]]:
+        """Of the runs under way, as far as that can be seen: simulated seconds, of how many, and events."""
+
     def close(self) -> None:
         """Stops everything that still runs."""
 
@@ -62,6 +65,7 @@ class Threads:
     def __init__(self, threads: int) -> None:
         self._batches: queue.SimpleQueue[Sequence[Job] | None] = queue.SimpleQueue()
         self._finished: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+        self._running: set[_fairlane.Batch] = set()
         self._closed = threading.Event()
         self._threads: list[threading.Thread] = []
         for _ in range(threads):
@@ -97,6 +101,10 @@ class Threads:
         except queue.Empty:
             return finished
 
+    def reached(self) -> list[tuple[float, float, int]]:
+        """Of the runs under way: simulated seconds, of how many, and events."""
+        return [run for batch in list(self._running) for run in batch.reached()]
+
     def close(self) -> None:
         """Stops everything that still runs, within milliseconds."""
         self._closed.set()
@@ -115,10 +123,12 @@ class Threads:
 
     def _run(self, jobs: Sequence[Job]) -> None:
         batch = _fairlane.Batch([(job.scenario, job.replication) for job in jobs], 1)
+        self._running.add(batch)
         try:
             while batch.remaining and not self._closed.is_set():
                 if (done := batch.next(POLL_S)) is not None:
                     index, run, cpu_seconds = done
                     self._finished.put((jobs[index], run, cpu_seconds))
         finally:
+            self._running.discard(batch)
             batch.cancel()

@@ -88,14 +88,16 @@ def _plan(path: Path, table: dict[str, Any], replications: int | None, settings:
     base = Scenario.from_toml(path.parent / _text(table, "scenario"))
     name = _text(table, "name", path.stem)
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
-        raise UserError(f'name: "{name}" must be of letters, digits, ".", "_" and "-", not beginning with "." or "-"')
+        raise UserError(
+            f'name: "{name}" must consist of letters, digits, ".", "_" and "-", and not begin with "." or "-"'
+        )
     fixed = {**_flat(_table(table, "set"), "set"), **settings}
     axes = list(_axes(table))
     varying = [key for axis in axes for key in axis]
     _check_keys(varying, fixed)
     lengths = [len(next(iter(axis.values()))) for axis in axes]
     if math.prod(lengths) > MOST_POINTS:
-        raise UserError(f"grid: {math.prod(lengths)} points are out of range, there may be 1 to {MOST_POINTS}")
+        raise UserError(f"grid: {math.prod(lengths)} points are out of range, there may be from 1 to {MOST_POINTS}")
     stop = _stop(table, base, replications)
     points = []
     for index, places in enumerate(itertools.product(*map(range, lengths))):
@@ -117,7 +119,7 @@ def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
         place = f"zip[{index}]"
         axis = {key: _values(f"{place}.{key}", values) for key, values in _flat(one, place).items()}
         if not axis:
-            raise UserError(f"{place}: has no key, must have at least one")
+            raise UserError(f"{place}: has no keys, must have at least one")
         first, *others = axis
         for key in others:
             if len(axis[key]) != len(axis[first]):
@@ -138,9 +140,9 @@ def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
     set_places = {_parts(key) for key in fixed}
     for index, key in enumerate(varying):
         if places[index] in places[:index]:
-            raise UserError(f"{key}: varies in two places, must vary in one of grid and zip")
+            raise UserError(f"{key}: varies in two places, must vary in only one of grid and zip")
         if places[index] in set_places:
-            raise UserError(f"{key}: is set and varies too, must do one of them")
+            raise UserError(f"{key}: is both set and varied, must be one or the other")
     for key in (*varying, *fixed):
         if key == "run.replications":
             raise UserError(
@@ -163,7 +165,7 @@ def _stop(table: dict[str, Any], base: Scenario, replications: int | None) -> St
     if replications is not None or "replications" in table:
         given = table["replications"] if replications is None else replications
         raise UserError(
-            f"replications: {given} cannot be given with [stop], which has min_replications and max_replications"
+            f"replications: {given} cannot be combined with [stop], which has min_replications and max_replications"
         )
     rule = _table(table, "stop")
     keys.check_names(rule, "stop.")
@@ -210,7 +212,7 @@ def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:
         key = f"{prefix}{name}"
         inner = _flat(value, place, f"{key}.") if isinstance(value, dict) else {key: value}
         for one in inner.keys() & flat.keys():
-            raise UserError(f"{place}.{one}: is there twice")
+            raise UserError(f"{place}.{one}: is given twice")
         flat |= inner
     return flat
 
@@ -225,7 +227,7 @@ def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value = table.get(key, default)
     if value is None:
-        raise UserError(f"{key}: missing, must be a text")
+        raise UserError(f"{key}: missing, must be a string")
     if not isinstance(value, str) or not value:
-        raise UserError(f"{key}: {quoted(value)} is not a text")
+        raise UserError(f"{key}: {quoted(value)} is not a string")
     return value

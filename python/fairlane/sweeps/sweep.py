@@ -7,7 +7,7 @@ from pathlib import Path
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
-from fairlane.simulate.replications import check_threads, cores
+from fairlane.simulate.replications import check_threads, cores, tell_of_long_runs
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.executors import Executor, Threads
@@ -48,7 +48,7 @@ def sweep(
         plan = Plan.read(plan, replications=replications, settings=settings)
     check_threads(threads)
     if ray is not None and threads is not None:
-        raise UserError(f"threads: {threads} cannot be given with ray, which uses the CPUs of the cluster")
+        raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")
     where = Store(store)
     work = Work(plan, where)
 
@@ -61,6 +61,7 @@ def sweep(
 
     try:
         if work.finished < work.total:
+            tell_of_long_runs((point.scenario for point in work.points if point.missing), show=progress)
             with (
                 written_below(where.folder, "--store"),
                 where.writer() as writer,

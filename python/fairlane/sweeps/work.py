@@ -7,7 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from fairlane.base.progress import Report
+from fairlane.base.progress import LINE_EVERY_S, Report
+from fairlane.base.signals import received
+from fairlane.simulate.replications import slowest
 from fairlane.store import Store, Writer
 from fairlane.store.point import Cost, Identity
 from fairlane.sweeps.estimate import Estimate
@@ -59,20 +61,25 @@ class Work:
         executor = connect()
         estimate = Estimate(self.points)
         running = 0
-        reported_at = -math.inf
+        reported_at, finished_at = -math.inf, time.monotonic()
         try:
             while pending or running:
+                received.check()
                 while pending and executor.has_room:
                     jobs = self._batch(pending, executor, estimate)
                     executor.submit(jobs)
                     running += len(jobs)
                 for job, run, cpu_seconds in executor.wait(WAIT_S):
                     running -= 1
+                    finished_at = time.monotonic()
                     writer.keep(self.points[job.work].identity, job.replication, run, Cost.now(cpu_seconds))
                     pending.extend(self._finish(job, run, cpu_seconds, estimate))
-                if time.monotonic() - reported_at >= REPORT_EVERY_S:
-                    report(*estimate.words(executor.slots))
-                    reported_at = time.monotonic()
+                now = time.monotonic()
+                if now - reported_at >= REPORT_EVERY_S:
+                    done, expected, left = estimate.words(executor.slots)
+                    note = slowest(executor.reached()) if now - finished_at >= LINE_EVERY_S else ""
+                    report(done, expected, ", ".join(filter(None, [left, note])))
+                    reported_at = now
         finally:
             executor.close()
 
