@@ -69,7 +69,7 @@ def test_every_command_replaces_its_folder(cli: Cli, workdir: Path, command: lis
         pytest.param("short.toml", [], ["--out: ", "short.toml", "not a folder"], id="a file"),
         pytest.param("short.toml/x", [], ["--out: ", "short.toml/x"], id="below a file"),
         pytest.param("/proc", [], ["--out: ", "/proc", "mount point"], id="mount point"),
-        pytest.param("mine", [], ["--out: ", "mine", "a folder b of yours"], id="folder of the user"),
+        pytest.param("mine", [], ["--out: ", "mine", "your own folder b"], id="folder of the user"),
         pytest.param("new", ["--store", "new/store"], ["--store: ", "new/store", "--out"], id="store in it"),
         pytest.param("new", ["--trace", "new"], ["--trace: ", "new", "--out"], id="tables in it"),
     ],

@@ -16,7 +16,7 @@ from fairlane.papers.grid import Cell, Point, Row, Table
 from fairlane.papers.ns3 import Ns3, beside, load
 from fairlane.papers.readings import Reading, Standing, load_readings
 from fairlane.papers.reductions import references
-from fairlane.papers.run_rules import Runs, apply
+from fairlane.papers.run_rules import Runs, apply, load_runs
 from fairlane.papers.verdicts import Statistic, Verdict, judge, undecided
 from fairlane.results.intervals import CONFIDENCE
 
@@ -158,17 +158,23 @@ class Paper:
         return Expected(table["claims"], table["cpu_seconds"])
 
 
-def load_experiments(
-    file: Path, paper: str, sweep_defaults: Sequence[str] = (), runs: Runs | None = None
-) -> dict[str, Experiment]:
-    """Reads experiments and claims of a paper.
+def load_paper(key: str, title: str, folder: Path, sweep_defaults: Sequence[str] = (), **parts: Any) -> Paper:
+    """A paper with the experiments and runs of its folder.
 
     Args:
-        file: A claims.toml.
-        paper: Key of the paper.
+        key: Such as `abc2018`.
+        title: Authors, title, place and year.
+        folder: With claims.toml and runs.toml.
         sweep_defaults: Parameters whose default is a list of values to sweep, where an experiment does not set them.
-        runs: How often and how long points are run, where that is not the paper's own.
+        **parts: Other attributes of the paper.
     """
+    runs = load_runs(folder / "runs.toml")
+    experiments = _load_experiments(folder / "claims.toml", key, sweep_defaults, runs)
+    return Paper(key, title, folder, experiments, runs=runs, **parts)
+
+
+def _load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str], runs: Runs) -> dict[str, Experiment]:
+    """Reads experiments and claims of a paper."""
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     raw = {experiment["id"]: experiment for experiment in tables["experiments"]}
     experiments = {}
@@ -200,7 +206,7 @@ def load_experiments(
             replications=parameters["runs"] if isinstance(parameters["runs"], int) else 0,
             added=own.get("added", False),
         )
-    experiments = apply(runs.full if runs else (), experiments)
+    experiments = apply(runs.full, experiments)
     if unknown := [name for name, experiment in experiments.items() if not experiment.replications]:
         raise ValueError(f"{file}: no number of runs of {', '.join(unknown)}; give one in runs.toml")
     return experiments

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
-
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from typing import Any
 
 from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.abc2018.scenarios import TRACE_INTERVAL_S
@@ -60,122 +58,54 @@ BE_DELAY = "mean queueing delay of BE (ms)"
 RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 RATIO_RANGE = (0.02, 100.0)
 """Ratios beyond it are quotients by almost nothing."""
+FROM_0 = (0, None)
+
+X_LABELS = {"R0_mbps": RATE, "f0": FLOWS, "gamma_pkts": GAMMA, "Qbase_pkts": BASE, "MAM_s": MEMORY}
 
 
-def fig3a(canvas: Canvas) -> None:
-    """Throughput of user 0 without and with ABC."""
-    canvas.curves("R0_mbps", "T0", colour="R1_mbps", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=THROUGHPUT, xlim=(0, None), ylim=(0, None))
+def curves(
+    x: str,
+    *metrics: str,
+    by: tuple[str, str],
+    ylabel: str,
+    ylim: tuple[float, float | None] | None = None,
+    ratio_ticks: bool = False,
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> Draw:
+    """A figure of curves over a variable, whose axis is that of the paper; `by` is what colour and line show."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.curves(x, *metrics, colour=by[0], line=by[1], names=NAMES, within=within)
+        _over(canvas, x, ylabel)
+        if ratio_ticks:
+            canvas.logarithmic("y", RATIO_TICKS)
+        if ylim:
+            canvas.axes.set(ylim=ylim)
+
+    return draw
 
 
-def fig3b(canvas: Canvas) -> None:
-    """Throughput of user 0 with priority."""
-    canvas.curves("R0_mbps", "T0", colour="a_EF", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=THROUGHPUT, xlim=(0, None), ylim=(0, None))
-
-
-def fig3c(canvas: Canvas) -> None:
-    """Mean queueing delay of both classes."""
-    canvas.curves("R0_mbps", "delay_BE", "delay_EF", colour="a_EF", line="metric", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=DELAY, xlim=(0, None), ylim=(0, None))
-
-
-def fig4a(canvas: Canvas) -> None:
-    """Throughput ratio of TCP users without and with ABC."""
-    canvas.curves("f0", "T_R", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=RATIO)
-    _logarithmic(canvas, "y", RATIO_TICKS)
-
-
-def fig4b(canvas: Canvas) -> None:
-    """Mean queue length of TCP users without and with ABC."""
-    canvas.curves("f0", "queue_mean", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=QUEUE, ylim=(0, 24))
-
-
-def fig4c(canvas: Canvas) -> None:
-    """Use of the link by TCP users without and with ABC."""
-    canvas.curves("f0", "utilisation", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=USE)
-
-
-def fig5a(canvas: Canvas) -> None:
-    """Throughput ratio of TCP users, user 0 with priority."""
-    canvas.curves("f0", "T_R", colour="Db_ms", line="a_EF", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=RATIO, ylim=(0, None))
-
-
-def fig5b(canvas: Canvas) -> None:
-    """Mean queueing delay of BE traffic."""
-    canvas.curves("f0", "delay_BE", colour="Db_ms", line="a_EF", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=BE_DELAY, ylim=(0, None))
-
-
-def fig5c(canvas: Canvas) -> None:
-    """Use of the link by TCP users, user 0 with priority."""
-    canvas.curves("f0", "utilisation", colour="Db_ms", line="a_EF", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=USE)
-
-
-def fig6a(canvas: Canvas) -> None:
-    """Throughput ratio of a Poisson user and a TCP user without and with ABC."""
-    canvas.curves("R0_mbps", "T_R", colour="Db_ms", line="scheme", names=NAMES, within=RATIO_RANGE)
-    canvas.axes.set(xlabel=RATE, ylabel=RATIO, xlim=(0, None))
-    _logarithmic(canvas, "y", RATIO_TICKS)
-    canvas.axes.set_ylim(RATIO_RANGE)
-
-
-def fig6b(canvas: Canvas) -> None:
-    """Mean queue length of a Poisson user and a TCP user without and with ABC."""
-    canvas.curves("R0_mbps", "queue_mean", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=QUEUE, xlim=(0, None), ylim=(0, 24))
-
-
-def fig6c(canvas: Canvas) -> None:
-    """Use of the link by a Poisson user and a TCP user without and with ABC."""
-    canvas.curves("R0_mbps", "utilisation", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=USE, xlim=(0, None))
-
-
-def fig7a(canvas: Canvas) -> None:
-    """Throughput ratio of a Poisson user with priority and a TCP user."""
-    canvas.curves("R0_mbps", "T_R", colour="Db_ms", line="a_EF", names=NAMES, within=RATIO_RANGE)
-    canvas.axes.set(xlabel=RATE, ylabel=RATIO, xlim=(0, None))
-    _logarithmic(canvas, "y", RATIO_TICKS)
-    canvas.axes.set_ylim(RATIO_RANGE)
-
-
-def fig7b(canvas: Canvas) -> None:
-    """Mean queueing delay of BE traffic beside a Poisson user with priority."""
-    canvas.curves("R0_mbps", "delay_BE", colour="Db_ms", line="a_EF", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=BE_DELAY, xlim=(0, None), ylim=(0, None))
-
-
-def fig7c(canvas: Canvas) -> None:
-    """Use of the link by a Poisson user with priority and a TCP user."""
-    canvas.curves("R0_mbps", "utilisation", colour="Db_ms", line="a_EF", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=USE, xlim=(0, None))
+def _over(canvas: Canvas, x: str, ylabel: str) -> None:
+    values = canvas.table.grid[x]
+    canvas.axes.set(xlabel=X_LABELS[x], ylabel=ylabel)
+    match x:
+        case "R0_mbps":
+            canvas.axes.set(xlim=FROM_0)
+        case "gamma_pkts":
+            canvas.axes.set_xscale("symlog", base=2, linthresh=1)
+            canvas.axes.set(xticks=values, xticklabels=[str(value) for value in values])
+        case "MAM_s":
+            canvas.logarithmic("x", values)
+        case _:
+            canvas.axes.set(xticks=values)
 
 
 def fig8(canvas: Canvas) -> None:
     """Throughput ratio when user 0 has a larger reference rate."""
     canvas.curves("s", "T_R", colour="Db_ms", line="flows_per_user", names=NAMES)
     canvas.axes.set(xlabel="scaling factor s of the reference rate of user 0", ylabel=RATIO)
-    _logarithmic(canvas, "x", canvas.table.grid["s"])
-    _logarithmic(canvas, "y", canvas.table.grid["s"])
-
-
-def fig9a(canvas: Canvas) -> None:
-    """Throughput ratio over gamma and Q_min."""
-    canvas.curves("gamma_pkts", "T_R", colour="Qmin_pkts", line="Db_ms", names=NAMES)
-    _over_gamma(canvas, RATIO)
-    _logarithmic(canvas, "y", RATIO_TICKS)
-
-
-def fig9b(canvas: Canvas) -> None:
-    """Mean queue length over gamma and Q_min."""
-    canvas.curves("gamma_pkts", "queue_mean", colour="Qmin_pkts", line="Db_ms", names=NAMES)
-    _over_gamma(canvas, QUEUE)
+    canvas.logarithmic("x", canvas.table.grid["s"])
+    canvas.logarithmic("y", canvas.table.grid["s"])
 
 
 def fig9c(canvas: Canvas) -> None:
@@ -186,34 +116,10 @@ def fig9c(canvas: Canvas) -> None:
         (cell,) = canvas.table.cells(["droptail"], ["utilisation"], at)
         label = f"{NAMES['scheme', 'droptail']}, {NAMES['Db_ms', delay_ms]}"
         canvas.axes.axhline(cell.interval.mean, color="0.4", linestyle=line, linewidth=1, label=label)
-    _over_gamma(canvas, USE)
+    _over(canvas, "gamma_pkts", USE)
 
 
-def _over_gamma(canvas: Canvas, ylabel: str) -> None:
-    values = canvas.table.grid["gamma_pkts"]
-    canvas.axes.set_xscale("symlog", base=2, linthresh=1)
-    canvas.axes.set(xlabel=GAMMA, xticks=values, xticklabels=[str(value) for value in values], ylabel=ylabel)
-
-
-def fig10a(canvas: Canvas) -> None:
-    """Throughput ratio over Q_base and gamma."""
-    canvas.curves("Qbase_pkts", "T_R", colour="gamma_pkts", line="Db_ms", names=NAMES)
-    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel=RATIO)
-
-
-def fig10b(canvas: Canvas) -> None:
-    """Mean queue length over Q_base and gamma."""
-    canvas.curves("Qbase_pkts", "queue_mean", colour="gamma_pkts", line="Db_ms", names=NAMES)
-    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel=QUEUE)
-
-
-def fig10c(canvas: Canvas) -> None:
-    """Share of the drops for lack of room."""
-    canvas.curves("Qbase_pkts", "tail_drop_share", colour="gamma_pkts", line="Db_ms", names=NAMES)
-    canvas.axes.set(xlabel=BASE, xticks=canvas.table.grid["Qbase_pkts"], ylabel="tail drops over all drops")
-
-
-def fig11a(canvas: Canvas) -> None:
+def fig11(canvas: Canvas) -> None:
     """Data received of an upload over time; drop-tail knows no meter."""
     for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
         at = {"f1": flows, "MAM_s": "first"}
@@ -225,54 +131,7 @@ def fig11a(canvas: Canvas) -> None:
     canvas.axes.set(xlabel="time since the start of the upload (s)", ylabel="received (MB)", xscale="log", yscale="log")
 
 
-fig11b = fig11a
-
-
-def fig12a(canvas: Canvas) -> None:
-    """Throughput ratio over both memories."""
-    canvas.curves("MAM_s", "T_R", colour="MAA_s", line="Db_ms", names=NAMES)
-    _over_memory(canvas, RATIO)
-
-
-def fig12b(canvas: Canvas) -> None:
-    """Mean queue length over both memories."""
-    canvas.curves("MAM_s", "queue_mean", colour="MAA_s", line="Db_ms", names=NAMES)
-    _over_memory(canvas, QUEUE)
-
-
-def fig12c(canvas: Canvas) -> None:
-    """Use of the link over both memories."""
-    canvas.curves("MAM_s", "utilisation", colour="MAA_s", line="Db_ms", names=NAMES)
-    _over_memory(canvas, USE)
-
-
-def _over_memory(canvas: Canvas, ylabel: str) -> None:
-    canvas.axes.set(xlabel=MEMORY, ylabel=ylabel)
-    _logarithmic(canvas, "x", canvas.table.grid["MAM_s"])
-
-
-def fig14a(canvas: Canvas) -> None:
-    """Throughput of Poisson user 0 with both meters."""
-    canvas.curves("R0_mbps", "T0", colour="R1_mbps", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=RATE, ylabel=THROUGHPUT, xlim=(0, None), ylim=(0, None))
-
-
-def fig14b(canvas: Canvas) -> None:
-    """Throughput ratio of TCP users."""
-    canvas.curves("f0", "T_R", colour="Db_ms", line="scheme", names=NAMES)
-    canvas.axes.set(xlabel=FLOWS, xticks=canvas.table.grid["f0"], ylabel=RATIO, ylim=(0, None))
-
-
-def fig14c(canvas: Canvas) -> None:
-    """Throughput ratio of a Poisson user and a TCP user."""
-    canvas.curves("R0_mbps", "T_R", colour="Db_ms", line="scheme", names=NAMES, within=(-1, RATIO_RANGE[1]))
-    canvas.axes.set(xlabel=RATE, ylabel=RATIO, xlim=(0, None), ylim=(0, None))
-
-
-fig15a, fig15b, fig15c = fig14a, fig14b, fig14c
-
-
-def fig16a(canvas: Canvas) -> None:
+def fig16(canvas: Canvas) -> None:
     """Queue length that dropped packets found."""
     for row, marker in zip(canvas.table.rows, MARKERS, strict=False):
         counts = added(row.traces["drops_found"])
@@ -280,9 +139,6 @@ def fig16a(canvas: Canvas) -> None:
         label = NAMES["scheme", row.at["scheme"]]
         canvas.axes.plot(range(len(shares)), shares, marker=marker, linewidth=1, label=label)
     canvas.axes.set(xlabel=AT_DROP, ylabel="share of all drops", ylim=(0, None))
-
-
-fig16b = fig16a
 
 
 def fig13a(canvas: Canvas) -> None:
@@ -316,54 +172,53 @@ def _mean_trace(traces: Sequence[Sequence[float]]) -> tuple[list[float], list[fl
     return [(index + 1) * TRACE_INTERVAL_S for index in range(len(means))], means
 
 
-def _logarithmic(canvas: Canvas, name: Literal["x", "y"], ticks: Sequence[float]) -> None:
-    """Makes an axis logarithmic, with plain numbers at the given ticks."""
-    canvas.axes.set(**{f"{name}scale": "log"})
-    axis = canvas.axes.xaxis if name == "x" else canvas.axes.yaxis
-    axis.set_major_locator(FixedLocator(list(ticks)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-
+_BY_USER = ("R1_mbps", "scheme")
+_BY_SCHEME = ("Db_ms", "scheme")
+_BY_FACTOR = ("Db_ms", "a_EF")
+_BY_THRESHOLD = ("Qmin_pkts", "Db_ms")
+_BY_GAMMA = ("gamma_pkts", "Db_ms")
+_BY_MEMORY = ("MAA_s", "Db_ms")
+_FAIR_METER = {
+    "a": curves("R0_mbps", "T0", by=_BY_USER, ylabel=THROUGHPUT, ylim=FROM_0),
+    "b": curves("f0", "T_R", by=_BY_SCHEME, ylabel=RATIO, ylim=FROM_0),
+    "c": curves("R0_mbps", "T_R", by=_BY_SCHEME, ylabel=RATIO, ylim=FROM_0, within=(-1, RATIO_RANGE[1])),
+}
+_RATIOS: Any = {"ylabel": RATIO, "ratio_ticks": True, "ylim": RATIO_RANGE, "within": RATIO_RANGE}
 
 FIGURES: dict[str, Draw] = {
-    f"abc2018.{name}": draw
+    f"abc2018.fig{name}": draw
     for name, draw in {
-        "fig3a": fig3a,
-        "fig3b": fig3b,
-        "fig3c": fig3c,
-        "fig4a": fig4a,
-        "fig4b": fig4b,
-        "fig4c": fig4c,
-        "fig5a": fig5a,
-        "fig5b": fig5b,
-        "fig5c": fig5c,
-        "fig6a": fig6a,
-        "fig6b": fig6b,
-        "fig6c": fig6c,
-        "fig7a": fig7a,
-        "fig7b": fig7b,
-        "fig7c": fig7c,
-        "fig8": fig8,
-        "fig9a": fig9a,
-        "fig9b": fig9b,
-        "fig9c": fig9c,
-        "fig10a": fig10a,
-        "fig10b": fig10b,
-        "fig10c": fig10c,
-        "fig11a": fig11a,
-        "fig11b": fig11b,
-        "fig12a": fig12a,
-        "fig12b": fig12b,
-        "fig12c": fig12c,
-        "fig13a": fig13a,
-        "fig13b": fig13b,
-        "fig14a": fig14a,
-        "fig14b": fig14b,
-        "fig14c": fig14c,
-        "fig15a": fig15a,
-        "fig15b": fig15b,
-        "fig15c": fig15c,
-        "fig16a": fig16a,
-        "fig16b": fig16b,
+        "3a": curves("R0_mbps", "T0", by=_BY_USER, ylabel=THROUGHPUT, ylim=FROM_0),
+        "3b": curves("R0_mbps", "T0", by=("a_EF", "scheme"), ylabel=THROUGHPUT, ylim=FROM_0),
+        "3c": curves("R0_mbps", "delay_BE", "delay_EF", by=("a_EF", "metric"), ylabel=DELAY, ylim=FROM_0),
+        "4a": curves("f0", "T_R", by=_BY_SCHEME, ylabel=RATIO, ratio_ticks=True),
+        "4b": curves("f0", "queue_mean", by=_BY_SCHEME, ylabel=QUEUE, ylim=(0, 24)),
+        "4c": curves("f0", "utilisation", by=_BY_SCHEME, ylabel=USE),
+        "5a": curves("f0", "T_R", by=_BY_FACTOR, ylabel=RATIO, ylim=FROM_0),
+        "5b": curves("f0", "delay_BE", by=_BY_FACTOR, ylabel=BE_DELAY, ylim=FROM_0),
+        "5c": curves("f0", "utilisation", by=_BY_FACTOR, ylabel=USE),
+        "6a": curves("R0_mbps", "T_R", by=_BY_SCHEME, **_RATIOS),
+        "6b": curves("R0_mbps", "queue_mean", by=_BY_SCHEME, ylabel=QUEUE, ylim=(0, 24)),
+        "6c": curves("R0_mbps", "utilisation", by=_BY_SCHEME, ylabel=USE),
+        "7a": curves("R0_mbps", "T_R", by=_BY_FACTOR, **_RATIOS),
+        "7b": curves("R0_mbps", "delay_BE", by=_BY_FACTOR, ylabel=BE_DELAY, ylim=FROM_0),
+        "7c": curves("R0_mbps", "utilisation", by=_BY_FACTOR, ylabel=USE),
+        "8": fig8,
+        "9a": curves("gamma_pkts", "T_R", by=_BY_THRESHOLD, ylabel=RATIO, ratio_ticks=True),
+        "9b": curves("gamma_pkts", "queue_mean", by=_BY_THRESHOLD, ylabel=QUEUE),
+        "9c": fig9c,
+        "10a": curves("Qbase_pkts", "T_R", by=_BY_GAMMA, ylabel=RATIO),
+        "10b": curves("Qbase_pkts", "queue_mean", by=_BY_GAMMA, ylabel=QUEUE),
+        "10c": curves("Qbase_pkts", "tail_drop_share", by=_BY_GAMMA, ylabel="tail drops over all drops"),
+        "11a": fig11,
+        "11b": fig11,
+        "12a": curves("MAM_s", "T_R", by=_BY_MEMORY, ylabel=RATIO),
+        "12b": curves("MAM_s", "queue_mean", by=_BY_MEMORY, ylabel=QUEUE),
+        "12c": curves("MAM_s", "utilisation", by=_BY_MEMORY, ylabel=USE),
+        "13a": fig13a,
+        "13b": fig13b,
+        **{f"{number}{part}": draw for number in (14, 15) for part, draw in _FAIR_METER.items()},
+        "16a": fig16,
+        "16b": fig16,
     }.items()
 }

@@ -5,22 +5,17 @@ from __future__ import annotations
 from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER, PENALTY_FACTORS, scenario
 from fairlane.papers.afc.statistics import STATISTICS
-from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.run_rules import load_runs
+from fairlane.papers.paper import load_paper
 
-RUNS = load_runs(FOLDER / "runs.toml")
-
-PAPER = Paper(
+PAPER = load_paper(
     key="afc",
     title="Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve Fairness "
     "in the Internet",
     folder=FOLDER,
-    experiments=load_experiments(FOLDER / "claims.toml", "afc", runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
     traces=TRACES,
     trace_interval_s=1.0,
-    runs=RUNS,
     engine_schemes=dict.fromkeys(PENALTY_FACTORS, "sfb"),
     statistics=STATISTICS,
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S
 from fairlane.papers.afpft.statistics import averages
 from fairlane.papers.checks import expectation
@@ -93,11 +91,9 @@ def fig5b(canvas: Canvas) -> None:
 
 def _over_rate(canvas: Canvas, metric: str, ylabel: str) -> None:
     canvas.curves("R_udp_kbps", metric, colour="scheme", line="metric", names=NAMES)
-    canvas.axes.set(xlabel="rate of the UDP flow (kb/s)", ylabel=ylabel, xscale="log", yscale="log")
-    for axis, ticks in ((canvas.axes.xaxis, canvas.table.grid["R_udp_kbps"]), (canvas.axes.yaxis, KBPS_TICKS)):
-        axis.set_major_locator(FixedLocator(list(ticks)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    canvas.axes.set(xlabel="rate of the UDP flow (kb/s)", ylabel=ylabel)
+    canvas.logarithmic("x", canvas.table.grid["R_udp_kbps"])
+    canvas.logarithmic("y", KBPS_TICKS)
 
 
 def fig6(canvas: Canvas) -> None:

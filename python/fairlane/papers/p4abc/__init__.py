@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from fairlane.papers.p4abc.metrics import COMPUTED, METRICS
 from fairlane.papers.p4abc.scenarios import FOLDER, scenario
-from fairlane.papers.paper import Paper, load_experiments
-from fairlane.papers.run_rules import load_runs
+from fairlane.papers.paper import load_paper
 
-RUNS = load_runs(FOLDER / "runs.toml")
-
-PAPER = Paper(
+PAPER = load_paper(
     key="p4abc",
     title="Activity-Based Congestion Management with P4, Future Internet 11, 159, 2019",
     folder=FOLDER,
-    experiments=load_experiments(FOLDER / "claims.toml", "p4abc", runs=RUNS),
     scenario=scenario,
     metrics=METRICS,
-    runs=RUNS,
     computed=COMPUTED,
 )
