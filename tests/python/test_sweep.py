@@ -374,7 +374,7 @@ BASE = 'scenario = "short.toml"\n'
     [
         pytest.param("", ["scenario", "missing"], id="no scenario"),
         pytest.param('scenario = "none.toml"', ["none.toml", "No such file"], id="missing scenario"),
-        pytest.param("scenario = 3", ["scenario", "3", "text"], id="scenario no text"),
+        pytest.param("scenario = 3", ["scenario", "3", "string"], id="scenario not a string"),
         pytest.param(BASE + "gird = 1", ["gird", "grid"], id="unknown key"),
         pytest.param(BASE + 'name = "a/b"', ["name", "a/b"], id="name with a slash"),
         pytest.param(BASE + "replications = 0", ["replications", "0", "1", "100000"], id="no replications"),
@@ -400,7 +400,7 @@ BASE = 'scenario = "short.toml"\n'
         ),
         pytest.param(
             BASE + '[set]\n"groups[0].users" = 1\n[grid]\n"groups.0.users" = [2]',
-            ["groups.0.users", "is set"],
+            ["groups.0.users", "both set"],
             id="set and varied, written otherwise",
         ),
         pytest.param(
