@@ -41,7 +41,7 @@ struct Options
     Time measure = Seconds(20);
 };
 
-/// Takes a text whole; ns-3 itself would stop at the first blank.
+/// Takes a whole text; ns-3 itself would stop at the first blank.
 bool
 TakeText(std::string* text, const std::string& value)
 {
@@ -92,7 +92,7 @@ Link(Ptr<Node> from, Ptr<Node> to, DataRate rate, Time delay)
     PointToPointHelper link;
     link.SetDeviceAttribute("DataRate", DataRateValue(rate));
     link.SetChannelAttribute("Delay", TimeValue(delay));
-    // What waits behind a queue disc no scheme sees: one packet, beside the one that is sent.
+    // No scheme sees what waits behind its queue disc: one packet, apart from the one that is being sent.
     link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("1p"));
     return link.Install(from, to);
 }

@@ -13,13 +13,13 @@ namespace ns3
 namespace fairlane
 {
 
-/// Ends the simulation, with the attribute that is wrong, if the library could not read its text.
+/// Ends the simulation, naming the attribute, if the library could not read its text.
 void CheckConfig(const char* attribute, fairlane_status status, const char* message);
 
-/// Ends the simulation if a call failed, which only a packet can cause that ns-3 does not have.
+/// Ends the simulation if a call failed; only a packet that ns-3 cannot have would cause that.
 void CheckCall(fairlane_status status);
 
-/// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, all else best effort.
+/// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, anything else best effort.
 fairlane_packet Describe(const QueueDiscItem& item);
 
 /// 64 random bits, for the library's own generator.

@@ -189,7 +189,7 @@ FairlaneMarker::ReceiveIpv6(Ptr<const Packet> packet, Ptr<Ipv6> ipv6, uint32_t i
 void
 FairlaneMarker::Mark(const Packet& packet, const QueueDiscItem& item, const uint32_t* user)
 {
-    // Tags are no part of a packet's content; ns-3 adds them to const packets, but does not replace them.
+    // Tags are not part of a packet's content; ns-3 adds them to const packets, but does not replace them.
     auto& tagged = const_cast<Packet&>(packet);
     FairlaneTag tag;
     if (!user)

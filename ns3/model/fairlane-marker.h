@@ -26,7 +26,7 @@ namespace ns3
  * The edge of a domain: meters the packets of users where they come in, and writes labels on them that every
  * FairlaneQueueDisc behind it reads. A user is a prefix of source addresses; the longest prefix decides.
  *
- * A label that a packet brings along is replaced. A packet of nobody loses its label, which is label 0 at the queue discs.
+ * A label that a packet brings along is replaced. A packet of no user loses its label and has label 0 at the queue discs.
  *
  * Attributes:
  * - Config: the text of a [marker] table of Fairlane's scenarios, such as "scheme = \"abc\"\nmemory = \"3 s\"".
@@ -42,8 +42,8 @@ class FairlaneMarker : public Object
 
     /**
      * Adds a user, before the first packet.
-     * \param network,mask whose packets
-     * \param referenceRate rate that makes an activity of 0, at least 1 bit/s
+     * \param network,mask prefix of its source addresses
+     * \param referenceRate rate of activity 0, at least 1 bit/s
      * \param weight share in schemes with weights, above 0
      * \return the number of the user
      */
@@ -64,7 +64,7 @@ class FairlaneMarker : public Object
     int64_t AssignStreams(int64_t stream);
 
   private:
-    /// A prefix and whose it is.
+    /// A prefix and its user.
     template <typename Address, typename Mask>
     struct Prefix
     {
@@ -79,11 +79,11 @@ class FairlaneMarker : public Object
 
     void DoDispose() override;
     uint32_t AddUser(DataRate referenceRate, double weight);
-    /// Makes the meters, once all users are known.
+    /// Creates the meters, once all users are known.
     void Build();
     void ReceiveIpv4(Ptr<const Packet> packet, Ptr<Ipv4> ipv4, uint32_t interface);
     void ReceiveIpv6(Ptr<const Packet> packet, Ptr<Ipv6> ipv6, uint32_t interface);
-    /// Labels a packet, whose parts are `item`, or takes the label of a packet of nobody away.
+    /// Labels a packet, whose parts are `item`, or removes the label of a packet of no user.
     void Mark(const Packet& packet, const QueueDiscItem& item, const uint32_t* user);
 
     std::string m_config;

@@ -31,7 +31,7 @@ constexpr const char* REASONS[] = {FairlaneQueueDisc::AQM_DROP,
                                    FairlaneQueueDisc::PUSHED_OUT_DROP,
                                    FairlaneQueueDisc::MARK};
 
-/// Number of a user that no marker told: the source address, or a hash of it.
+/// Number of a user that no marker has named: the source address, or a hash of it.
 uint32_t
 UserOf(const QueueDiscItem& item)
 {

@@ -21,17 +21,17 @@ namespace ns3
  * Any scheme of Fairlane as a queue disc. The scheme decides by the label and the user that a FairlaneMarker wrote on the
  * packet, its length at the IP layer, its flow (the hash of the five-tuple, QueueDiscItem::Hash), its ECN field and its
  * class: DSCP EF is expedited, everything else best effort. A packet that no marker has seen has label 0, and its user is
- * told by its source address.
+ * identified by its source address.
  *
  * Attributes:
  * - Config: the text of a [queue] table of Fairlane's scenarios, in TOML or JSON, such as
- *   "scheme = \"abc\"\nlimit = \"24 packets\"". A mistake ends the simulation with the key, its value and what it may be.
+ *   "scheme = \"abc\"\nlimit = \"24 packets\"". A mistake ends the simulation with the key, its value and what is allowed.
  * - LinkRate: rate of the link that is served. 0, the default: that of the device, which must have an attribute DataRate.
  *
- * The queue of the device stands behind that of this queue disc, as everywhere in ns-3: keep it at one packet
- * (ns3::DropTailQueue, MaxSize "1p"), lest the scheme sees a part of the queue only.
+ * As everywhere in ns-3, the device has a queue of its own behind this queue disc: keep it at one packet
+ * (ns3::DropTailQueue, MaxSize "1p"), or the scheme sees only a part of the queue.
  *
- * Schemes that draw random numbers draw them as others in ns-3 do: seed and run of RngSeedManager, and AssignStreams.
+ * Random numbers follow the seed and run of RngSeedManager, and AssignStreams, as elsewhere in ns-3.
  */
 class FairlaneQueueDisc : public QueueDisc
 {
@@ -73,7 +73,7 @@ class FairlaneQueueDisc : public QueueDisc
 
     /// LinkRate, or the rate of the device.
     DataRate Rate() const;
-    /// What the scheme calls for every packet that it drops or marks.
+    /// Called by the scheme for every packet that it drops or marks.
     static void OnDrop(void* self, const fairlane_packet* packet, uint8_t reason);
     void Drop(uint64_t id, uint8_t reason);
 

@@ -8,8 +8,8 @@ namespace ns3
 {
 
 /**
- * What a marker at the edge wrote on a packet: its label, in the place of a header field of a real network, and whose
- * packet it is, which only schemes look at that keep state of users.
+ * What a marker at the edge wrote on a packet: its label, in place of a header field of a real network, and whose
+ * packet it is, which matters only to schemes that keep state for each user.
  */
 class FairlaneTag : public Tag
 {

@@ -439,7 +439,7 @@ Case::MarkersReadIpv6()
         socket->SendTo(Create<Packet>(PAYLOAD), 0, Inet6SocketAddress(interfaces.GetAddress(1, 1), 9));
     });
     Simulator::Run();
-    // Neighbour discovery has addresses of the link, which are nobody's here.
+    // Neighbour discovery has addresses of the link, which belong to no user here.
     NS_TEST_EXPECT_MSG_GT(observer.strangers, 0, "packets of nobody");
     NS_TEST_ASSERT_MSG_EQ(observer.labels.size(), 1, "UDP packets");
     // 972 bytes with 8 of UDP and 40 of IPv6, in the time since t0 = 0.

@@ -4,7 +4,7 @@
  *
  * Every function that can fail returns a status, FAIRLANE_OK or why not; results go through pointers and are written
  * on success only. Times are ns on a clock of the caller, below 2^64/1000 (213 days); a clock that runs backwards
- * is taken as standing still. Lengths are bytes at the IP layer. Nothing here locks: one thread at a time for each
+ * counts as standing still. Lengths are bytes at the IP layer. Nothing here locks: one thread at a time for each
  * handle or state. No call ends the process or unwinds into the caller.
  */
 #ifndef FAIRLANE_H
@@ -29,7 +29,7 @@ typedef enum fairlane_status {
 	FAIRLANE_INTERNAL = 4      /* an error in the library: do not use the handle or state any more */
 } fairlane_status;
 
-/* What a status means, in English; never null, not to be freed. */
+/* What a status means, in English; never null, must not be freed. */
 const char *fairlane_status_message(int status);
 
 /* Traffic classes. */
@@ -46,7 +46,7 @@ typedef struct fairlane_abc_meter_config {
 	double accounting_ef;        /* the same for expedited packets; the paper: 3 */
 } fairlane_abc_meter_config;
 
-/* What a meter remembers: to be kept bit by bit. */
+/* State of a meter, to be kept bit for bit. */
 typedef struct fairlane_abc_meter_state {
 	double weighted_sum_bits; /* S, bits, 0 to 1e30 */
 	double measured;          /* T/M = 1 - exp(-(t_last - t0)/M), 0 or 1e-15 to 1 */
@@ -60,7 +60,7 @@ fairlane_status fairlane_abc_meter_reset(fairlane_abc_meter_state *state, uint64
 fairlane_status fairlane_abc_meter_mark(const fairlane_abc_meter_config *config, fairlane_abc_meter_state *state,
 					uint64_t now_ns, uint32_t bytes, uint8_t traffic_class, double *activity);
 
-/* Averager: mean activity of the accepted packets by UTEMA. All zero: nothing so far. To be kept bit by bit. */
+/* Averager: mean activity of the accepted packets by UTEMA. All zero: nothing so far. To be kept bit for bit. */
 typedef struct fairlane_abc_averager_state {
 	double weighted_sum;   /* S, activities, N times -128 to 128 */
 	double weighted_count; /* N, packets, 0 or 1 to 1e30 */
@@ -110,22 +110,22 @@ typedef struct fairlane_packet {
 #define FAIRLANE_DROP_PUSHED_OUT 2 /* waited already and made room */
 #define FAIRLANE_MARKED 3          /* marked (CE), not dropped */
 
-/* Is told of every packet that is dropped or marked, within the call that does it; must not call the queue. */
+/* Called for every packet that is dropped or marked, within the call that does so; must not call the queue. */
 typedef void (*fairlane_on_drop)(void *context, const fairlane_packet *packet, uint8_t reason);
 
 typedef struct fairlane_queue fairlane_queue;
 
 /*
- * Makes a queue from the text of a [queue] table (TOML, or JSON if it begins with a brace), such as
+ * Creates a queue from the text of a [queue] table (TOML, or JSON if it begins with a brace), such as
  * "scheme = \"abc\"\nlimit = \"24 packets\"", at a link of rate_bps, 1 bit/s to 1 Tbit/s. The same seed and calls give
- * the same results on any machine. A mistake in the text is told in one line in message (cut to message_size bytes,
- * with a zero at its end; may be null).
+ * the same results on any machine. A mistake in the text is reported in one line in message (cut to message_size
+ * bytes, a zero at the end included; may be null).
  */
 fairlane_status fairlane_queue_create(const char *description, uint64_t rate_bps, uint64_t seed, fairlane_queue **queue,
 				      char *message, size_t message_size);
 void fairlane_queue_destroy(fairlane_queue *queue);
 
-/* Offers a packet: it is stored, or on_drop (may be null) is told. */
+/* Offers a packet: it is stored, or on_drop (may be null) is called. */
 fairlane_status fairlane_queue_enqueue(fairlane_queue *queue, const fairlane_packet *packet, uint64_t now_ns,
 				       fairlane_on_drop on_drop, void *context);
 
@@ -133,7 +133,7 @@ fairlane_status fairlane_queue_enqueue(fairlane_queue *queue, const fairlane_pac
 fairlane_status fairlane_queue_dequeue(fairlane_queue *queue, uint64_t now_ns, fairlane_on_drop on_drop, void *context,
 				       fairlane_packet *packet, uint8_t *found);
 
-/* The link has another rate from now on. */
+/* Sets the rate of the link. */
 fairlane_status fairlane_queue_set_rate(fairlane_queue *queue, uint64_t rate_bps);
 
 /* What a queue has done: offered = sent + dropped + backlog, in packets. */
@@ -158,7 +158,7 @@ typedef struct fairlane_user {
 typedef struct fairlane_marker fairlane_marker;
 
 /*
- * Makes a marker from the text of a [marker] table, such as "scheme = \"abc\"", with a meter for each of count users
+ * Creates a marker from the text of a [marker] table, such as "scheme = \"abc\"", with a meter for each of count users
  * (1 to 2^20), numbered in their order, which begin to measure at start_ns. Text and message as for queues.
  */
 fairlane_status fairlane_marker_create(const char *description, const fairlane_user *users, size_t count,

@@ -20,7 +20,7 @@ pub struct AqmConfig {
     pub gamma: f64,
 }
 
-/// What an averager remembers: three numbers, to be kept as they are, bit by bit. All zero: nothing so far.
+/// State of an averager: three numbers, to be kept bit for bit. All zero: nothing so far.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AveragerState {
@@ -52,7 +52,7 @@ impl AqmConfig {
 }
 
 impl AveragerState {
-    /// The mean as the reference has it. `memory_ns` is not looked at where nothing is counted.
+    /// The mean as the reference has it. `memory_ns` is ignored where nothing is counted.
     fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
         // Each packet counts as 1 when it is counted: N is 0 or at least 1, and S/N is an activity.
         let is_count = self.weighted_count == 0.0 || (1.0..=LARGEST_SUM).contains(&self.weighted_count);
@@ -66,11 +66,11 @@ impl AveragerState {
 /// An averager that has seen nothing.
 ///
 /// # Safety
-/// `state` is null or points to an `AveragerState` that nobody else uses meanwhile.
+/// `state` is null or points to an `AveragerState` that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let state = unsafe { write(state) }?;
         *state = AveragerState { weighted_sum: 0.0, weighted_count: 0.0, last_ns: 0 };
         Ok(())
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) 
 /// to (9).
 ///
 /// # Safety
-/// `state` is null or points to an `AveragerState` that nobody else uses meanwhile.
+/// `state` is null or points to an `AveragerState` that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_accept(
     memory_ns: u64,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_accept(
     now_ns: u64,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let state = unsafe { write(state) }?;
         if !is_activity(activity) {
             return Err(Status::OutOfRange);
@@ -107,11 +107,11 @@ pub unsafe extern "C" fn fairlane_abc_averager_accept(
 /// A_avg, 0 before the first packet: eq. (8).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `average` is used by nobody else meanwhile.
+/// Each pointer is null or points to a value of its type; `average` is used by nobody else during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerState, average: *mut f64) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (state, average) = unsafe { (read(state)?, write(average)?) };
         // The mean does not depend on the memory between updates.
         *average = state.mean(1_000_000)?.mean();
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerSta
 /// T_drop: the queue length from which a packet of `activity` is dropped, in the unit of `config`: eq. (10).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `threshold` is used by nobody else meanwhile.
+/// Each pointer is null or points to a value of its type; `threshold` is used by nobody else during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     config: *const AqmConfig,
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     threshold: *mut f64,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (config, threshold) = unsafe { (read(config)?, write(threshold)?) };
         if !is_activity(activity) || !is_activity(average) {
             return Err(Status::OutOfRange);
@@ -144,11 +144,11 @@ pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
 /// Whether a packet that finds `queue` waiting is to be dropped (1) or not (0): `queue` has reached `threshold`.
 ///
 /// # Safety
-/// `drop` is null or points to a number that nobody else uses meanwhile.
+/// `drop` is null or points to a number that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_aqm_verdict(queue: f64, threshold: f64, drop: *mut u8) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let drop = unsafe { write(drop) }?;
         if queue.is_nan() || threshold.is_nan() {
             return Err(Status::OutOfRange);

@@ -1,15 +1,15 @@
 //! The schemes behind a C interface: `include/fairlane.h` declares what is here, a test compares the two.
 //!
-//! Three rooms:
+//! Three parts:
 //!
 //! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a P4
-//!   switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not written again.
+//!   switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not rewritten.
 //! - [`queue`]: any scheme of the list as an opaque queue discipline, made from the text of a `[queue]` table.
 //! - [`marker`]: any marker, made from the text of a `[marker]` table.
 //!
 //! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
-//! nanoseconds on a clock of the caller, up to 213 days (2^64 ps); a clock that runs backwards is taken as standing
-//! still where that can be told. A null pointer, a number out of range or a panic becomes a status, never a crash. A
+//! nanoseconds on a clock of the caller, up to 213 days (2^64 ps); a clock that runs backwards counts as standing
+//! still, where this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash. A
 //! handle may be used by one thread at a time.
 
 #![allow(unsafe_code, reason = "pointers of callers in C: checked for null, each use with its reason")]
@@ -48,18 +48,18 @@ fn guard(body: impl FnOnce() -> Result<(), Status>) -> Status {
 /// What a pointer of the caller points to.
 ///
 /// # Safety
-/// `pointer` is null or points to a valid `T` that nobody writes meanwhile.
+/// `pointer` is null or points to a valid `T` that nobody writes during the call.
 unsafe fn read<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
-    // SAFETY: the caller of this function says so; null is told apart here.
+    // SAFETY: guaranteed by the caller; null is handled here.
     unsafe { pointer.as_ref() }.ok_or(Status::Null)
 }
 
 /// What a pointer of the caller points to, to be written.
 ///
 /// # Safety
-/// `pointer` is null or points to a valid `T` that nobody else uses meanwhile.
+/// `pointer` is null or points to a valid `T` that nobody else uses during the call.
 unsafe fn write<'a, T>(pointer: *mut T) -> Result<&'a mut T, Status> {
-    // SAFETY: the caller of this function says so; null is told apart here.
+    // SAFETY: guaranteed by the caller; null is handled here.
     unsafe { pointer.as_mut() }.ok_or(Status::Null)
 }
 

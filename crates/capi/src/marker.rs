@@ -41,7 +41,7 @@ impl UserSpec {
     }
 }
 
-/// Makes a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count` users (1 to
+/// Creates a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count` users (1 to
 /// 2^20), numbered in their order, which start to measure at `start_ns`. Otherwise as `fairlane_queue_create`.
 ///
 /// # Safety
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
     message_size: usize,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (out, message) = unsafe { (write(marker)?, Message::new(message, message_size)) };
         if !(1..=MOST_USERS).contains(&count) {
             return Err(Status::OutOfRange);
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
         let users = unsafe { std::slice::from_raw_parts(users, count) };
         let start = time(start_ns)?;
         let specs = users.iter().map(|user| user.meter(start)).collect::<Result<Vec<_>, _>>()?;
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let json = unsafe { table(description, message) }?;
         let read = Table::new("marker", &json).and_then(|mut table| MarkerConfig::read(&mut table, MarkerScheme::NONE));
         let config = read.map_err(|error| message.error(&error))?;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
     })
 }
 
-/// Ends a marker; nothing if it is null.
+/// Destroys a marker; does nothing if it is null.
 ///
 /// # Safety
 /// `marker` is null or came from `fairlane_marker_create` and is not used afterwards.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
 pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
     if !marker.is_null() {
         guard(|| {
-            // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+            // SAFETY: it came from `Box::into_raw`, and nobody uses it afterwards.
             drop(unsafe { Box::from_raw(marker) });
             Ok(())
         });
@@ -98,11 +98,11 @@ pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
 /// Counts a packet, offered at `now_ns`, at the meter of its user, and writes its label.
 ///
 /// # Safety
-/// `marker` is null or a marker, `packet` is null or points to a packet; nobody else uses either meanwhile.
+/// `marker` is null or a marker, `packet` is null or points to a packet; nobody else uses either during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_marker_mark(marker: *mut Markers, packet: *mut CPacket, now_ns: u64) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (marker, packet) = unsafe { (write(marker)?, write(packet)?) };
         let mut held = Held::new(*packet)?;
         let user = packet.user as usize;

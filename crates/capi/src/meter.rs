@@ -22,7 +22,7 @@ pub struct MeterConfig {
     pub accounting_ef: f64,
 }
 
-/// What a meter remembers: three numbers, to be kept as they are, bit by bit.
+/// State of a meter: three numbers, to be kept bit for bit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeterState {
@@ -69,12 +69,12 @@ impl MeterState {
 /// Starts a measurement at `start_ns` (t0).
 ///
 /// # Safety
-/// `state` is null or points to a `MeterState` that nobody else uses meanwhile.
+/// `state` is null or points to a `MeterState` that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_ns: u64) -> Status {
     guard(|| {
         time(start_ns)?;
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let state = unsafe { write(state) }?;
         *state = MeterState { weighted_sum_bits: 0.0, measured: 0.0, last_ns: start_ns };
         Ok(())
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_
 /// Counts a packet of `bytes` at `now_ns` and gives its activity, at least -32: eq. (1) to (5).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else meanwhile.
+/// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_meter_mark(
     config: *const MeterConfig,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_mark(
     activity: *mut f64,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for all three.
+        // SAFETY: guaranteed by the caller, for all three.
         let (config, state, activity) = unsafe { (read(config)?, write(state)?, write(activity)?) };
         let marker = config.marker()?;
         let now_ns = now_ns.max(state.last_ns);

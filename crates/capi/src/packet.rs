@@ -4,7 +4,7 @@ use crate::Status;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
-/// A packet of the caller. The library copies it; `id` and `label` are how the caller knows it again.
+/// A packet of the caller. The library copies it; the caller recognises it by `id` and `label`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CPacket {

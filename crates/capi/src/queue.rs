@@ -12,7 +12,7 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::ffi::{c_char, c_void};
 
-/// Is told of every packet that is dropped or marked, within the call that does it; must not call the queue.
+/// Called for every packet that is dropped or marked, within the call that does so; must not call the queue.
 /// `reason` is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that made room, 3 for a congestion mark.
 pub type OnDrop = Option<unsafe extern "C" fn(context: *mut c_void, packet: *const CPacket, reason: u8)>;
 
@@ -76,9 +76,9 @@ impl DropSink<Held> for Sink<'_> {
     }
 }
 
-/// Makes a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
+/// Creates a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
 /// `scheme = "abc"`, at a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` chooses its random numbers. A mistake in the text is
-/// told in one line in `message`, cut to `message_size` bytes with the zero at its end; `message` may be null.
+/// reported in one line in `message`, cut to `message_size` bytes, a zero at the end included; `message` may be null.
 ///
 /// # Safety
 /// `description` is null or ends with a zero; `queue` is null or points to room for a pointer; `message` is null or points to
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn fairlane_queue_create(
     message_size: usize,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for all three.
+        // SAFETY: guaranteed by the caller, for all three.
         let (out, message) = unsafe { (write(queue)?, Message::new(message, message_size)) };
         // SAFETY: as above.
         let json = unsafe { table(description, message) }?;
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn fairlane_queue_create(
     })
 }
 
-/// Ends a queue with all that waits in it; nothing if it is null.
+/// Destroys a queue and all that waits in it; does nothing if it is null.
 ///
 /// # Safety
 /// `queue` is null or came from `fairlane_queue_create` and is not used afterwards.
@@ -116,17 +116,17 @@ pub unsafe extern "C" fn fairlane_queue_create(
 pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
     if !queue.is_null() {
         guard(|| {
-            // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+            // SAFETY: it came from `Box::into_raw`, and nobody uses it afterwards.
             drop(unsafe { Box::from_raw(queue) });
             Ok(())
         });
     }
 }
 
-/// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is told.
+/// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is called.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses meanwhile, `packet` is null or points to a packet, `on_drop` is null or
+/// `queue` is null or a queue that nobody else uses during the call, `packet` is null or points to a packet, `on_drop` is null or
 /// can be called with `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_enqueue(
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn fairlane_queue_enqueue(
     context: *mut c_void,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (queue, packet) = unsafe { (write(queue)?, read(packet)?) };
         let packet = Held::new(*packet)?;
         let now = queue.advance(now_ns)?;
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn fairlane_queue_enqueue(
 }
 
 /// The next packet to transmit from `now_ns` on: `found` becomes 1 and `packet` is written, or 0 if nothing waits. A
-/// scheme may drop packets on the way, which `on_drop` (may be null) is told.
+/// scheme may drop packets on the way; `on_drop` (may be null) is called for each.
 ///
 /// # Safety
 /// As for `fairlane_queue_enqueue`; `packet` and `found` are null or point to room for a value of their type.
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn fairlane_queue_dequeue(
     found: *mut u8,
 ) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for all three.
+        // SAFETY: guaranteed by the caller, for all three.
         let (queue, packet, found) = unsafe { (write(queue)?, write(packet)?, write(found)?) };
         let now = queue.advance(now_ns)?;
         let mut sink = Sink { stats: &mut queue.stats, on_drop, context };
@@ -177,14 +177,14 @@ pub unsafe extern "C" fn fairlane_queue_dequeue(
     })
 }
 
-/// The link has another rate (1 bit/s to 1 Tbit/s) from now on.
+/// Sets the rate of the link, 1 bit/s to 1 Tbit/s.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses meanwhile.
+/// `queue` is null or a queue that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u64) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller.
+        // SAFETY: guaranteed by the caller.
         let queue = unsafe { write(queue) }?;
         queue.discipline.set_link_rate(link_rate(rate_bps)?);
         Ok(())
@@ -194,11 +194,11 @@ pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u6
 /// What the queue has done so far.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses meanwhile, `stats` is null or points to room for a `QueueStats`.
+/// `queue` is null or a queue that nobody else uses during the call, `stats` is null or points to room for a `QueueStats`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut QueueStats) -> Status {
     guard(|| {
-        // SAFETY: as this function asks of its caller, for both.
+        // SAFETY: guaranteed by the caller, for both.
         let (queue, stats) = unsafe { (read(queue)?, write(stats)?) };
         let backlog = queue.discipline.backlog();
         *stats = QueueStats {

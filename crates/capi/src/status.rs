@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It did what it was asked.
+    /// Success.
     Ok = 0,
     /// A pointer that is needed is null.
     Null = 1,
@@ -33,7 +33,7 @@ impl Status {
     }
 }
 
-/// What a status means, in English; never null, never to be freed.
+/// What a status means, in English; never null, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_status_message(status: c_int) -> *const c_char {
     let known = Status::ALL.into_iter().find(|known| *known as c_int == status);

@@ -42,7 +42,7 @@ impl Message {
 /// # Safety
 /// `text` is null or points to a string that ends with a zero.
 pub(crate) unsafe fn table(text: *const c_char, message: Message) -> Result<Json, Status> {
-    // SAFETY: as this function asks of its caller; null is told apart by `read`.
+    // SAFETY: guaranteed by the caller; null is handled by `read`.
     let text = unsafe { CStr::from_ptr(read(text)?) };
     let text = text.to_str().map_err(|_| message.write("the text is not UTF-8"))?;
     if text.trim_start().starts_with('{') {

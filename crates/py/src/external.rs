@@ -1,4 +1,4 @@
-//! Schemes written in Python: registered by name, called under the interpreter's lock, their packets kept outside.
+//! Schemes written in Python: registered by name, called under the interpreter's lock, while their packets stay outside.
 
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::contract::discipline::Backlog;
@@ -128,7 +128,7 @@ impl Port {
         }
     }
 
-    /// Whether the packet fits beside those that wait.
+    /// Whether the packet fits alongside those that wait.
     fn has_room(&self, packet: &Packet) -> bool {
         self.backlog().has_room_for(packet.size, self.limit)
     }
@@ -256,7 +256,7 @@ impl PyScheme {
         Bound::new(py, packet)
     }
 
-    /// What a method gave although it must not.
+    /// A value that a method must not return.
     fn wrong_answer(&self, call: Call, answer: &Bound<'_, PyAny>, wanted: &str) -> String {
         let answer = answer.repr().map_or_else(|_| "something".into(), |repr| repr.to_string());
         format!("{} gave {answer}, it must be {wanted}", self.name_of(call))

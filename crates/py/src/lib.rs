@@ -77,13 +77,13 @@ fn canonical(scenario: &str) -> PyResult<String> {
     Ok(read_scenario(scenario)?.write().to_string())
 }
 
-/// What to know about a scenario that is valid: key and text.
+/// What the user should know about a valid scenario: key and text.
 #[pyfunction]
 fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
 }
 
-/// What to know if a run of a scenario takes hours: key and text.
+/// What the user should know if a run takes hours: key and text.
 #[pyfunction]
 fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
     Ok(read_scenario(scenario)?.long_runs().map(|note| (note.key, note.text)))
@@ -243,7 +243,7 @@ impl Batch {
     }
 }
 
-/// Ends the threads, which may wait for the interpreter to call a scheme.
+/// Ends the threads, which may be waiting for the interpreter to call a scheme.
 impl Drop for Batch {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.0.end()));
