@@ -17,6 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 _ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(, deviation)?: (.*)")
 
+TITLES = {"unclaimed": "Unclaimed, and why", "deviations": "Departed from", "claimed": "Claimed"}
+HEAD = """# Clauses of RFCs
+
+What the RFCs of the schemes and senders ask, in our words, and the code that does it; the RFC's own words rule.
+`make clauses` writes this page from the lists in `docs/clauses/` and the comments `//= RFC ...` in `crates/`, which a
+test compares. Levels are those of RFC 2119; "rule" is a step of an algorithm without one. Where code departs from a
+clause, the head of its module says why.
+
+| RFC | title | sections read | unclaimed | departed from | claimed |
+| --- | --- | --- | --- | --- | --- |"""
+
 
 @dataclass
 class Clause:
@@ -71,36 +82,18 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
 
 def page(rfcs: dict[str, Rfc]) -> str:
     """docs/clauses.md."""
-    lines = [
-        "# Clauses of RFCs",
-        "",
-        "What the RFCs of the schemes and senders ask, in our words, and the code that does it. Written by",
-        "`make clauses` from the lists in `docs/clauses/` and the comments `//= RFC ...` in `crates/`; a test compares",
-        'both. The RFC\'s own words rule. Levels are those of RFC 2119; "rule" is a step of an algorithm without one.',
-        "",
-        "| RFC | sections read | clauses | claimed | deviations | unclaimed |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = [HEAD]
     for number, rfc in rfcs.items():
-        all_ = rfc.clauses.values()
-        counts = (
-            len(all_),
-            *(sum(1 for c in all_ if getattr(c, kind)) for kind in ("claimed", "deviations", "unclaimed")),
-        )
-        lines.append(f"| [{number}](#rfc-{number}) {rfc.title} | {rfc.read} | {' | '.join(map(str, counts))} |")
-    for number, rfc in rfcs.items():
-        lines += ["", f"## RFC {number}"]
-        for kind, title in (
-            ("unclaimed", "Unclaimed, and why"),
-            ("deviations", "Departed from, as the head of the module says"),
-            ("claimed", "Claimed"),
-        ):
-            rows = [(key, clause) for key, clause in rfc.clauses.items() if getattr(clause, kind)]
-            lines += ["", f"{title}:", "", "| clause | level | text | |", "| --- | --- | --- | --- |"] if rows else []
-            for key, clause in rows:
-                value = getattr(clause, kind)
-                where = value if kind == "unclaimed" else ", ".join(f"`{file}`" for file in value)
-                lines.append(f"| {key} | {clause.level} | {clause.text.replace('|', chr(92) + '|')} | {where} |")
+        counts = [str(sum(bool(getattr(clause, kind)) for clause in rfc.clauses.values())) for kind in TITLES]
+        lines.append(f"| {number} | {rfc.title} | {rfc.read} | {' | '.join(counts)} |")
+    for kind, title in TITLES.items():
+        lines += ["", f"## {title}", "", "| RFC | clause | level | text | |", "| --- | --- | --- | --- | --- |"]
+        for number, rfc in rfcs.items():
+            for key, clause in rfc.clauses.items():
+                if value := getattr(clause, kind):
+                    where = value if kind == "unclaimed" else ", ".join(f"`{file}`" for file in value)
+                    text = clause.text.replace("|", r"\|")
+                    lines.append(f"| {number} | {key} | {clause.level} | {text} | {where} |")
     return "\n".join([*lines, "", "Checked against: `docs/clauses/`, `crates/`.", ""])
 
 
