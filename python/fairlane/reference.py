@@ -2,7 +2,7 @@
 
 A Markdown file marks the place of a table:
 
-    <!-- generated:params abc -->
+    <!-- generated:scheme abc -->
     <!-- end -->
 
 What stands between the two lines is written anew from the declarations that the simulator itself parses with, and from
@@ -12,7 +12,6 @@ the heads of Rust modules in the folder `crates` beside `docs`.
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
     scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
-    params SCHEME         every parameter of a scheme
     head MODULE           sentence, source and place of a Rust module, from its head
     rules MODULE          the rules in its head
     deviations MODULE     the deviations in its head
@@ -22,8 +21,7 @@ the heads of Rust modules in the folder `crates` beside `docs`.
     shared                the parameters that all schemes have
     topology NAME         the parameters of a topology
     scenario KEY          the keys of a table of the scenario, such as `run` or `groups.sources.tcp`
-    result                every record of the result document
-    document NAME         every table of another document, such as `sweep-result`, as `fairlane schema` names it
+    document NAME         every table of a document, such as `result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
     lab                   the keys of a scenario in the lab
     reproduction          how many claims of every paper are reproduced
@@ -113,7 +111,7 @@ def rewrite(text: str, crates: Path = Path("crates")) -> str:
 
 
 def generate(mark: str, crates: Path = Path("crates")) -> str:
-    """The Markdown that a mark such as `params abc` stands for.
+    """The Markdown that a mark such as `scheme abc` stands for.
 
     Raises:
         MarkError: There is no such table.
@@ -121,8 +119,8 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
     match mark.split():
         case ["schemes" | "papers" | "sweep" | "lab" as name]:
             return {"schemes": _schemes, "papers": _papers, "sweep": _sweep, "lab": _lab}[name]()
-        case ["params" | "scheme" as part, name] if name in {scheme["name"] for scheme in schemes()}:
-            return _params(name) if part == "params" else _scheme(name)
+        case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
+            return _scheme(name)
         case ["head" | "rules" | "deviations" | "limits" | "module" as part, name]:
             return _module(part, module_heads.module(name, crates), crates.parent)
         case ["enum", name]:
@@ -134,8 +132,6 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return _parameters(topology["params"])
         case ["scenario", key]:
             return _scenario(key)
-        case ["result"]:
-            return _records(schema("result"))
         case ["document", name] if name in SCHEMAS:
             return _records(schema(name))
         case ["reproduction"]:
@@ -198,7 +194,7 @@ def _scheme(name: str) -> str:
         "marker": f"`{scheme['marker']}`",
     }
     own = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"] if not param["shared"]]
-    params = _table(["table", *_PARAMETER], own) if own else "\nIt has no parameters beyond the buffer.\n"
+    params = _table(["table", *_PARAMETER], own) if own else "\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
     return _table([scheme["title"], ""], list(about.items())) + params
 
 
@@ -220,12 +216,6 @@ def _module(part: str, file: Path, root: Path) -> str:
         ],
     }
     return "\n" + "\n\n".join(parts[part]) + "\n"
-
-
-def _params(name: str) -> str:
-    (scheme,) = schemes(name)
-    rows = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"]]
-    return _table(["table", *_PARAMETER], rows)
 
 
 _PARAMETER = ["key", "symbol", "default", "allowed", "meaning", "source"]

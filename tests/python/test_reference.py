@@ -18,8 +18,7 @@ def test_every_scheme_has_a_chapter_with_its_parameters_and_the_parts_of_its_mod
     for scheme in schemes():
         chapter = (DOCS / "schemes" / f"{scheme['name']}.md").read_text(encoding="utf-8")
         marks = set(re.findall(rf"<!-- generated:(\w+) {scheme['name']} -->", chapter))
-        assert marks >= {"head", "rules", "limits"}, scheme["name"]
-        assert marks & {"scheme", "params"}, scheme["name"]
+        assert marks >= {"head", "rules", "limits", "scheme"}, scheme["name"]
 
 
 def test_the_table_of_costs_states_the_memory_of_every_idle_port() -> None:
@@ -95,7 +94,7 @@ def anchors(page: Path) -> set[str]:
 def test_check_names_the_stale_file_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "deeper" / "page.md"
     file.parent.mkdir()
-    stale = "# Page\n\n<!-- generated:params abc -->\nold\n<!-- end -->\n"
+    stale = "# Page\n\n<!-- generated:scheme abc -->\nold\n<!-- end -->\n"
     file.write_text(stale)
     assert reference.main(["--check", str(tmp_path)]) == 1
     assert str(file) in capsys.readouterr().err
@@ -208,7 +207,7 @@ def test_text_outside_the_marks_stays() -> None:
     [
         "",
         "nothing",
-        "params nothing",
+        "scheme nothing",
         "rules nothing",
         "enum Nothing",
         "topology ring",
@@ -242,6 +241,6 @@ def test_every_key_of_the_schema_is_in_a_table() -> None:
 
 
 def test_every_record_of_the_result_has_a_table() -> None:
-    generated = reference.generate("result")
+    generated = reference.generate("document result")
     for name in schema("result")["$defs"]:
         assert f"### {name}\n" in generated
