@@ -194,7 +194,11 @@ def _scheme(name: str) -> str:
         "marker": f"`{scheme['marker']}`",
     }
     own = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"] if not param["shared"]]
-    params = _table(["table", *_PARAMETER], own) if own else "\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
+    params = (
+        _table(["table", *_PARAMETER], own)
+        if own
+        else "\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
+    )
     return _table([scheme["title"], ""], list(about.items())) + params
 
 
