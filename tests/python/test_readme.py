@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import fairlane
 from conftest import EXAMPLES, Cli
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -27,8 +28,10 @@ def test_the_command_prints_what_the_readme_shows(cli: Cli) -> None:
     assert lines[: shown[2].count("\n")] == shown[2].splitlines()
 
 
-def test_the_first_part_is_short() -> None:
-    assert len(README[: README.index("## Reference")].split()) <= 600
+def test_the_first_part_is_short_and_counts_the_schemes() -> None:
+    first = README[: README.index("## Reference")]
+    assert len(first.split()) <= 600
+    assert f"**{len(fairlane.schemes())} schemes**" in first
 
 
 def test_every_target_that_it_names_is_in_the_makefile() -> None:
