@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import re
@@ -5,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +18,7 @@ from fairlane import Scenario, _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key, point
-from fairlane.store.journal import Journal
+from fairlane.store.journal import Journal, Points, abandoned
 from fairlane.store.point import Cost, Identity, Kept
 from fairlane.store.record import with_name, without_cost
 from fairlane.store.upkeep import entries
@@ -178,6 +180,23 @@ def test_a_journal_that_was_cut_off_gives_every_whole_run(store: Store, scenario
         assert found == dict(enumerate(runs[:complete]))
         for file in (killed.folder / "runs").glob("*"):
             file.unlink()
+
+
+def test_journals_are_taken_under_the_lock_so_that_who_waits_for_it_finds_their_runs_in_files(
+    store: Store, scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+
+    def watched(journals: Path) -> AbstractContextManager[Points]:
+        with (store.folder / "lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        taken.append(journals)
+        return abandoned(journals)
+
+    monkeypatch.setattr("fairlane.store.folder.abandoned", watched)
+    (runs,) = simulate([scenario], store, keep=True)
+    assert taken == [store.folder / "journal"]
+    assert store.load(scenario) == dict(enumerate(runs))
 
 
 def test_a_journal_that_is_being_written_is_left_alone(store: Store, scenario: str) -> None:

@@ -138,6 +138,10 @@ def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Pat
         [*may_only_read(), *sweep, "--replications", "3"], cwd=workdir, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+    listed = subprocess.run(
+        [*may_only_read(), FAIRLANE, "store", "verify"], cwd=workdir, capture_output=True, text=True, check=False
+    )
+    assert listed.stdout == "2 points with 6 runs: 0 damaged, 0 differ\n"
     assert {name: (filled / name).read_bytes() for name in files(filled)} == before
     runs = [pl.read_parquet(workdir / out / "runs.parquet")["utilisation.bottleneck"] for out in ("served", "whole")]
     assert runs[0].equals(runs[1])

@@ -96,13 +96,15 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
 @json_option
 def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
     """Remove runs of other engines and damaged files."""
+    from fairlane.base.files import written_below
     from fairlane.store import Store
     from fairlane.store.upkeep import garbage, remove
 
     where = Store(folder)
     found = garbage(where)
-    if not dry_run:
-        remove(where, found)
+    if found and not dry_run:
+        with written_below(where.folder, "--store"):
+            remove(where, found)
     freed = sum(one.bytes for one in found)
     if as_json:
         files = [{"path": str(one.path), "bytes": one.bytes, "reason": one.reason} for one in found]

@@ -34,13 +34,18 @@ _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 
 class Store:
-    """A folder with finished runs."""
+    """A folder with finished runs.
+
+    Attributes:
+        folder: The folder.
+        unsettled: What journals hold of a store that may only be read.
+    """
 
     def __init__(self, folder: str | Path | None = None) -> None:
         """Opens `folder`; without it $FAIRLANE_STORE, else results/store. Nothing is created before it is needed."""
         self.folder = Path(folder or os.environ.get("FAIRLANE_STORE") or DEFAULT_FOLDER)
         self._recovered = False
-        self._in_journals: Points = {}
+        self.unsettled: Points = {}
 
     def load(self, scenario: str) -> dict[int, Kept]:
         """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none."""
@@ -50,7 +55,7 @@ class Store:
     def kept(self, identity: Identity) -> dict[int, Kept]:
         """The stored runs of a point by replication; a damaged file counts as none."""
         self.try_recover()
-        found = dict(self._in_journals.get(identity, {}))
+        found = dict(self.unsettled.get(identity, {}))
         if point.runs_file(self.folder, identity.key).exists():
             with suppress(DamagedError):
                 found |= point.read(self.folder, identity.key)[1]
@@ -73,21 +78,26 @@ class Store:
         return Writer(self)
 
     def recover(self) -> None:
-        """Moves the runs that killed processes left in their journals into the files, and removes their debris.
+        """Moves runs from journals whose writers are gone into the files of their points, and removes debris of kills.
 
         Raises:
-            OSError: The folder cannot be written.
+            OSError: A file cannot be written; the others are whole, and the journals stay.
         """
         self._recovered = True
         journals = self.folder / "journal"
-        debris = [path for name in ("runs", "costs") for path in (self.folder / name).glob(".*")]
-        if not debris and not any(journals.glob("*.jsonl")):
+        if not any(journals.glob("*.jsonl")) and not self._aside():
             return
-        with abandoned(journals) as points:
-            self.merge(points)
-        with self.locked():
+        # The lock comes first: whoever else took our journal is done with it then.
+        with self.locked(), abandoned(journals) as points:
+            for identity, new in points.items():
+                try:
+                    _, old = point.read(self.folder, identity.key)
+                except DamagedError:
+                    old = {}
+                if not new.keys() <= old.keys():
+                    point.write(self.folder, identity, {**new, **old})
             # Whoever writes holds the lock: what lies aside now was left by a kill.
-            for path in (path for name in ("runs", "costs") for path in (self.folder / name).glob(".*")):
+            for path in self._aside():
                 path.unlink(missing_ok=True)
 
     def try_recover(self) -> None:
@@ -100,24 +110,7 @@ class Store:
                     raise
                 for path in (self.folder / "journal").glob("*.jsonl"):
                     with suppress(OSError):
-                        read(path, self._in_journals)
-
-    def merge(self, points: Points) -> None:
-        """Adds runs to the files of their points.
-
-        Raises:
-            OSError: A file cannot be written; the others are whole.
-        """
-        if not points:
-            return
-        with self.locked():
-            for identity, new in points.items():
-                try:
-                    _, old = point.read(self.folder, identity.key)
-                except DamagedError:
-                    old = {}
-                if not new.keys() <= old.keys():
-                    point.write(self.folder, identity, {**new, **old})
+                        read(path, self.unsettled)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -130,6 +123,9 @@ class Store:
         finally:
             os.close(lock)
 
+    def _aside(self) -> list[Path]:
+        return [path for name in ("runs", "costs") for path in (self.folder / name).glob(".*")]
+
 
 class Writer:
     """Keeps runs as they finish; what is kept survives a kill of the process."""
@@ -137,7 +133,6 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._journal = Journal(store.folder / "journal")
-        self._unsettled: Points = {}
 
     def __enter__(self) -> Writer:
         self._store.recover()
@@ -149,26 +144,18 @@ class Writer:
         Raises:
             OSError: It cannot be written; what was kept before is safe.
         """
-        unnamed = with_name(run, "")
-        self._journal.append(identity, replication, unnamed, cost)
-        self._unsettled.setdefault(identity, {})[replication] = Kept(unnamed, cost)
+        self._journal.append(identity, replication, with_name(run, ""), cost)
         if self._journal.bytes >= SETTLE_BYTES:
             self.settle()
 
     def settle(self) -> None:
         """Moves all runs from the journal into the files of their points."""
-        self._store.merge(self._unsettled)
-        self._unsettled = {}
-        self._journal.clear()
+        self._journal.close()
+        self._store.recover()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is None:
+        # After an error the runs are safe in the journal: if they cannot leave it, that error is not the one to tell.
+        with suppress(*([OSError] if error else [])):
             self.settle()
-            self._journal.close()
-            return
-        # An interrupt may have come between journal and memory: the journal alone knows everything.
-        self._journal.close()
-        with suppress(OSError):
-            self._store.recover()

@@ -14,7 +14,7 @@ import os
 import socket
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: int | None = None
-        self._path: Path | None = None
+        self._path = folder
         self._known: set[Identity] = set()
         self.bytes = 0
 
@@ -57,21 +57,13 @@ class Journal:
         self._write(text)
         self._known.add(identity)
 
-    def clear(self) -> None:
-        """Forgets everything, once it is in the files of the points."""
+    def close(self) -> None:
+        """Leaves what was appended to the next `abandoned`; another run begins another file."""
         if self._file is not None:
-            os.ftruncate(self._file, 0)
+            os.close(self._file)
+        self._file = None
         self._known.clear()
         self.bytes = 0
-
-    def close(self) -> None:
-        """Removes an empty journal; one with content stays for the next writer to find."""
-        if self._file is None or self._path is None:
-            return
-        if os.fstat(self._file).st_size == 0:
-            self._path.unlink(missing_ok=True)
-        os.close(self._file)
-        self._file = None
 
     def _write(self, text: bytes) -> None:
         if self._file is None:
@@ -91,18 +83,13 @@ class Journal:
 def abandoned(folder: Path) -> Iterator[Points]:
     """The runs in journals whose writers are gone; the journals are removed when the block ends without an error."""
     points: Points = {}
-    locked: list[tuple[int, Path]] = []
-    try:
-        for path in sorted(folder.glob("*.jsonl")):
-            if (file := _lock_if_abandoned(path)) is not None:
-                locked.append((file, path))
-                read(path, points)
+    with ExitStack() as locks:
+        paths = [path for path in sorted(folder.glob("*.jsonl")) if _is_abandoned(path, locks)]
+        for path in paths:
+            read(path, points)
         yield points
-        for _, path in locked:
+        for path in paths:
             path.unlink(missing_ok=True)
-    finally:
-        for file, _ in locked:
-            os.close(file)
 
 
 def _create(folder: Path) -> tuple[int, Path]:
@@ -117,19 +104,17 @@ def _create(folder: Path) -> tuple[int, Path]:
         os.close(file)
 
 
-def _lock_if_abandoned(path: Path) -> int | None:
+def _is_abandoned(path: Path, locks: ExitStack) -> bool:
+    """Whether its writer is gone; it is locked then as long as `locks`."""
     try:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ELOOP}:  # gone meanwhile, or a link: nothing of ours
-            return None
-        raise
-    try:
+        locks.callback(os.close, file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        return None
-    return file
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.EWOULDBLOCK}:  # gone meanwhile, a link, or being written
+            return False
+        raise
+    return True
 
 
 def _line(entry: dict[str, Any]) -> bytes:

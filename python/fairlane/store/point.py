@@ -10,8 +10,7 @@ import io
 import json
 import math
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,13 +30,19 @@ SCHEMA = 3
 WITHOUT_DIGEST_OF_COSTS = 2
 """The version before, which is still read."""
 
-UNITS = {
-    "throughput_ratio": "1",
-    "jain_index": "1",
-    "delivered_packets": "packets",
+RUN_COLUMNS = {
+    "replication": "UInt32",
+    "seed": "UInt64",
+    "throughput_ratio": "Float64",
+    "jain_index": "Float64",
+    "delivered_packets": "UInt64",
+    "events": "UInt64",
+    "run": "String",
 }
+"""Their types of polars, which is loaded where it is needed only."""
+COST_COLUMNS = {"replication": "UInt32", "cpu_seconds": "Float64", "host": "String", "finished_at": "String"}
+UNITS = {"throughput_ratio": "1", "jain_index": "1", "delivered_packets": "packets"}
 COST_UNITS = {"cpu_seconds": "s"}
-
 
 MEASURED = "lab/"
 """How the engine of runs begins that were measured, not simulated."""
@@ -153,51 +158,28 @@ def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
     Raises:
         DamagedError: The file is not what was written.
     """
-    identity, runs = _read_runs(runs_file(folder, key), key)
-    costs: dict[int, Cost] = {}
-    with suppress(DamagedError):  # runs are of use without them
-        costs = read_costs(folder, key)
-    return identity, {replication: Kept(run, costs.get(replication)) for replication, run in runs.items()}
+    return examine(folder, key, columns=False)[:2]
 
 
-def read_costs(folder: Path, key: str) -> dict[int, Cost]:
-    """What the runs of a point cost, every value checked; empty if there is no such file.
+def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[int, Kept], str]:
+    """As `read`, and what is wrong with the costs, empty if nothing is: runs are of use without them.
 
-    Raises:
-        DamagedError: The file is not what was written.
-    """
-    path = costs_file(folder, key)
-    if not path.exists():
-        return {}
-    metadata, frame = _read_parquet(path, ["replication", "cpu_seconds", "host", "finished_at"])
-    costs: dict[int, Cost] = {}
-    for number, cpu_seconds, host, finished_at in frame.iter_rows():
-        kinds = (number, int), (cpu_seconds, float), (host, str), (finished_at, str)
-        if not all(isinstance(value, kind) for value, kind in kinds) or not 0 <= cpu_seconds < math.inf:
-            raise DamagedError(f"replication {number} has {cpu_seconds} s of CPU time, host {host}, date {finished_at}")
-        costs[number] = Cost(cpu_seconds, host, finished_at)
-    has_digest = metadata["fairlane.schema"] != str(WITHOUT_DIGEST_OF_COSTS)
-    if len(costs) < frame.height or (has_digest and metadata.get("fairlane.digest") != _digest(_as_text(costs))):
-        raise DamagedError("their content does not match their digest")
-    return costs
-
-
-def check_columns(folder: Path, key: str, runs: Mapping[int, Kept]) -> None:
-    """Checks the columns that are taken from the records, which nothing but a reader of the file uses.
+    Args:
+        folder: The store.
+        key: The point.
+        columns: Whether to check those that are taken from the records as well, which nothing here uses.
 
     Raises:
-        DamagedError: A value is not that of its record.
+        DamagedError: The file of the runs is not what was written.
     """
-    import polars as pl
-
-    expected = _runs_frame({number: kept.run for number, kept in runs.items()})
+    identity, runs = _read_runs(runs_file(folder, key), key, columns=columns)
+    costs: dict[int, Cost] = {}
+    damage = ""
     try:
-        stored = pl.read_parquet(io.BytesIO(runs_file(folder, key).read_bytes()))
-    except _errors() as error:
-        raise DamagedError(f"cannot be read: {' '.join(str(error).split())}") from error
-    # The digest is that of the records.
-    if not expected.drop("run").equals(stored.drop("run", strict=False), null_equal=True):
-        raise DamagedError("a column does not match the records")
+        costs = _read_costs(costs_file(folder, key))
+    except DamagedError as error:
+        damage = f"costs: {error}"
+    return identity, {replication: Kept(run, costs.get(replication)) for replication, run in runs.items()}, damage
 
 
 def write(folder: Path, identity: Identity, kept: Mapping[int, Kept]) -> None:
@@ -210,81 +192,53 @@ def write(folder: Path, identity: Identity, kept: Mapping[int, Kept]) -> None:
 
 def _runs_content(identity: Identity, runs: Mapping[int, str]) -> bytes:
     metadata = {
-        "fairlane.schema": str(SCHEMA),
         "fairlane.engine": identity.engine,
         "fairlane.version": _fairlane.version(),
         "fairlane.scenario": identity.scenario,
-        "fairlane.units": json.dumps(UNITS),
-        "fairlane.digest": _digest(runs),
     }
-    return _parquet(_runs_frame(runs), metadata)
+    return _parquet(_runs_frame(runs), UNITS, runs, metadata)
 
 
 def _runs_frame(runs: Mapping[int, str]) -> pl.DataFrame:
-    import polars as pl
-
-    numbers = sorted(runs)
-    records = [json.loads(runs[number]) for number in numbers]
-    return pl.DataFrame(
-        {
-            "replication": numbers,
-            "seed": [record["seed"] for record in records],
-            "throughput_ratio": [record["throughput_ratio"] for record in records],
-            "jain_index": [record["jain_index"] for record in records],
-            "delivered_packets": [record["performance"]["delivered_packets"] for record in records],
-            "events": [record["performance"]["events"] for record in records],
-            "run": [runs[number] for number in numbers],
-        },
-        schema={
-            "replication": pl.UInt32,
-            "seed": pl.UInt64,
-            "throughput_ratio": pl.Float64,
-            "jain_index": pl.Float64,
-            "delivered_packets": pl.UInt64,
-            "events": pl.UInt64,
-            "run": pl.String,
-        },
-    )
+    rows = []
+    for number in sorted(runs):
+        record = json.loads(runs[number])
+        ratios = record["throughput_ratio"], record["jain_index"]
+        counts = record["performance"]["delivered_packets"], record["performance"]["events"]
+        rows.append((number, record["seed"], *ratios, *counts, runs[number]))
+    return _frame(rows, RUN_COLUMNS)
 
 
 def _costs_content(costs: Mapping[int, Cost]) -> bytes:
+    frame = _frame([(number, *astuple(costs[number])) for number in sorted(costs)], COST_COLUMNS)
+    return _parquet(frame, COST_UNITS, _as_text(costs), {})
+
+
+def _frame(rows: Sequence[tuple[Any, ...]], columns: Mapping[str, str]) -> pl.DataFrame:
     import polars as pl
 
-    numbers = sorted(costs)
-    frame = pl.DataFrame(
-        {
-            "replication": numbers,
-            "cpu_seconds": [costs[number].cpu_seconds for number in numbers],
-            "host": [costs[number].host for number in numbers],
-            "finished_at": [costs[number].finished_at for number in numbers],
-        },
-        schema={
-            "replication": pl.UInt32,
-            "cpu_seconds": pl.Float64,
-            "host": pl.String,
-            "finished_at": pl.String,
-        },
-    )
-    metadata = {
-        "fairlane.schema": str(SCHEMA),
-        "fairlane.units": json.dumps(COST_UNITS),
-        "fairlane.digest": _digest(_as_text(costs)),
-    }
-    return _parquet(frame, metadata)
+    return pl.DataFrame(rows, {name: getattr(pl, kind) for name, kind in columns.items()}, orient="row")
 
 
 def _as_text(costs: Mapping[int, Cost]) -> dict[int, str]:
     return {replication: json.dumps(astuple(cost)) for replication, cost in costs.items()}
 
 
-def _parquet(frame: pl.DataFrame, metadata: dict[str, str]) -> bytes:
+def _parquet(
+    frame: pl.DataFrame, units: Mapping[str, str], rows: Mapping[int, str], metadata: Mapping[str, str]
+) -> bytes:
     content = io.BytesIO()
-    frame.write_parquet(content, metadata=metadata)
+    common = {
+        "fairlane.schema": str(SCHEMA),
+        "fairlane.units": json.dumps(units),
+        "fairlane.digest": _digest(rows),
+    }
+    frame.write_parquet(content, metadata={**metadata, **common})
     return content.getvalue()
 
 
-def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
-    metadata, stored = _read_parquet(path, ["replication", "run"])
+def _read_runs(path: Path, key: str, *, columns: bool) -> tuple[Identity, dict[int, str]]:
+    metadata, stored = _read_parquet(path, RUN_COLUMNS if columns else ["replication", "run"])
     try:
         identity = Identity(metadata["fairlane.engine"], metadata["fairlane.scenario"])
         digest = metadata["fairlane.digest"]
@@ -292,13 +246,33 @@ def _read_runs(path: Path, key: str) -> tuple[Identity, dict[int, str]]:
         raise DamagedError(f"has no {error.args[0]}") from error
     if identity.key != key:
         raise DamagedError("its scenario and engine do not give its name")
-    runs: dict[int, str] = dict(stored.iter_rows())
+    runs: dict[int, str] = dict(zip(stored["replication"], stored["run"], strict=True))
     if None in runs or None in runs.values() or digest != _digest(runs):
         raise DamagedError("its content does not match its digest")
-    return identity, {number: without_cost(run) for number, run in runs.items()}
+    runs = {number: without_cost(run) for number, run in runs.items()}
+    # The digest is that of the records.
+    if columns and not _runs_frame(runs).drop("run").equals(stored.drop("run")):
+        raise DamagedError("a column does not match the records")
+    return identity, runs
 
 
-def _read_parquet(path: Path, columns: Sequence[str]) -> tuple[dict[str, str], pl.DataFrame]:
+def _read_costs(path: Path) -> dict[int, Cost]:
+    if not path.exists():
+        return {}
+    metadata, frame = _read_parquet(path, COST_COLUMNS)
+    costs: dict[int, Cost] = {}
+    for number, cpu_seconds, host, finished_at in frame.iter_rows():
+        kinds = (number, int), (cpu_seconds, float), (host, str), (finished_at, str)
+        if not all(isinstance(value, kind) for value, kind in kinds) or not 0 <= cpu_seconds < math.inf:
+            raise DamagedError(f"replication {number} has {cpu_seconds} s of CPU time, host {host}, date {finished_at}")
+        costs[number] = Cost(cpu_seconds, host, finished_at)
+    has_digest = metadata["fairlane.schema"] != str(WITHOUT_DIGEST_OF_COSTS)
+    if len(costs) < frame.height or (has_digest and metadata.get("fairlane.digest") != _digest(_as_text(costs))):
+        raise DamagedError("their content does not match their digest")
+    return costs
+
+
+def _read_parquet(path: Path, columns: Iterable[str]) -> tuple[dict[str, str], pl.DataFrame]:
     import polars as pl
 
     try:

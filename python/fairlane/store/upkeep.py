@@ -93,12 +93,13 @@ def entries(store: Store, keys: Sequence[str] = ()) -> list[Entry]:
     if not store.folder.is_dir():
         raise UserError(f"--store: {store.folder}: no such folder")
     store.try_recover()
-    paths = sorted((store.folder / "runs").glob("*.parquet"))
+    unsettled = {identity.key: (identity, runs) for identity, runs in store.unsettled.items()}
+    names = sorted({path.stem for path in (store.folder / "runs").glob("*.parquet")} | unsettled.keys())
     for key in keys:
-        if not any(path.stem.startswith(key) for path in paths):
+        if not any(name.startswith(key) for name in names):
             raise UserError(f"{key}: no such key in {store.folder}; `fairlane store ls` lists them")
-    chosen = [path for path in paths if not keys or path.stem.startswith(tuple(keys))]
-    return [_entry(store, path) for path in chosen]
+    chosen = [name for name in names if not keys or name.startswith(tuple(keys))]
+    return [_entry(store, name, *unsettled.get(name, (None, {}))) for name in chosen]
 
 
 def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_progress: bool = False) -> list[int]:
@@ -162,20 +163,21 @@ def _engine(entry: Entry) -> str:
     return entry.identity.engine if entry.identity else "unknown"
 
 
-def _entry(store: Store, path: Path) -> Entry:
-    costs = point.costs_file(store.folder, path.stem)
-    size = sum(file.stat().st_size for file in (path, costs) if file.exists())
-    try:
-        identity, runs = point.read(store.folder, path.stem)
-        _check_records(runs, identity)
-        point.check_columns(store.folder, path.stem, runs)
-    except DamagedError as damage:
-        return Entry(path.stem, size, str(damage), None, {})
-    try:
-        point.read_costs(store.folder, path.stem)
-    except DamagedError as damage:
-        return Entry(path.stem, size, f"costs: {damage}", identity, runs)
-    return Entry(path.stem, size, "", identity, runs)
+def _entry(store: Store, key: str, identity: Identity | None, unsettled: dict[int, Kept]) -> Entry:
+    """The entry of a point, of which runs may be in journals."""
+    files = [
+        path for path in (point.runs_file(store.folder, key), point.costs_file(store.folder, key)) if path.exists()
+    ]
+    size = sum(path.stat().st_size for path in files)
+    damage = ""
+    runs: dict[int, Kept] = {}
+    if point.runs_file(store.folder, key) in files:
+        try:
+            identity, runs, damage = point.examine(store.folder, key, columns=True)
+            _check_records(runs, identity)
+        except DamagedError as error:
+            return Entry(key, size, str(error), None, {})
+    return Entry(key, size, damage, identity, unsettled | runs)
 
 
 def _check_records(runs: dict[int, Kept], identity: Identity) -> None:
