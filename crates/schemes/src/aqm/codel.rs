@@ -175,7 +175,7 @@ impl Codel {
     #[inline]
     fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
         //= RFC 8289 4.1-1: Nothing is dropped that would leave less than a full packet waiting.
-        //= RFC 8289 4.3-2: One packet below the target starts the interval anew.
+        //= RFC 8289 4.3-2: One packet below the target restarts the interval.
         if sojourn < aim.target || bytes_behind <= aim.mtu {
             self.first_above = None;
             return false;

@@ -227,7 +227,7 @@ impl PieCore {
     /// A packet found the queue full.
     #[inline]
     pub fn overflowed(&mut self) {
-        //= RFC 8033 B-2: A drop at a full buffer starts the sum of p anew.
+        //= RFC 8033 B-2: A drop at a full buffer resets the sum of p.
         self.accumulated = 0.0;
     }
 

@@ -131,7 +131,7 @@
 //!     the timeout to 3 s (5.7), for the handshake gives a sample all the same; without `keep_backoff` any ACK of new data
 //!     ends the doubling. RFC 7323 section 4.2: the gains are the same however many samples a window gives.
 //! 15. RFC 3465 section 2.3: growth by bytes has no limit, after a timeout neither, as in Linux; the RFC has two segments,
-//!     and one after a timeout.
+//!     and one after a timeout; RFC 5681 section 3.1 has one always.
 //!
 //! # Deviations of the profile `ns3` from ns-3.48
 //!

@@ -67,7 +67,7 @@ params! {
         //= RFC 9438 4.6-2: beta_cubic is 0.7.
         /// Share of the window that CUBIC keeps after congestion.
         cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
-        //= RFC 9438 4.7-2: A flow that is alone does without that.
+        //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
         /// Whether a CUBIC flow that has lost ground gives way to newer ones.
         fast_convergence: bool = true, source "RFC 9438 4.7";
         /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.

@@ -80,7 +80,7 @@ impl Receiver {
         }
         if params.ecn {
             //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
-            //= RFC 3168 6.1.3-3: A mark after CWR, or with it, starts the echo anew.
+            //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
             self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
         }
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which every

@@ -73,7 +73,7 @@ impl Rto {
 
     /// Doubles the timeout. RFC 6298 5.5, bounded by 2.5.
     pub(super) fn back_off(&mut self, params: &TcpParams) {
-        //= RFC 6298 5.5-1: A timeout doubles the timeout.
+        //= RFC 6298 5.5-1: A timeout doubles RTO.
         //= RFC 6298 2.5-1: The timeout is bounded, by 60 s or more.
         self.current = Time(self.current.0.saturating_mul(2)).min(params.max_rto);
     }

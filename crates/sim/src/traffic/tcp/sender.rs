@@ -465,7 +465,7 @@ impl Sender {
             pipe: self.in_flight(params),
         };
         self.ssthresh = self.congestion.reduce(params, flight);
-        //= RFC 3168 6.1.2-6: Any reduction is told by CWR in the next new segment.
+        //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
         self.cwr_due = params.ecn;
     }
 
@@ -519,8 +519,8 @@ impl Sender {
         self.recover = self.high;
         //= RFC 5681 4.3-1: A lost retransmission reduces the window once more.
         //= RFC 5681 3.1-13, deviation: A timeout leaves ssthresh at half the flight, two segments at least.
+        //= RFC 5681 3.1-14: A segment that times out again leaves ssthresh as it is.
         if self.phase != Phase::Loss || params.each_timeout_reduces {
-            //= RFC 5681 3.1-14: A segment lost again after a timeout leaves ssthresh as it is.
             self.reduce(params);
         }
         self.congestion.timed_out();
