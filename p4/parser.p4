@@ -129,7 +129,7 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 }
 
-/* Addresses of a packet. What is truncated, malformed or no IP has none, which is no mistake. */
+/* Addresses of a packet. What is truncated, malformed or not IP has none, which is no mistake. */
 control Source(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {

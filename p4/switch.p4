@@ -71,7 +71,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = USERS;
     }
 
-    /* Who has no prefix of its own, and packets that are no IP. One entry, the default action. */
+    /* Who has no prefix of its own, and packets other than IP. One entry, the default action. */
     @name(".default_user")
     table default_user {
         actions = { set_user; set_user_of_address; }

@@ -385,7 +385,7 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     lab.python("c", frames);
     let status = lab.status("n", &config);
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
-    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames are no IP.
+    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames are not IP.
     assert_eq!(status["ingress"]["not_ip"], 60, "{status}");
     lab.node_ok("n", "detach", &config);
 }

@@ -97,7 +97,7 @@ proptest! {
     #[test]
     fn any_bytes_can_be_read_and_marked(mut bytes in prop::collection::vec(any::<u8>(), 0..200), ip in any::<bool>()) {
         if ip && bytes.len() >= 15 {
-            // Most random bytes are no IP: make them.
+            // Most random bytes are not IP: make them so.
             (bytes[12], bytes[13]) = if bytes[14] & 1 == 0 { (8, 0) } else { (0x86, 0xdd) };
             bytes[14] = if bytes[14] & 1 == 0 { 0x40 } else { 0x60 } | bytes[14] & 15;
         }

@@ -24,7 +24,7 @@ pub struct Recipe {
     pub hops: Option<u8>,
     /// First byte of the IP header in place of the right one (`v`, hexadecimal).
     pub first_byte: Option<u8>,
-    /// Ethertype of a packet that is no IP (`n`, hexadecimal).
+    /// Ethertype of a packet other than IP (`n`, hexadecimal).
     pub ethertype: Option<u16>,
     /// Length that the frame is cut off at (`t`).
     pub cut: Option<usize>,

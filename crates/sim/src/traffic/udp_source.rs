@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
         // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets a burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s each.
-        // And bursts so short that rounding counts: 2.5 packets on the mean, 1 + e^-0.6/(1 - e^-0.4) = 2.6647 rounded.
+        // And bursts so short that rounding counts: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647 rounded.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
         {
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn pareto_bursts_have_their_least_length_and_tail() {
-        // Shape 1.5, mean 200 ms at 0.8 ms a packet: 250 packets on the mean, at least 250/3 = 83.3, rounded.
+        // Shape 1.5, mean 200 ms at 0.8 ms a packet: 250 packets on average, at least 250/3 = 83.3, rounded.
         let params = OnOffParams { distribution: BurstDistribution::Pareto, ..OnOffParams::default() };
         let gap = Time::from_micros(800);
         let (lengths, silences) = bursts(&mut source(&UdpConfig::OnOff(params)), gap, 40_000);
