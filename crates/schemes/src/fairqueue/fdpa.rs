@@ -1,4 +1,4 @@
-//! FDPA, flow dynamic priority assignment: who sends above the fair share falls to a lower priority.
+//! FDPA, flow dynamic priority assignment: users that send above the fair share fall to a lower priority.
 //!
 //! Source: C. Cascone, N. Bonelli, L. Bianchi, A. Capone and B. Sansò, "Towards approximate fair bandwidth sharing via
 //! dynamic priority queuing", LANMAN 2017. Only the abstract was at hand: rate estimators per user choose a queue under

@@ -30,7 +30,7 @@
 //! 1. Time constants are 100 ms, for rates of Mbit/s; those of the code are for 10 to 100 Gbit/s.
 //! 2. The code takes 0.985 of the link's rate for C: `capacity_factor`, 1 here.
 //! 3. A tenant's share starts with alpha = C, and its first window with its first packet; in the code all tenants exist
-//!    from time 0, with C/32. Beside others a newcomer is held to its share after some windows only, by (7). Alpha
+//!    from time 0, with C/32. Alongside others a newcomer is held to its share after some windows only, by (7). Alpha
 //!    becomes C when it exceeds F: it binds nobody then. The code tests that when congested only.
 //! 4. The code adds 20 ns to a time between packets that is 0. Here packets of one instant count together at the next.
 //! 5. `q_min` is ours: below it nothing is dropped early, as abc2018 V-E1 improves CSFQ. 0 packets are the paper's way.
