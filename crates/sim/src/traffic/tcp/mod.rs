@@ -138,7 +138,7 @@
 //! Deviations 2 to 8 hold, and:
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
-//! 17. HyStart, on in ns-3's CUBIC, does not exist here: slow start overshoots more.
+//! 17. HyStart, on in ns-3's CUBIC, is missing here: slow start overshoots more.
 //! 18. CUBIC follows RFC 9438 in floating point; ns-3 counts ACKs in whole segments and takes its target from the least
 //!     RTT. The Reno-friendly region adds alpha per RTT here until the window before congestion, and 1 from there.
 //! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
