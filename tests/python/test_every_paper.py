@@ -33,6 +33,12 @@ def test_every_figure_is_drawn(paper: Paper, experiment: Experiment) -> None:
 
 
 @pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
+def test_every_claim_is_written(paper: Paper, experiment: Experiment) -> None:
+    skeletons = [claim for claim in experiment.claims if claim["statement"].startswith("TODO")]
+    assert not skeletons, "\n".join(f"{paper.folder}: {claim['id']}: {claim['statement']}" for claim in skeletons)
+
+
+@pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
 def test_every_claim_can_be_tested(paper: Paper, experiment: Experiment) -> None:
     assert experiment.claims
     for claim in experiment.claims:

@@ -20,6 +20,7 @@ from fairlane.base.signals import Received, as_interrupts
 from fairlane.base.text import message_line
 from fairlane.cli import catalogue, papers, simulate
 from fairlane.cli.lab import lab_commands
+from fairlane.cli.new import new
 from fairlane.cli.options import Group
 from fairlane.cli.output import READABLE
 from fairlane.cli.p4 import p4_commands
@@ -44,6 +45,7 @@ for command in (
     catalogue.schemes,
     catalogue.topologies,
     catalogue.schema,
+    new,
     store_commands,
     lab_commands,
     p4_commands,

@@ -1,0 +1,132 @@
+"""What each kind of skeleton is made of: the files that are new, the lines in lists, what to do next."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from fairlane.base.errors import UserError
+from fairlane.base.text import quoted
+from fairlane.skeletons.edits import after_last, sorted_module
+
+CHECKOUT = Path(__file__).parents[3]
+"""The source of Fairlane, if this package is in it."""
+TEMPLATES = Path(__file__).parent / "templates"
+KEYWORDS = frozenset(
+    """
+    abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl
+    in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type
+    typeof unsafe unsized use virtual where while yield
+    """.split()  # noqa: SIM905 a list of strings would be forty lines
+)
+"""Words of Rust that name no module."""
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Files of a skeleton with their whole new text, and the commands that come next."""
+
+    files: Mapping[Path, str]
+    commands: tuple[str, ...]
+
+
+def skeleton(kind: str, name: str, root: Path) -> Skeleton:
+    """The skeleton of a new scheme or experiment.
+
+    Raises:
+        UserError: There is no source to write into, or the name has not the form it needs, or is taken.
+    """
+    if not (root / "crates" / "schemes" / "Cargo.toml").is_file():
+        raise UserError(f"new: {root} is no checkout of Fairlane's source; clone it and call its .venv/bin/fairlane")
+    return KINDS[kind](name, root)
+
+
+def _scheme(name: str, root: Path) -> Skeleton:
+    kind = _type_of("scheme", name)
+    source = root / "crates" / "schemes" / "src"
+    room, registry = source / "aqm" / "mod.rs", source / "registry" / "schemes.rs"
+    chapter, changelog = root / "docs" / "schemes" / f"{name}.md", root / "CHANGELOG.md"
+    _check_free("scheme", name, [*source.glob(f"*/{name}.rs"), *source.glob(f"*/{name}/mod.rs"), chapter], registry)
+    line = f'    /// See [`crate::aqm::{name}`].\n    {kind} = "{name}", crate::aqm::{name}::{kind}Scheme;\n'
+    declared = after_last(room, r"//! - ", f"//! - [`{name}`]: what it does\n")
+    return Skeleton(
+        {
+            source / "aqm" / f"{name}.rs": _filled("scheme.rs", name=name, Type=kind),
+            room: sorted_module(declared, f"pub mod {name};"),
+            registry: after_last(registry, r"    \w+ = \"", line, within=r"schemes! \{"),
+            chapter: _filled("scheme.md", name=name, Type=kind),
+            changelog: _noted(changelog, f"Scheme `{name}`: what it does (authors, year)."),
+        },
+        (
+            f"cargo test --package fairlane-schemes {name}",
+            "make vectors screen",
+            "make setup && .venv/bin/python -m fairlane.reference docs",
+        ),
+    )
+
+
+def _experiment(name: str, root: Path) -> Skeleton:
+    papers = root / "python" / "fairlane" / "papers"
+    there = sorted(path.parent.name for path in papers.glob("*/claims.toml"))
+    parts = re.fullmatch(r"([a-z][a-z0-9]*)\.([a-z][a-z0-9_]{0,31})", name)
+    if not parts or parts[1] not in there:
+        raise UserError(f"new experiment: {quoted(name)} is not PAPER.NAME; papers: {', '.join(there)}")
+    claims, changelog = papers / parts[1] / "claims.toml", root / "CHANGELOG.md"
+    text = claims.read_text(encoding="utf-8")
+    experiments = tomllib.loads(text)["experiments"]
+    # What the new one takes over until its author knows better.
+    sibling = next(one for one in experiments if "sweep" in one and "same_runs_as" not in one)
+    of_paper = sibling["id"].partition(".")[0]  # noms2016 writes noms.
+    made = f"{of_paper}.{parts[2]}"
+    if any(one["id"] == made for one in experiments):
+        raise _taken("experiment", name, claims)
+    values = {"id": made, "paper": parts[1], "sibling": sibling["id"], "topology": sibling["topology"]}
+    values |= {"schemes": json.dumps(sibling["schemes"]), "metric": sibling["metrics"][0]}
+    return Skeleton(
+        {
+            claims: text.rstrip("\n") + "\n" + _filled("experiment.toml", **values),
+            changelog: _noted(changelog, f"Experiment `{name}`: what it measures."),
+        },
+        (f".venv/bin/pytest tests/python/test_every_paper.py -k {made}", f".venv/bin/fairlane reproduce {name}"),
+    )
+
+
+def _type_of(kind: str, name: str) -> str:
+    """The name of the type in Rust: `ToyRed` of `toy_red`."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in KEYWORDS:
+        allowed = "a to z, 0 to 9 and _, from a letter on, 32 characters at most, no keyword of Rust"
+        raise UserError(f"new {kind}: {quoted(name)} is no name of a module: {allowed}")
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _check_free(kind: str, name: str, paths: list[Path], registry: Path) -> None:
+    """Raises a UserError if a path is there, or the registry has the name or its type."""
+    for path in paths:
+        if path.exists():
+            raise _taken(kind, name, path)
+    if re.search(rf"\b{_type_of(kind, name)}\b|= \"{name}\"", registry.read_text(encoding="utf-8")):
+        raise _taken(kind, name, registry)
+
+
+def _taken(kind: str, name: str, where: Path) -> UserError:
+    return UserError(f"new {kind}: {name} is there already, in {where}")
+
+
+def _noted(changelog: Path, sentence: str) -> str:
+    """The changelog with an entry that is the first of what was added."""
+    return after_last(changelog, r"## \[Unreleased\](?s:.*?)^### Added\n", f"- {sentence}\n")
+
+
+def _filled(template: str, **values: str) -> str:
+    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(values)
+
+
+KINDS: dict[str, Callable[[str, Path], Skeleton]] = {
+    "scheme": _scheme,
+    "experiment": _experiment,
+}

@@ -1,0 +1,139 @@
+"""`fairlane new` writes skeletons into a checkout: whole, registered, and with a test that fails."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conftest import Cli, files
+from fairlane.base.errors import UserError, WriteError
+from fairlane.cli.main import commands
+from fairlane.papers import Paper, papers
+from fairlane.papers.paper import load_paper
+from fairlane.skeletons.edits import write_all
+from fairlane.skeletons.kinds import skeleton
+
+ROOT = Path(__file__).parents[2]
+SCHEME = [
+    "CHANGELOG.md",
+    "crates/schemes/src/aqm/mod.rs",
+    "crates/schemes/src/aqm/toy_red.rs",
+    "crates/schemes/src/registry/schemes.rs",
+    "docs/schemes/toy_red.md",
+]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of what skeletons touch, which the command takes for its checkout."""
+    root = tmp_path / "checkout"
+    for folder in ("crates", "docs/schemes", "python/fairlane/papers"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "CHANGELOG.md", root)
+    monkeypatch.setattr("fairlane.cli.new.CHECKOUT", root)
+    return root
+
+
+def new(kind: str, name: str, root: Path) -> list[str]:
+    """Writes a skeleton; gives the files that changed."""
+    made = skeleton(kind, name, root)
+    write_all(made.files)
+    return sorted(str(path.relative_to(root)) for path in made.files)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {name: (root / name).read_bytes() for name in files(root)}
+
+
+def test_a_scheme_is_a_module_a_line_in_the_list_a_chapter_and_an_entry(checkout: Path) -> None:
+    assert new("scheme", "toy_red", checkout) == SCHEME
+    assert re.search(r"pub mod sfb;\npub mod toy_red;\nmod virtual_queue;", (checkout / SCHEME[1]).read_text())
+    registry = (checkout / SCHEME[3]).read_text()
+    listed = registry[registry.index("\nschemes! {") :].partition("\n}\n")[0]
+    assert listed.endswith('ToyRed = "toy_red", crate::aqm::toy_red::ToyRedScheme;')
+    assert "## [Unreleased]" in (checkout / "CHANGELOG.md").read_text().partition("- Scheme `toy_red`")[0]
+
+
+@pytest.mark.parametrize("paper", papers().values(), ids=papers())
+def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout: Path) -> None:
+    folder = f"python/fairlane/papers/{paper.key}"
+    assert new("experiment", f"{paper.key}.fig99", checkout) == ["CHANGELOG.md", f"{folder}/claims.toml"]
+    parts = {"scenario": paper.scenario, "metrics": paper.metrics}
+    *others, made = load_paper(paper.key, paper.title, checkout / folder, **parts).experiments.values()
+    assert [experiment.id for experiment in others] == list(paper.experiments)
+    assert made.name == "fig99"
+    assert set(made.metrics) <= paper.metrics.keys()
+    assert [claim["statement"].partition(":")[0] for claim in made.claims] == ["TODO"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("scheme", "Toy", "'Toy' is no name of a module: a to z, 0 to 9 and _"),
+        ("scheme", "../toy", "is no name of a module"),
+        ("scheme", "fn", "no keyword of Rust"),
+        ("scheme", "x" * 33, "32 characters at most"),
+        ("scheme", "blue", "blue is there already, in "),
+        ("scheme", "csfq", "csfq is there already, in "),
+        ("scheme", "drop_tail", "drop_tail is there already, in "),
+        ("experiment", "fig99", "'fig99' is not PAPER.NAME; papers: abc2018, afc"),
+        ("experiment", "abc2019.fig99", "is not PAPER.NAME"),
+        ("experiment", "abc2018.Fig", "is not PAPER.NAME"),
+        ("experiment", "abc2018.fig4a", "abc2018.fig4a is there already, in "),
+    ],
+)
+def test_a_name_that_is_taken_or_none_is_refused(kind: str, name: str, message: str, checkout: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as refused:
+        skeleton(kind, name, checkout)
+    assert str(refused.value).startswith(f"new {kind}: ")
+
+
+def test_without_the_source_it_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no checkout of Fairlane's source"):
+        skeleton("scheme", "toy_red", tmp_path)
+
+
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(checkout: Path) -> None:
+    shutil.rmtree(checkout / "docs" / "schemes")
+    (checkout / "docs" / "schemes").write_text("in the way")
+    before = contents(checkout)
+    with pytest.raises(WriteError, match=r"cannot write .*toy_red\.md: .*; nothing was changed"):
+        new("scheme", "toy_red", checkout)
+    assert contents(checkout) == before
+
+
+def test_the_command_names_the_files_and_what_comes_next(checkout: Path) -> None:
+    done = CliRunner().invoke(commands, ["new", "scheme", "toy_red"])
+    assert done.exit_code == 0, done.output
+    assert "written: crates/schemes/src/aqm/toy_red.rs\nchanged: crates/schemes/src/aqm/mod.rs\n" in done.output
+    assert done.output.index("next:") < done.output.index("cargo test --package fairlane-schemes toy_red")
+    assert (checkout / "docs" / "schemes" / "toy_red.md").exists()
+
+
+def test_a_mistake_is_one_line(cli: Cli) -> None:
+    done = cli("new", "scheme", "fn")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: new scheme: 'fn' is no name of a module: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.long
+def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_write(checkout: Path) -> None:
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy(ROOT / name, checkout)
+    for folder in ("vectors", "bpf", "p4"):
+        (checkout / folder).symlink_to(ROOT / folder)
+    new("scheme", "toy_red", checkout)
+    for package, name in [("fairlane-schemes", "toy_red")]:
+        lints = ["cargo", "clippy", "--package", package, "--lib", "--tests", "--", "--deny", "warnings"]
+        assert subprocess.run(lints, cwd=checkout, timeout=900, check=False).returncode == 0
+        tests = ["cargo", "test", "--package", package, "--lib", name]
+        done = subprocess.run(tests, cwd=checkout, capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 101
+        assert f"{name}: write " in done.stdout
+        assert "0 passed; 1 failed" in done.stdout
+    formatted = subprocess.run(["cargo", "fmt", "--all", "--check"], cwd=checkout, timeout=60, check=False)
+    assert formatted.returncode == 0
