@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -15,7 +16,11 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is end_quietly:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
+        gc.disable()  # nothing of what is loaded is garbage
         from fairlane.cli.main import main as run
+
+        gc.freeze()
+        gc.enable()
     except KeyboardInterrupt:
         # Nothing has begun; what was half loaded has nothing to say either.
         end_quietly()

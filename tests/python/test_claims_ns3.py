@@ -4,7 +4,7 @@ import pytest
 
 from fairlane import papers
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.ns3 import Ns3, agree, beside, load
+from fairlane.papers.ns3 import Ns3, agree, load, with_ns3
 from fairlane.papers.verdicts import judge
 
 CLAIM = {
@@ -24,7 +24,7 @@ def ns3(*means: float) -> Ns3:
 
 def outcome(ours: Table, theirs: Ns3 | None) -> tuple[str, str]:
     tables = {"p.e": ours}
-    verdict = beside(judge(CLAIM, tables), CLAIM, tables, theirs)
+    verdict = with_ns3(judge(CLAIM, tables), CLAIM, tables, theirs)
     return verdict.verdict, verdict.ns3
 
 

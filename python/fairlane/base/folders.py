@@ -11,7 +11,7 @@ import ctypes
 import errno
 import fcntl
 import os
-import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,7 +49,7 @@ def staged(folder: Path) -> Iterator[Path]:
             with _named(folder):
                 if whole.exists():
                     _keep_others(whole, stage)
-                    shutil.copymode(whole, stage)
+                    stage.chmod(stat.S_IMODE(whole.stat().st_mode))
                     _exchange(stage, whole)
                 else:
                     stage.rename(whole)
@@ -176,7 +176,7 @@ def _stage(folder: Path) -> Iterator[Path]:
         try:
             yield stage
         finally:
-            shutil.rmtree(stage, ignore_errors=True)
+            _remove(stage)
             os.close(lock)
 
 
@@ -209,7 +209,7 @@ def _remove_abandoned(whole: Path) -> None:
                 if path.name.endswith(_OLD) and not whole.exists():
                     path.rename(whole)
                 else:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove(path)
             finally:
                 os.close(lock)
 
@@ -230,3 +230,9 @@ def _exchange(one: Path, other: Path) -> None:
     other.rename(aside)
     one.rename(other)
     aside.rename(one)
+
+
+def _remove(folder: Path) -> None:
+    import shutil  # loads all kinds of archives, at the start of every command
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,9 @@
 
 Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
 what is finished is kept. A failed `--check` ends with 1.
+
+Every command waits for what is loaded here; so a module that few of them need, such as that of tables, is imported by
+the functions that use it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import click
@@ -42,6 +41,8 @@ def p4_commands() -> None:
 )
 def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> None:
     """Write the table entries of p4/abc.p4 or p4/csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
+    import subprocess
+
     from fairlane.lab import node
 
     options = [word for station in stations for word in ("--station", station)]

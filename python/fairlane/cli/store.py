@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlane import _fairlane
+from fairlane.base.files import written_below
+from fairlane.base.folders import check_replaceable
 from fairlane.cli.options import Group, json_option, path_option
 from fairlane.cli.output import print_document, say
+from fairlane.results.documents import StoreDocument
+from fairlane.store import Store
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import StoreDocument
     from fairlane.store.export import Format
     from fairlane.store.upkeep import Entry
 
@@ -36,7 +39,6 @@ def store_commands() -> None:
 @json_option
 def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> None:
     """List the points of the store."""
-    from fairlane.store import Store
     from fairlane.store.upkeep import entries
 
     where = Store(folder)
@@ -63,7 +65,6 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
 @json_option
 def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool) -> None:
     """Check all files; exit with 1 if one is damaged."""
-    from fairlane.store import Store
     from fairlane.store.upkeep import entries, simulate_again
 
     where = Store(folder)
@@ -96,8 +97,6 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
 @json_option
 def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
     """Remove runs of other engines and damaged files."""
-    from fairlane.base.files import written_below
-    from fairlane.store import Store
     from fairlane.store.upkeep import garbage, remove
 
     where = Store(folder)
@@ -128,9 +127,6 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
 @_store
 def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) -> None:
     """Write stored runs as tables, or their time series for Flent."""
-    from fairlane.base.files import written_below
-    from fairlane.base.folders import check_replaceable
-    from fairlane.store import Store
     from fairlane.store.export import export as write
     from fairlane.store.upkeep import entries
 
@@ -141,8 +137,6 @@ def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) 
 
 
 def _document(folder: Path, found: list[Entry]) -> StoreDocument:
-    from fairlane.results.documents import StoreDocument
-
     return StoreDocument(
         schema=1,
         engine=_fairlane.engine_version(),

@@ -52,7 +52,7 @@ def load(file: Path) -> Ns3 | None:
     return Ns3(document["version"], rows)
 
 
-def beside(verdict: Verdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> Verdict:
+def with_ns3(verdict: Verdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> Verdict:
     """The verdict, with what ns-3 gives; "as ns-3" in place of "differs" if the claim agrees with it."""
     if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
         return verdict

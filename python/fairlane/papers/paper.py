@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane.papers.claim import Claim
 from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Cell, Point, Row, Table
-from fairlane.papers.ns3 import Ns3, beside, load
+from fairlane.papers.ns3 import Ns3, load, with_ns3
 from fairlane.papers.readings import Reading, Standing, load_readings
 from fairlane.papers.reductions import references
 from fairlane.papers.run_rules import Runs, apply, load_runs
@@ -106,11 +106,11 @@ class Paper:
         return [*references(claim), *((other, {}) for other in (statistic.needs if statistic else ()))]
 
     def judge(self, claim: Claim, tables: Mapping[str, Table]) -> Verdict:
-        """Tests a claim, and beside ns-3 one that differs."""
+        """Tests a claim; one that differs is compared with ns-3 as well."""
         verdict = judge(claim, tables, self.statistics.get(claim["id"]))
         reading = self.reading(claim)
         verdict = replace(verdict, standing=self.standing(claim), reading=reading.words if reading else "")
-        return beside(verdict, claim, tables, self.ns3)
+        return with_ns3(verdict, claim, tables, self.ns3)
 
     def undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[Cell]:
         """The points that keep a claim inconclusive; none if it is decided."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -99,6 +98,8 @@ def check_names(table: Mapping[str, Any], prefix: str = "") -> None:
     ]
     for name in table:
         if name not in known:
+            import difflib  # for this error alone
+
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {prefix}{close[0]}?" if close else f"there are {', '.join(known)}"
             raise UserError(f"{prefix}{name}: unknown key; {hint}")
