@@ -40,7 +40,6 @@ class Scheme(TypedDict):
     summary: str
     source: str
     state: str
-    cost: str
     marker: str
     idle_bytes: int
     params: list[SchemeParameter]

@@ -89,7 +89,6 @@ impl SchemeSpec for AfcScheme {
         source: "Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve \
                  Fairness in the Internet",
         state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packets' lengths, that of RED",
-        cost: "RED's; 1 hash, up to 3 look-ups",
     };
     type Params = WithRed<AfcParams>;
     type Discipline<P: Packet> = ManagedQueue<P, Afc>;

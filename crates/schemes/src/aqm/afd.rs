@@ -98,7 +98,6 @@ impl SchemeSpec for AfdScheme {
         source: "Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM SIGCOMM CCR \
                  2003",
         state: "port: 500 sampled packets and a count for each flow among them",
-        cost: "1 random number and 1 look-up",
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = AfdParams;

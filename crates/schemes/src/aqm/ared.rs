@@ -129,7 +129,6 @@ impl SchemeSpec for AredScheme {
                   thresholds.",
         source: "Floyd, Gummadi, Shenker: Adaptive RED, 2001; Feng et al.: A Self-Configuring RED Gateway, INFOCOM 1999",
         state: "port: that of RED, max_p and the time of its last change; flow: none",
-        cost: "that of RED and a comparison",
     };
     type Params = AredParams;
     type Discipline<P: Packet> = ManagedQueue<P, Ared>;

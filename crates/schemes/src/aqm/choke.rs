@@ -72,7 +72,6 @@ impl SchemeSpec for ChokeScheme {
         source: "Pan, Prabhakar, Psounis: CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair \
                  Bandwidth Allocation, IEEE INFOCOM 2000",
         state: "port: that of RED; flow: none",
-        cost: "RED's; 1 random number and 1 comparison for each packet drawn",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = WithRed<ChokeParams>;

@@ -59,7 +59,6 @@ impl SchemeSpec for CodelScheme {
         summary: "Drops at the head of the queue, at a rate that grows with the square root of the number of drops, while the least delay of an interval is above a target.",
         source: "RFC 8289",
         state: "port: 2 times, 2 counts",
-        cost: "two comparisons; a square root per drop",
     };
     type Params = CodelParams;
     type Discipline<P: Packet> = ManagedQueue<P, CodelAqm>;

@@ -85,7 +85,6 @@ impl SchemeSpec for CpAqmScheme {
                   allowance is used up.",
         source: "abc2018 II, after the congestion policers of RFC 7713",
         state: "user: bucket and time, as long as the bucket is not full",
-        cost: "1 look-up, a few multiplications",
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = CpAqmParams;

@@ -36,7 +36,6 @@ impl SchemeSpec for DropTailScheme {
         summary: "Accepts every packet until the queue is full.",
         source: "baseline of abc2018",
         state: "none",
-        cost: "the test of the limit",
     };
     type Params = DropTailParams;
     type Discipline<P: Packet> = ManagedQueue<P, DropTail>;

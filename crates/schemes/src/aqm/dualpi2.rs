@@ -95,7 +95,6 @@ impl SchemeSpec for DualPi2Scheme {
                   so that flows of both kinds get equal rates.",
         source: "De Schepper, Briscoe, White: Dual-Queue Coupled AQM, RFC 9332, 2023",
         state: "port: probability, delay before, sums of two lotteries, credit; flow: none",
-        cost: "a few additions; a controller step every 15 ms",
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

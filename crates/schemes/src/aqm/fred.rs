@@ -87,7 +87,6 @@ impl SchemeSpec for FredScheme {
         summary: "RED that spares flows with few packets waiting and holds those back that have more than their part.",
         source: "Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997",
         state: "port: average, count, number of active flows; flow with packets waiting: queue length, strikes",
-        cost: "1 to 3 look-ups and a draw at an arrival, 1 look-up at a departure",
     };
     type Params = FredParams;
     type Discipline<P: Packet> = ManagedQueue<P, Fred>;

@@ -44,7 +44,6 @@ impl SchemeSpec for PieScheme {
                   at a target.",
         source: "Pan et al.: PIE, RFC 8033, 2017",
         state: "port: probability, two delays, burst allowance; flow: none",
-        cost: "a few additions; 1 draw if the packet may be dropped; a controller step every 15 ms",
     };
     type Params = PieParams;
     type Discipline<P: Packet> = ManagedQueue<P, Pie>;

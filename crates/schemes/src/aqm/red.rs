@@ -101,7 +101,6 @@ impl SchemeSpec for RedScheme {
         summary: "Drops or marks arrivals with a probability that grows with the average queue.",
         source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1993; RFC 3168",
         state: "port: average, count, idle time; flow: none",
-        cost: "a few multiplications; 1 division and 1 draw between the thresholds",
     };
     type Params = RedParams;
     type Discipline<P: Packet> = ManagedQueue<P, Red>;

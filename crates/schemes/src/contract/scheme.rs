@@ -23,8 +23,6 @@ pub struct About {
     pub source: &'static str,
     /// State that it keeps per port, flow and user.
     pub state: &'static str,
-    /// Operations per packet.
-    pub cost: &'static str,
 }
 
 /// The port that a discipline is built for.

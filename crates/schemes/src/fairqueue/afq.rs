@@ -90,7 +90,6 @@ impl SchemeSpec for AfqScheme {
         summary: "Puts each packet into the queue of the round in which fair queueing would send it, and drops it if that round is too far.",
         source: "Sharma, Liu, Atreya and Krishnamurthy 2018",
         state: "port: 4 x 2048 bids, or one for each waiting flow",
-        cost: "one hash for each row of the sketch; O(1)",
     };
     const ORDERS_PACKETS: bool = true;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -75,7 +75,6 @@ impl SchemeSpec for DrrScheme {
         summary: "Queues take turns; each turn is worth a quantum of bytes, and what a packet was too long for is saved for the next turn.",
         source: "Shreedhar and Varghese 1996",
         state: "flow or user that waits: 1 queue, 1 deficit",
-        cost: "one hash of the key; O(1) if the quantum is a full packet",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = DrrParams;

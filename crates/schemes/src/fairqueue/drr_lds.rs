@@ -55,7 +55,6 @@ impl SchemeSpec for DrrLdsScheme {
         summary: "Deficit round robin in which a queue that runs empty saves turns, up to a limit, and may use them when packets come.",
         source: "Menth, Mehl and Veith 2018",
         state: "flow or user that waits or was there some rounds ago: 1 queue, 1 deficit, 1 round number",
-        cost: "one hash of the key; O(1) if the quantum is a full packet",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = DrrLdsParams;

@@ -69,7 +69,6 @@ impl SchemeSpec for FdpaScheme {
         summary: "Measures the rate of every user and gives packets of those above the fair share a lower priority, the lower the faster they are.",
         source: "Cascone, Bonelli, Bianchi, Capone and Sansò 2017",
         state: "user that sent of late: 1 rate, 2 times",
-        cost: "one exponential, one logarithm, one hash of the key",
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

@@ -94,7 +94,6 @@ impl SchemeSpec for FqCodelScheme {
         summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay of each short by CoDel.",
         source: "RFC 8290",
         state: "port: 1024 queues with 4 numbers of CoDel and 1 credit each",
-        cost: "one hash; O(1)",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = FqCodelParams;

@@ -84,7 +84,6 @@ impl SchemeSpec for SfqScheme {
         summary: "Hashes flows into queues that take turns, and may change the hash from time to time so that no two flows share a queue for long.",
         source: "McKenney 1990; Linux sch_sfq; ns-2",
         state: "port: 1024 buckets, at most 128 queues with 1 number each",
-        cost: "one hash; O(1)",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = SfqParams;

@@ -51,7 +51,6 @@ impl SchemeSpec for StfqScheme {
         summary: "Serves packets in the order in which a fair server would start them.",
         source: "Goyal, Vin, Cheng: Start-time Fair Queueing, SIGCOMM 1996",
         state: "port: 17 bytes for each active flow",
-        cost: "O(log n) comparisons for n packets in the queue, 1 look-up",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = StfqParams;

@@ -70,7 +70,6 @@ impl SchemeSpec for WfqScheme {
         summary: "Follows an ideal fluid server that serves all at once by weight, and sends packets in the order in which it would finish them.",
         source: "Demers, Keshav and Shenker 1989; Parekh and Gallager 1993; Golestani 1994",
         state: "flow or user with work: 1 queue, 1 finish tag; packet: 1 finish tag",
-        cost: "one hash of the key, O(log n) in two heaps",
     };
     const ORDERS_PACKETS: bool = true;
     type Params = WfqParams;

@@ -76,7 +76,6 @@ impl SchemeSpec for AfpftScheme {
                   for flows that have packets in the queue.",
         source: "Eshete, Jiang: Approximate Fairness Through Limited Flow List",
         state: "port: 25 bytes for each flow with packets in the queue; at the edge for each active flow",
-        cost: "O(log n) comparisons for n packets in the queue, 2 look-ups",
     };
     const MARKER: MarkerScheme = AfpftMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;

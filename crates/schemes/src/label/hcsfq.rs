@@ -126,7 +126,6 @@ impl SchemeSpec for HcsfqScheme {
                   the share of each user one for its flows, and drops what exceeds it.",
         source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021",
         state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",
-        cost: "edge: 1 exponential; port: 2 exponentials, 3 divisions, a look-up of the user",
     };
     const MARKER: MarkerScheme = HcsfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -70,7 +70,6 @@ impl SchemeSpec for PvPieScheme {
                   drop probability asks for.",
         source: "Laki, Gombos, Nadas, Turanyi: Take Your Own Share of the PIE, ANRW 2017 (details are ours)",
         state: "port: 256 bins and PIE; user or flow, at the edge: 3 numbers; in the core: none per flow",
-        cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: 1 exponential, 256 steps every 15 ms",
     };
     const MARKER: MarkerScheme = PpvMarker::SCHEME;
     type Params = PvPieParams;

@@ -84,7 +84,6 @@ impl SchemeSpec for RfqScheme {
                   that follows the queue and the utilisation.",
         source: "Cao, Wang, Zegura: Rainbow Fair Queueing, INFOCOM 2000 (details are ours)",
         state: "port: 6 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
-        cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: 1 exponential",
     };
     const MARKER: MarkerScheme = RfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;

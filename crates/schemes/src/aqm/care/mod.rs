@@ -85,7 +85,6 @@ impl SchemeSpec for CareScheme {
         source: "Chan, Hamdi: An Active Queue Management Scheme Based on a Capture-Recapture Model, IEEE JSAC 2003, as \
                  described in afc",
         state: "port: 200 captures and a count for each flow among them",
-        cost: "1 random number and 1 look-up; an estimate of the number of flows for 1 packet in 25",
     };
     type Params = CareParams;
     type Discipline<P: Packet> = ManagedQueue<P, Care>;

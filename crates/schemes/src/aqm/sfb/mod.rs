@@ -66,7 +66,6 @@ impl SchemeSpec for SfbScheme {
                   and is limited in rate.",
         source: "Feng, Kandlur, Saha, Shin: Stochastic Fair Blue, INFOCOM 2001",
         state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
-        cost: "L hashes at an arrival and at a departure, twice that while warming up; 1 draw",
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = SfbParams;

@@ -115,7 +115,6 @@ impl SchemeSpec for CakeScheme {
         summary: "Hashes flows into queues that take turns, gives the queues of a host the less the more of them are busy, and keeps the delay of each short by CoDel and BLUE.",
         source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
         state: "port: 1024 queues with 5 numbers of COBALT, 1 credit, 1 host; 1024 hosts with 1 count each",
-        cost: "one hash, two with hosts; O(1)",
     };
     const ORDERS_PACKETS: bool = true;
     /// By rule (3): a flow whose queue another took over goes to the next free one.

@@ -91,7 +91,6 @@ impl SchemeSpec for CebinaeScheme {
                   the others can take the rest.",
         source: "Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022",
         state: "port: 2 buckets, 4 budgets, a table of 2 x 2048 flow counters",
-        cost: "O(1): up to 2 hashes at arrival and at departure; once per decision a pass over the flows seen",
     };
     const ORDERS_PACKETS: bool = true;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -29,7 +29,7 @@
 //! form has 22 bits.
 //!
 //! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
-//! for a dropped one. State: user 4 numbers, the reference rate included; port 3 numbers; flow none.
+//! for a dropped one. State: user 3 numbers and its reference rate; port 3 numbers; flow none.
 //!
 //! Deviations:
 //! 1. `Q >= T_drop` drops: III-C2 says "not smaller than". The P4 paper drops on `>` only.
@@ -79,7 +79,6 @@ impl SchemeSpec for AbcScheme {
         source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
                  Prioritization, IEEE Access 2018",
         state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",
-        cost: "edge: 1 exponential, 1 logarithm; port: 1 exponential for an accepted packet",
     };
     const MARKER: MarkerScheme = AbcMarker::SCHEME;
     type Params = AbcParams;

@@ -55,7 +55,6 @@ impl SchemeSpec for Abc2016Scheme {
                   by how much the activity is above the average.",
         source: "Menth, Zeitler: Activity-Based Congestion Management, slides at NOMS 2016 (details are ours)",
         state: "port: 2 numbers and those of the base AQM; user, at the edge: 5 numbers; flow: none",
-        cost: "edge: 1 power, 1 logarithm; port: 1 logarithm, 2 powers, 1 draw",
     };
     const MARKER: MarkerScheme = Abc2016Marker::SCHEME;
     type Params = Abc2016Params;

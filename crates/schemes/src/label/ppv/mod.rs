@@ -62,7 +62,6 @@ impl SchemeSpec for PpvScheme {
                   the packet of least value.",
         source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
         state: "user or flow, at the edge: 3 numbers, or one for each bucket; in the core: none per flow",
-        cost: "edge: 1 exponential, 1 logarithm, 1 draw; port: O(log n) comparisons for n packets in the queue",
     };
     const MARKER: MarkerScheme = PpvMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;
