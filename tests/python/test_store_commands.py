@@ -55,6 +55,15 @@ def test_ls_lists_the_points(cli: Cli, filled: Path) -> None:
     assert "2 points, 4 runs" in table
 
 
+def test_reading_a_store_says_how_far_it_is(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("fairlane.base.progress.LINE_EVERY_S", 0.0)
+    upkeep.entries(Store(filled), show_progress=True)
+    told = [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["reading: 1 of 2 points", "reading: 2 of 2 points"]
+
+
 def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
     done = cli("store", "verify", "--simulate", "1")
     assert (done.returncode, done.stdout) == (0, "2 points with 4 runs: 0 damaged, 0 differ\n")

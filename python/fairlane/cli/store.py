@@ -42,7 +42,7 @@ def list_points(keys: tuple[str, ...], folder: Path | None, as_json: bool) -> No
     from fairlane.store.upkeep import entries
 
     where = Store(folder)
-    found = entries(where, keys)
+    found = entries(where, keys, show_progress=True)
     if as_json:
         print_document(_document(where.folder, found))
         return
@@ -68,7 +68,7 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
     from fairlane.store.upkeep import entries, simulate_again
 
     where = Store(folder)
-    found = entries(where, keys)
+    found = entries(where, keys, show_progress=True)
     differing = {
         entry.key: simulate_again(entry, again, show_progress=True) for entry in found if again and entry.is_current
     }
@@ -132,7 +132,7 @@ def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) 
 
     check_replaceable(out, "--out", {"--store": Store(folder).folder})
     with written_below(out, "--out"):
-        names = write(entries(Store(folder), keys), out, form)
+        names = write(entries(Store(folder), keys, show_progress=True), out, form)
     say(f"{len(names)} files in {out}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.progress import progress
+from fairlane.base.signals import received
 from fairlane.simulate.replications import cores
 from fairlane.store import point
 from fairlane.store.folder import Store
@@ -80,12 +81,13 @@ class Garbage:
     reason: str
 
 
-def entries(store: Store, keys: Sequence[str] = ()) -> list[Entry]:
+def entries(store: Store, keys: Sequence[str] = (), *, show_progress: bool = False) -> list[Entry]:
     """The points of the store by key, every byte checked.
 
     Args:
         store: The store.
         keys: Beginnings of keys; all points without them.
+        show_progress: Whether to report on stderr.
 
     Raises:
         UserError: There is no such folder, or no such key.
@@ -99,7 +101,12 @@ def entries(store: Store, keys: Sequence[str] = ()) -> list[Entry]:
         if not any(name.startswith(key) for name in names):
             raise UserError(f"{key}: no such key in {store.folder}; `fairlane store ls` lists them")
     chosen = [name for name in names if not keys or name.startswith(tuple(keys))]
-    return [_entry(store, name, *unsettled.get(name, (None, {}))) for name in chosen]
+    found = []
+    with progress("reading", len(chosen), show=show_progress, unit="points") as advance:
+        for name in chosen:
+            found.append(_entry(store, name, *unsettled.get(name, (None, {}))))
+            advance()
+    return found
 
 
 def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_progress: bool = False) -> list[int]:
@@ -123,6 +130,7 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
     try:
         with progress(f"verifying {entry.key[:SHORT_KEY]}", len(chosen), show=show_progress) as advance:
             while batch.remaining:
+                received.check()
                 if (done := batch.next(0.1)) is not None:
                     number = chosen[done[0]]
                     if with_name(done[1], "") != entry.runs[number].run:
