@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 
 /// Declares the list of markers and what follows from it.
 macro_rules! markers {
-    ($( $(#[doc = $doc:literal])+ $Variant:ident = $Marker:ty; )+) => {
+    ($( $Variant:ident = $Marker:ty; )+) => {
         impl MarkerScheme {
             /// All of them, in the order of the documentation.
             pub const ALL: &'static [Self] = &[Self::NONE, $( <$Marker>::SCHEME ),+];
@@ -46,7 +46,7 @@ macro_rules! markers {
         pub enum MarkerConfig {
             /// Packets are not labelled.
             None,
-            $( $(#[doc = $doc])+ $Variant(<$Marker as Marker>::Params), )+
+            $( #[doc = concat!("See [`", stringify!($Marker), "`].")] $Variant(<$Marker as Marker>::Params), )+
         }
 
         impl MarkerConfig {
@@ -109,7 +109,7 @@ macro_rules! markers {
         pub enum AnyMeterBank {
             /// Leaves packets as they are.
             None,
-            $( $(#[doc = $doc])+ $Variant(MeterBank<$Marker>), )+
+            $( #[doc = concat!("See [`", stringify!($Marker), "`].")] $Variant(MeterBank<$Marker>), )+
         }
 
         impl AnyMeterBank {
@@ -154,19 +154,12 @@ impl AnyMeterBank {
 }
 
 markers! {
-    /// Activity, see [`crate::label::abc`].
     Abc = crate::label::abc::AbcMarker;
-    /// Rate, see [`crate::label::csfq`].
     Csfq = crate::label::csfq::CsfqMarker;
-    /// Rate of each flow, see [`crate::label::hcsfq`].
     Hcsfq = crate::label::hcsfq::HcsfqMarker;
-    /// Negative tag, see [`crate::label::afpft`].
     Afpft = crate::label::afpft::AfpftMarker;
-    /// Colour, see [`crate::label::rfq`].
     Rfq = crate::label::rfq::RfqMarker;
-    /// Value, see [`crate::label::ppv`].
     Ppv = crate::label::ppv::PpvMarker;
-    /// Activity of the first ABC, see [`crate::label::abc2016`].
     Abc2016 = crate::label::abc2016::Abc2016Marker;
 }
 

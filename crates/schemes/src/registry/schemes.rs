@@ -17,10 +17,10 @@ use serde_json::{Map, Value as Json};
 
 /// Declares the list of schemes and what follows from it.
 macro_rules! schemes {
-    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $Spec:ty; )+) => {
+    ($( $Variant:ident = $name:literal, $Spec:ty; )+) => {
         choices! {
             /// The queue disciplines there are.
-            pub enum Scheme { $( $(#[doc = $doc])+ $Variant = $name, )+ }
+            pub enum Scheme { $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant = $name, )+ }
         }
 
         impl Scheme {
@@ -81,7 +81,7 @@ macro_rules! schemes {
         /// Parameters of a scheme beyond the buffer.
         #[derive(Clone, Debug, PartialEq)]
         pub enum SchemeParams {
-            $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Params), )+
+            $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Params), )+
             /// A scheme that is not in the list.
             External(ExternalScheme),
         }
@@ -112,7 +112,7 @@ macro_rules! schemes {
         /// All queue disciplines behind one static dispatch.
         #[derive(Debug)]
         pub enum AnyDiscipline<P: Packet> {
-            $( $(#[doc = $doc])+ $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
+            $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
             /// See [`crate::registry::external`].
             External(External<P>),
         }
@@ -130,73 +130,39 @@ macro_rules! schemes {
 }
 
 schemes! {
-    /// See [`crate::aqm::droptail`].
     DropTail = "droptail", crate::aqm::droptail::DropTailScheme;
-    /// See [`crate::label::abc`].
     Abc = "abc", crate::label::abc::AbcScheme;
-    /// See [`crate::label::csfq`].
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
-    /// See [`crate::label::hcsfq`].
     Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqScheme;
-    /// See [`crate::label::afpft`].
     Afpft = "afpft", crate::label::afpft::AfpftScheme;
-    /// See [`crate::label::rfq`].
     Rfq = "rfq", crate::label::rfq::RfqScheme;
-    /// See [`crate::label::ppv`].
     Ppv = "ppv", crate::label::ppv::PpvScheme;
-    /// See [`crate::label::pvpie`].
     PvPie = "pvpie", crate::label::pvpie::PvPieScheme;
-    /// See [`crate::label::abc2016`].
     Abc2016 = "abc2016", crate::label::abc2016::Abc2016Scheme;
-    /// See [`crate::aqm::red`].
     Red = "red", crate::aqm::red::RedScheme;
-    /// See [`crate::aqm::ared`].
     Ared = "ared", crate::aqm::ared::AredScheme;
-    /// See [`crate::aqm::fred`].
     Fred = "fred", crate::aqm::fred::FredScheme;
-    /// See [`crate::aqm::blue`].
     Blue = "blue", crate::aqm::blue::BlueScheme;
-    /// See [`crate::aqm::sfb`].
     Sfb = "sfb", crate::aqm::sfb::SfbScheme;
-    /// See [`crate::aqm::red_pd`].
     RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
-    /// See [`crate::aqm::pie`].
     Pie = "pie", crate::aqm::pie::PieScheme;
-    /// See [`crate::aqm::dualpi2`].
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
-    /// See [`crate::aqm::codel`].
     Codel = "codel", crate::aqm::codel::CodelScheme;
-    /// See [`crate::aqm::care`].
     Care = "care", crate::aqm::care::CareScheme;
-    /// See [`crate::aqm::choke`].
     Choke = "choke", crate::aqm::choke::ChokeScheme;
-    /// See [`crate::aqm::black`].
     Black = "black", crate::aqm::black::BlackScheme;
-    /// See [`crate::aqm::afc`].
     Afc = "afc", crate::aqm::afc::AfcScheme;
-    /// See [`crate::aqm::afd`].
     Afd = "afd", crate::aqm::afd::AfdScheme;
-    /// See [`crate::aqm::cp_aqm`].
     CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
-    /// See [`crate::fairqueue::wfq`].
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
-    /// See [`crate::fairqueue::stfq`].
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
-    /// See [`crate::fairqueue::drr`].
     Drr = "drr", crate::fairqueue::drr::DrrScheme;
-    /// See [`crate::fairqueue::drr_lds`].
     DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
-    /// See [`crate::fairqueue::sfq`].
     Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
-    /// See [`crate::fairqueue::fq_codel`].
     FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
-    /// See [`crate::fairqueue::cake`].
     Cake = "cake", crate::fairqueue::cake::CakeScheme;
-    /// See [`crate::fairqueue::afq`].
     Afq = "afq", crate::fairqueue::afq::AfqScheme;
-    /// See [`crate::fairqueue::fdpa`].
     Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
-    /// See [`crate::fairqueue::cebinae`].
     Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
 }
 
