@@ -52,12 +52,11 @@ def _scheme(name: str, root: Path) -> Skeleton:
     room, registry = source / "aqm" / "mod.rs", source / "registry" / "schemes.rs"
     chapter, changelog = root / "docs" / "schemes" / f"{name}.md", root / "CHANGELOG.md"
     _check_free("scheme", name, [*source.glob(f"*/{name}.rs"), *source.glob(f"*/{name}/mod.rs"), chapter], registry)
-    line = f'    /// See [`crate::aqm::{name}`].\n    {kind} = "{name}", crate::aqm::{name}::{kind}Scheme;\n'
-    declared = after_last(room, r"//! - ", f"//! - [`{name}`]: what it does\n")
+    line = f'    {kind} = "{name}", crate::aqm::{name}::{kind}Scheme;\n'
     return Skeleton(
         {
             source / "aqm" / f"{name}.rs": _filled("scheme.rs", name=name, Type=kind),
-            room: sorted_module(declared, f"pub mod {name};"),
+            room: sorted_module(room.read_text(encoding="utf-8"), f"pub mod {name};"),
             registry: after_last(registry, r"    \w+ = \"", line, within=r"schemes! \{"),
             chapter: _filled("scheme.md", name=name, Type=kind),
             changelog: _noted(changelog, f"Scheme `{name}`: what it does (authors, year)."),

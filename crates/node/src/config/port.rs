@@ -4,7 +4,8 @@ use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use fairlane_schemes::label::abc::{AbcParams, check_opens};
 use fairlane_schemes::label::csfq::{CsfqParams, CsfqVariant, CutBudget, OverflowBound};
-use fairlane_schemes::queue::queue_length::{DelayEstimate, check_threshold};
+use fairlane_schemes::queue::queue_length::DelayEstimate;
+use fairlane_schemes::queue::queue_threshold::QueueThreshold;
 use fairlane_schemes::{choices, params};
 
 choices! {
@@ -151,7 +152,7 @@ impl Port {
                 let problem = format!("\"{limit}\" is not in {wanted}, which q_min \"{q_min}\" asks for");
                 return Err(ConfigError::new(table.key("limit"), problem));
             }
-            check_threshold("q_min", q_min, limit, table)?;
+            QueueThreshold::check("q_min", q_min, limit, table)?;
         }
         match egress {
             Egress::None => {}

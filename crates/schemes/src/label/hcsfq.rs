@@ -54,7 +54,8 @@ use crate::flows::expiring_table::ExpiringTable;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
-use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
+use crate::queue::queue_length::{DelayEstimate, QueueLength};
+use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
     /// Rate estimator at the edge of HCSFQ.
@@ -133,7 +134,7 @@ impl SchemeSpec for HcsfqScheme {
     type Discipline<P: Packet> = ManagedQueue<P, HcsfqAqm>;
 
     fn check(params: &HcsfqParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        check_threshold("q_min", params.q_min, buffer.limit, table)
+        QueueThreshold::check("q_min", params.q_min, buffer.limit, table)
     }
 
     fn build<P: Packet>(params: &HcsfqParams, port: &Port<'_>) -> Self::Discipline<P> {

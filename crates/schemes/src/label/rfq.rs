@@ -40,7 +40,8 @@ use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
-use crate::queue::queue_length::{check_threshold, is_shorter};
+use crate::queue::queue_length::is_shorter;
+use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
     /// Colours at the edge of RFQ.
@@ -91,7 +92,7 @@ impl SchemeSpec for RfqScheme {
     type Discipline<P: Packet> = ManagedQueue<P, RfqAqm>;
 
     fn check(params: &RfqParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        check_threshold("q_threshold", params.q_threshold, buffer.limit, table)
+        QueueThreshold::check("q_threshold", params.q_threshold, buffer.limit, table)
     }
 
     fn build<P: Packet>(params: &RfqParams, port: &Port<'_>) -> Self::Discipline<P> {

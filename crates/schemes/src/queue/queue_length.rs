@@ -5,8 +5,7 @@
 //! departures (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s); or the time that the
 //! head of the queue has waited, which reacts one delay later.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::units::{QueueLimit, QueueMeasure, Threshold, Time};
+use crate::base::units::{QueueMeasure, Threshold, Time};
 use crate::choices;
 use crate::contract::aqm::QueueView;
 use crate::contract::discipline::Backlog;
@@ -31,28 +30,6 @@ pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
         Threshold::Bytes(bytes) => (queue.backlog.bytes as f64) < bytes,
         Threshold::Delay(delay) => queue.backlog.bytes as f64 * 8.0 < delay.as_secs_f64() * queue.link_rate.as_f64(),
     }
-}
-
-/// Checks that the queue can reach the threshold `name`, if both are in one unit.
-///
-/// # Errors
-/// It is above the limit of the queue.
-pub fn check_threshold(
-    name: &'static str,
-    threshold: Threshold,
-    limit: QueueLimit,
-    table: &Table<'_>,
-) -> Result<(), ConfigError> {
-    let reachable = match (limit, threshold) {
-        (QueueLimit::Packets(limit), Threshold::Packets(packets)) => packets <= f64::from(limit),
-        (QueueLimit::Bytes(limit), Threshold::Bytes(bytes)) => bytes <= limit as f64,
-        _ => true,
-    };
-    if reachable {
-        return Ok(());
-    }
-    let problem = format!("\"{threshold}\" is out of range, it must be from 0 to the limit of the queue, {limit}");
-    Err(ConfigError::new(table.key(name), problem))
 }
 
 /// Measures a queue in the unit of the thresholds it is compared with.
@@ -156,19 +133,6 @@ mod tests {
         ] {
             assert!(!is_shorter(&TEN_PACKETS, at) && is_shorter(&TEN_PACKETS, above));
         }
-    }
-
-    #[test]
-    fn a_threshold_above_the_limit_is_refused_if_both_have_one_unit() {
-        let empty = serde_json::json!({});
-        let table = Table::new("queue", &empty).unwrap();
-        let check = |threshold, limit| check_threshold("q_min", threshold, limit, &table);
-        assert_eq!(
-            check(Threshold::Packets(25.0), QueueLimit::Packets(24)).unwrap_err().to_string(),
-            r#"queue.q_min: "25 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
-        );
-        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Bytes(1999)).is_err());
-        assert!(check(Threshold::Bytes(2000.0), QueueLimit::Packets(1)).is_ok());
     }
 
     #[test]

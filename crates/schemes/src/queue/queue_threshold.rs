@@ -26,23 +26,20 @@ impl QueueThreshold {
     /// It is, or it is not a sensible number.
     pub fn check(
         name: &str,
-        given: Option<Threshold>,
+        given: impl Into<Option<Threshold>>,
         limit: QueueLimit,
         table: &Table<'_>,
     ) -> Result<(), ConfigError> {
-        let Some(threshold) = given else { return Ok(()) };
-        let (max, text) = match (limit, threshold.measure()) {
-            (QueueLimit::Packets(packets), QueueMeasure::Packets) => {
-                (f64::from(packets), format!("the limit of the queue, {limit}"))
-            }
-            (QueueLimit::Bytes(bytes), QueueMeasure::Bytes) => {
-                (bytes as f64, format!("the limit of the queue, {limit}"))
-            }
-            _ => (1e12, "1e12".into()),
+        let Some(threshold) = given.into() else { return Ok(()) };
+        let most = match (limit, threshold.measure()) {
+            (QueueLimit::Packets(packets), QueueMeasure::Packets) => Some(f64::from(packets)),
+            (QueueLimit::Bytes(bytes), QueueMeasure::Bytes) => Some(bytes as f64),
+            _ => None,
         };
-        if (0.0..=max).contains(&threshold.magnitude()) {
+        if (0.0..=most.unwrap_or(1e12)).contains(&threshold.magnitude()) {
             return Ok(());
         }
+        let text = most.map_or("1e12".into(), |_| format!("the limit of the queue, {limit}"));
         Err(ConfigError::new(table.key(name), format!("\"{threshold}\" is out of range, it must be from 0 to {text}")))
     }
 

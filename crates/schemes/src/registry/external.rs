@@ -199,13 +199,6 @@ impl<P: Packet> State<P> {
         let method = self.scheme.as_ref().map_or_else(String::new, |scheme| scheme.name_of(call));
         self.failure = Some(format!("{method} {problem}"));
     }
-
-    fn is_above_limit(&self) -> bool {
-        match self.limit {
-            QueueLimit::Packets(limit) => self.backlog.packets > limit,
-            QueueLimit::Bytes(limit) => self.backlog.bytes > limit,
-        }
-    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for External<P> {
@@ -239,7 +232,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             Ok(()) => {
                 if let Err(problem) = state.act(reason, Some(found), drops) {
                     state.fail(Call::Enqueue, problem);
-                } else if state.is_above_limit() {
+                } else if state.backlog.exceeds(state.limit) {
                     let problem = format!("left {:?} waiting, the limit is {}", state.backlog, state.limit);
                     state.fail(Call::Enqueue, &problem);
                 }

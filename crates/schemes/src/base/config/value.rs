@@ -35,7 +35,7 @@ fn fraction_of<T: FromStr<Err = QuantityError>>(value: &Json) -> Option<&'static
 }
 
 macro_rules! quantity {
-    ($type:ty, $kind:literal, $example:literal) => {
+    ($type:ty, $kind:literal, $example:literal, $within:expr) => {
         impl ConfigValue for $type {
             const KIND: &'static str = $kind;
             const EXAMPLE: &'static str = $example;
@@ -49,57 +49,37 @@ macro_rules! quantity {
                 Json::String(self.to_string())
             }
             fn within(&self, min: &Self, max: &Self) -> bool {
-                min <= self && self <= max
+                $within(self, min, max)
             }
         }
     };
 }
-quantity!(Time, "time", "5 ms");
-quantity!(BitRate, "rate", "10 Mbit/s");
-quantity!(Bytes, "size", "1500 B");
+quantity!(Time, "time", "5 ms", is_between);
+quantity!(BitRate, "rate", "10 Mbit/s", is_between);
+quantity!(Bytes, "size", "1500 B", is_between);
+quantity!(Threshold, "threshold", "12 packets", is_threshold_between);
+quantity!(QueueLimit, "queue limit", "24 packets", is_limit_between);
 
-impl ConfigValue for Threshold {
-    const KIND: &'static str = "threshold";
-    const EXAMPLE: &'static str = "12 packets";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
-        fraction_of::<Self>(value)
-    }
-    fn to_json(&self) -> Json {
-        Json::String(self.to_string())
-    }
-    /// In the same unit only: a scheme checks its thresholds together.
-    fn within(&self, min: &Self, max: &Self) -> bool {
-        self.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&self.magnitude())
-    }
+fn is_between<T: PartialOrd>(value: &T, min: &T, max: &T) -> bool {
+    min <= value && value <= max
 }
 
-impl ConfigValue for QueueLimit {
-    const KIND: &'static str = "queue limit";
-    const EXAMPLE: &'static str = "24 packets";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-    fn unit_of_fraction(value: &Json) -> Option<&'static str> {
-        fraction_of::<Self>(value)
-    }
-    fn to_json(&self) -> Json {
-        Json::String(self.to_string())
-    }
-    fn within(&self, min: &Self, max: &Self) -> bool {
-        // Packets and bytes are not comparable; a bound in packets holds for bytes too, as the looser of the two.
-        let magnitude = |limit: &Self| match *limit {
-            Self::Packets(packets) => u64::from(packets),
-            Self::Bytes(bytes) => bytes,
-        };
-        magnitude(min) <= magnitude(self)
-            && match self {
-                Self::Packets(_) => magnitude(self) <= magnitude(max),
-                Self::Bytes(_) => magnitude(self) <= magnitude(max).saturating_mul(65_535),
-            }
-    }
+/// In the same unit only: a scheme checks its thresholds together.
+fn is_threshold_between(value: &Threshold, min: &Threshold, max: &Threshold) -> bool {
+    value.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&value.magnitude())
+}
+
+/// Packets and bytes are not comparable; a bound in packets holds for bytes too, as the looser of the two.
+fn is_limit_between(value: &QueueLimit, min: &QueueLimit, max: &QueueLimit) -> bool {
+    let magnitude = |limit: &QueueLimit| match *limit {
+        QueueLimit::Packets(packets) => u64::from(packets),
+        QueueLimit::Bytes(bytes) => bytes,
+    };
+    let most = match value {
+        QueueLimit::Packets(_) => magnitude(max),
+        QueueLimit::Bytes(_) => magnitude(max).saturating_mul(65_535),
+    };
+    (magnitude(min)..=most).contains(&magnitude(value))
 }
 
 macro_rules! number {
@@ -123,33 +103,26 @@ number!(u32, "count", "10", as_u64);
 number!(u64, "count", "10", as_u64);
 number!(f64, "number", "1.5", as_f64);
 
-impl ConfigValue for bool {
-    const KIND: &'static str = "flag";
-    const EXAMPLE: &'static str = "true";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_bool()
-    }
-    fn to_json(&self) -> Json {
-        json!(self)
-    }
-    fn within(&self, _: &Self, _: &Self) -> bool {
-        true
-    }
+/// Values of which all are allowed.
+macro_rules! unbounded {
+    ($type:ty, $kind:literal, $example:literal, $read:ident) => {
+        impl ConfigValue for $type {
+            const KIND: &'static str = $kind;
+            const EXAMPLE: &'static str = $example;
+            fn parse(value: &Json) -> Option<Self> {
+                value.$read().map(Into::into)
+            }
+            fn to_json(&self) -> Json {
+                json!(self)
+            }
+            fn within(&self, _: &Self, _: &Self) -> bool {
+                true
+            }
+        }
+    };
 }
-
-impl ConfigValue for String {
-    const KIND: &'static str = "text";
-    const EXAMPLE: &'static str = "heavy";
-    fn parse(value: &Json) -> Option<Self> {
-        value.as_str().map(Into::into)
-    }
-    fn to_json(&self) -> Json {
-        json!(self)
-    }
-    fn within(&self, _: &Self, _: &Self) -> bool {
-        true
-    }
-}
+unbounded!(bool, "flag", "true", as_bool);
+unbounded!(String, "text", "heavy", as_str);
 
 /// A value that may be absent, which is its default.
 impl<T: ConfigValue> ConfigValue for Option<T> {

@@ -8,7 +8,8 @@ use crate::contract::discipline::{Backlog, Report};
 use crate::contract::packet::Packet;
 use crate::measure::utema::WeightedMean;
 use crate::params;
-use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
+use crate::queue::queue_length::{DelayEstimate, QueueLength};
+use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
     /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
@@ -106,7 +107,7 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
         }
     }
     check_opens(params.q_min, table)?;
-    check_threshold("q_min", params.q_min, limit, table)
+    QueueThreshold::check("q_min", params.q_min, limit, table)
 }
 
 /// Refuses Q_min = 0, with which an empty queue may drop: T_drop is then 0 for a packet that is more active than the

@@ -29,7 +29,7 @@
 //! form has 22 bits.
 //!
 //! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
-//! for a dropped one. State: user 3 numbers and its reference rate; port 3 numbers; flow none.
+//! for a dropped one. State: user 3 numbers and its reference rate, 32 bytes a user; port 3 numbers; flow none.
 //!
 //! Deviations:
 //! 1. `Q >= T_drop` drops: III-C2 says "not smaller than". The P4 paper drops on `>` only.

@@ -11,7 +11,8 @@ use crate::contract::aqm::{Aqm, QueueView, Verdict};
 use crate::contract::discipline::{Backlog, Report, StateSize};
 use crate::contract::packet::Packet;
 use crate::params;
-use crate::queue::queue_length::{DelayEstimate, QueueLength, check_threshold};
+use crate::queue::queue_length::{DelayEstimate, QueueLength};
+use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
     /// Where the base probability p comes from.
@@ -194,7 +195,7 @@ pub(super) fn check(params: &Abc2016Params, limit: QueueLimit, table: &Table<'_>
         let problem = format!("\"{}\" is out of range, it must be above 0 for base = \"red\"", params.max_th);
         return Err(ConfigError::new(table.key("max_th"), problem));
     }
-    check_threshold("min_th", params.min_th, limit, table)
+    QueueThreshold::check("min_th", params.min_th, limit, table)
 }
 
 impl Aqm for Abc2016Aqm {

@@ -48,7 +48,7 @@ use crate::contract::marker::{Marker, MarkerScheme};
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::queue::managed_queue::ManagedQueue;
-use crate::queue::queue_length::check_threshold;
+use crate::queue::queue_threshold::QueueThreshold;
 
 pub use aqm::{CsfqAqm, CsfqParams};
 pub use fair_rate::{CsfqVariant, CutBudget, OverflowBound};
@@ -73,8 +73,8 @@ impl SchemeSpec for CsfqScheme {
     type Discipline<P: Packet> = ManagedQueue<P, CsfqAqm>;
 
     fn check(params: &CsfqParams, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        check_threshold("q_threshold", params.q_threshold, buffer.limit, table)?;
-        check_threshold("q_min", params.q_min, buffer.limit, table)
+        QueueThreshold::check("q_threshold", params.q_threshold, buffer.limit, table)?;
+        QueueThreshold::check("q_min", params.q_min, buffer.limit, table)
     }
 
     fn build<P: Packet>(params: &CsfqParams, port: &Port<'_>) -> Self::Discipline<P> {
