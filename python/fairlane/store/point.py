@@ -249,11 +249,10 @@ def _read_runs(path: Path, key: str, *, columns: bool) -> tuple[Identity, dict[i
     runs: dict[int, str] = dict(zip(stored["replication"], stored["run"], strict=True))
     if None in runs or None in runs.values() or digest != _digest(runs):
         raise DamagedError("its content does not match its digest")
-    runs = {number: without_cost(run) for number, run in runs.items()}
     # The digest is that of the records.
-    if columns and not _runs_frame(runs).drop("run").equals(stored.drop("run")):
+    if columns and not _runs_frame(runs).equals(stored):
         raise DamagedError("a column does not match the records")
-    return identity, runs
+    return identity, {number: without_cost(run) for number, run in runs.items()}
 
 
 def _read_costs(path: Path) -> dict[int, Cost]:
