@@ -15,17 +15,21 @@ Metric = Callable[[Record, Values], float | None]
 """A number of a run; None if the run has no such number."""
 
 
-def throughput(group: int) -> Metric:
-    """T_i: mean throughput of a user of group i in Mb/s."""
-    return lambda record, _: record["groups"][group]["throughput_bps"] / 1e6 if group < len(record["groups"]) else None
+def throughput(group: int, quantity: str = "throughput_bps") -> Metric:
+    """T_i: mean throughput of a user of group i in Mb/s; or another rate of the record."""
+    return lambda record, _: record["groups"][group][quantity] / 1e6 if group < len(record["groups"]) else None
 
 
-def throughput_ratio(record: Record, _: Values) -> float | None:
+def throughput_ratio(quantity: str = "throughput_bps") -> Metric:
     """T_R = T_0/T_1; infinite if group 1 got nothing."""
-    if len(record["groups"]) < 2:
-        return None
-    above, below = (group["throughput_bps"] for group in record["groups"])
-    return above / below if below else math.inf
+
+    def ratio(record: Record, _: Values) -> float | None:
+        if len(record["groups"]) < 2:
+            return None
+        above, below = (group[quantity] for group in record["groups"])
+        return above / below if below else math.inf
+
+    return ratio
 
 
 def utilisation(record: Record, _: Values) -> float:

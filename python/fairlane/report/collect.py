@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,26 +77,11 @@ def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | N
         ids = [experiment.id for experiment in experiments]
         lacking = dict.fromkeys(ids, 0)
         if not run:
-            lacking = missing(
-                *ids,
-                quick=wanted.quick,
-                replications=wanted.replications,
-                settings=wanted.settings,
-                store=wanted.store,
-            )
+            lacking = missing(*ids, **asdict(wanted))
         there = [name for name in ids if not lacking[name]]
         reproduction = None
         if there:
-            reproduction = reproduce(
-                *there,
-                quick=wanted.quick,
-                replications=wanted.replications,
-                settings=wanted.settings,
-                threads=threads,
-                store=wanted.store,
-                progress=progress,
-                stored=not run,
-            )
+            reproduction = reproduce(*there, **asdict(wanted), threads=threads, progress=progress, stored=not run)
         shown = paper.quick() if wanted.quick else paper
         collected.append(Collected(shown, [shown.experiments[name] for name in ids], lacking, reproduction, wanted))
     return collected

@@ -136,7 +136,7 @@ def _start(record: Record) -> int:
 METRICS: dict[str, Metric] = {
     "T0": throughput(0),
     "T1": throughput(1),
-    "T_R": throughput_ratio,
+    "T_R": throughput_ratio(),
     "utilisation": utilisation,
     "queue_mean": queue_mean,
     "delay_EF": delay("EF"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.papers.expressions import evaluate
+from fairlane.papers.parameters import ABC_KEYS, Keys, with_parameters
 from fairlane.simulate.scenario import Scenario, poisson, tcp
 
 FOLDER = Path(__file__).parent
@@ -24,33 +25,19 @@ UPLOAD_S = 100
 CSFQ_THRESHOLD = "12 packets"
 """Half the buffer; the paper gives no number, neither for this nor for Q_min of its amendment of CSFQ."""
 
-KEYS = {
-    "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
-    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
-    "Da_ms": ("topology.access_delay", "{} ms"),
-    "Db_ms": ("topology.bottleneck_delay", "{} ms"),
-    "Qmax_pkts": ("queue.limit", "{} packets"),
-    "Qmin_pkts": ("queue.q_min", "{} packets"),
-    "Qbase_pkts": ("queue.q_base", "{} packets"),
-    "gamma_pkts": ("queue.gamma", "{} packets"),
-    "MAA_s": ("queue.averager_memory", "{} s"),
-    "MAM_s": ("marker.memory", "{} s"),
+KEYS: Keys = {
+    **ABC_KEYS,
     "a_BE": ("marker.accounting_be", None),
     "a_EF": ("marker.accounting_ef", None),
     "delta_BE": ("queue.be_offset", None),
     "scheduler": ("queue.scheduler", None),
-    "warmup_s": ("run.warmup", "{} s"),
-    "measure_s": ("run.measure", "{} s"),
 }
 """Scenario key of each scalar parameter of claims.toml, and how its value is written."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables: under ABC, its fair meter, or CSFQ."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
-    for name, (key, text) in KEYS.items():
-        if name in values:
-            base = base.replace(key, values[name] if text is None else text.format(values[name]))
+    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), KEYS, values)
     groups = base.to_dict()["groups"]
     base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
     if "upload_start_s" in values:

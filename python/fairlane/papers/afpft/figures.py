@@ -141,20 +141,7 @@ def fig9a(canvas: Canvas) -> None:
     )
 
 
-fig9b = fig9a
-
-
 FIGURES: dict[str, Draw] = {
-    f"afpft.{name}": draw
-    for name, draw in {
-        "fig2": fig2,
-        "fig3": fig3,
-        "fig5a": fig5a,
-        "fig5b": fig5b,
-        "fig6": fig6,
-        "fig7": fig7,
-        "fig8": fig8,
-        "fig9a": fig9a,
-        "fig9b": fig9b,
-    }.items()
+    **{f"afpft.{draw.__name__}": draw for draw in (fig2, fig3, fig5a, fig5b, fig6, fig7, fig8, fig9a)},
+    "afpft.fig9b": fig9a,
 }

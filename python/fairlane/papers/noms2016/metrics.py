@@ -79,7 +79,7 @@ def column_label(at: Point) -> str:
 METRICS: dict[str, Metric] = {
     "T0": throughput(0),
     "T1": throughput(1),
-    "T_R": throughput_ratio,
+    "T_R": throughput_ratio(),
     "upload_s": upload_time,
 }
 

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from fairlane.papers.experiment import Experiment, Record
+from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Row
-from fairlane.papers.metrics import Metric, Values, queue_mean, utilisation
-
-
-def goodput(group: int) -> Metric:
-    """G_i: mean goodput of a client of group i in Mb/s."""
-    return lambda record, _: record["groups"][group]["goodput_bps"] / 1e6 if group < len(record["groups"]) else None
-
-
-def goodput_ratio(record: Record, _: Values) -> float | None:
-    """G_0/G_1; infinite if client 1 got nothing."""
-    if len(record["groups"]) < 2:
-        return None
-    above, below = (group["goodput_bps"] for group in record["groups"])
-    return above / below if below else math.inf
+from fairlane.papers.metrics import Metric, queue_mean, throughput, throughput_ratio, utilisation
 
 
 def rate_of_pipeline(experiment: Experiment) -> Sequence[Row]:
@@ -30,9 +16,9 @@ def rate_of_pipeline(experiment: Experiment) -> Sequence[Row]:
 
 
 METRICS: dict[str, Metric] = {
-    "G0": goodput(0),
-    "G1": goodput(1),
-    "G_R": goodput_ratio,
+    "G0": throughput(0, "goodput_bps"),
+    "G1": throughput(1, "goodput_bps"),
+    "G_R": throughput_ratio("goodput_bps"),
     "utilisation": utilisation,
     "queue_mean": queue_mean,
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.papers.parameters import ABC_KEYS, with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 
 FOLDER = Path(__file__).parent
@@ -16,28 +17,10 @@ UDP_HEADER_B = 30
 JITTER = 0.1
 """Each gap of a CBR source differs by up to 5 %: exact ones lock phases with each other and the link."""
 
-KEYS = {
-    "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
-    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
-    "Da_ms": ("topology.access_delay", "{} ms"),
-    "Db_ms": ("topology.bottleneck_delay", "{} ms"),
-    "Qmax_pkts": ("queue.limit", "{} packets"),
-    "Qmin_pkts": ("queue.q_min", "{} packets"),
-    "Qbase_pkts": ("queue.q_base", "{} packets"),
-    "gamma_pkts": ("queue.gamma", "{} packets"),
-    "MAA_s": ("queue.averager_memory", "{} s"),
-    "MAM_s": ("marker.memory", "{} s"),
-    "warmup_s": ("run.warmup", "{} s"),
-    "measure_s": ("run.measure", "{} s"),
-}
-"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
-
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables, under ABC."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
-    for name, (key, text) in KEYS.items():
-        base = base.replace(key, text.format(values[name]))
+    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), ABC_KEYS, values)
     groups = base.to_dict()["groups"][: values["clients"]]
     reference = f"{values['Rr_kbps']} kbit/s"
     return base.replace("groups", [_client(groups[i], i, values, reference) for i in range(len(groups))])

@@ -1,0 +1,35 @@
+"""Parameters of claims.toml as keys of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlane.simulate.scenario import Scenario
+
+Keys = Mapping[str, tuple[str, str | None]]
+"""Scenario key of a scalar parameter, and how its value is written; as it is if None."""
+
+ABC_KEYS: Keys = {
+    "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
+    "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
+    "Da_ms": ("topology.access_delay", "{} ms"),
+    "Db_ms": ("topology.bottleneck_delay", "{} ms"),
+    "Qmax_pkts": ("queue.limit", "{} packets"),
+    "Qmin_pkts": ("queue.q_min", "{} packets"),
+    "Qbase_pkts": ("queue.q_base", "{} packets"),
+    "gamma_pkts": ("queue.gamma", "{} packets"),
+    "MAA_s": ("queue.averager_memory", "{} s"),
+    "MAM_s": ("marker.memory", "{} s"),
+    "warmup_s": ("run.warmup", "{} s"),
+    "measure_s": ("run.measure", "{} s"),
+}
+"""Of ABC on a dumbbell."""
+
+
+def with_parameters(base: Scenario, keys: Keys, values: Mapping[str, Any]) -> Scenario:
+    """The scenario with the parameters that have values."""
+    for name, (key, text) in keys.items():
+        if name in values:
+            base = base.replace(key, values[name] if text is None else text.format(values[name]))
+    return base
