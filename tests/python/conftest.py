@@ -61,7 +61,7 @@ def workdir(tmp_path: Path) -> Path:
 def cli(workdir: Path) -> Cli:
     """Runs `fairlane` in the working directory."""
 
-    def run(*arguments: str | Path, timeout_s: float = 60) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str | Path, timeout_s: float = 300) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [FAIRLANE, *arguments], cwd=workdir, capture_output=True, text=True, timeout=timeout_s, check=False
         )

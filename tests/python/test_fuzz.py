@@ -14,8 +14,7 @@ from fuzzer.worker import Ending
 
 CORPUS = sorted((Path(fuzzer.__file__).parent / "corpus").glob("*.json"))
 SEED = 14
-DRAWN = 250
-"""Half a minute on two processors; `make fuzz` draws others for an hour."""
+"""`make fuzz` draws others for an hour."""
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +29,9 @@ def test_what_once_failed_ends_well(pool: Pool) -> None:
     assert {CORPUS[number].stem: found for number, one, outcome in outcomes if (found := fault(one, outcome))} == {}
 
 
-def test_drawn_cases_end_well(pool: Pool) -> None:
-    outcomes = pool.run((number, case(SEED, number)) for number in range(DRAWN))
+@pytest.mark.parametrize("drawn", [100, pytest.param(2000, marks=pytest.mark.long)])
+def test_drawn_cases_end_well(drawn: int, pool: Pool) -> None:
+    outcomes = pool.run((number, case(SEED, number)) for number in range(drawn))
     faults = {}
     succeeded = 0
     for number, one, outcome in outcomes:
@@ -40,7 +40,7 @@ def test_drawn_cases_end_well(pool: Pool) -> None:
             faults[f"python -m fuzzer --seed {SEED} --first {number} --count 1"] = f"{found}\n{one.shell()}"
     assert faults == {}
     # Half of the cases have no intended fault: were most of them refused, little but the checks would be reached.
-    assert succeeded > 0.3 * DRAWN
+    assert succeeded > 0.3 * drawn
 
 
 def test_a_case_depends_on_its_seed_and_number_alone() -> None:

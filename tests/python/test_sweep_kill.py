@@ -7,12 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from conftest import FAIRLANE, files
 from fairlane.store import point
 from fairlane.store.journal import read
 from fairlane.store.point import Identity
-
-KILLS = 20
 
 SWEEP = """
 scenario = "short.toml"
@@ -58,7 +58,8 @@ def finished(store: Path) -> set[tuple[str, int]]:
     return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}
 
 
-def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(workdir: Path) -> None:
+@pytest.mark.parametrize("least", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least: int, workdir: Path) -> None:
     (workdir / "kill.toml").write_text(SWEEP)
     begin = time.monotonic()
     assert start([FAIRLANE], workdir, "reference").wait(120) == 0
@@ -69,14 +70,14 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(workdi
     kills = trial = 0
     lost: set[tuple[str, int]] = set()
     killed_with_runs = 0
-    while kills < KILLS:
+    while kills < least:
         trial += 1
         store = workdir / f"store-{trial}"
         before: set[tuple[str, int]] = set()
         while True:
             command: list[str | Path] = [FAIRLANE] if kills % 2 else list(OFTEN)
             process = start(command, workdir, store.name)
-            if kills < KILLS:
+            if kills < least:
                 time.sleep(moments.uniform(0, whole_s))
             else:
                 process.wait(120)
@@ -95,4 +96,4 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(workdi
         assert files(store / "costs") == list(reference)
     assert lost == set()
     # Moments before the first run prove little; most must come after it.
-    assert killed_with_runs >= KILLS / 3
+    assert killed_with_runs >= least / 3
