@@ -6,8 +6,8 @@ A Markdown file marks the place of a table:
     <!-- end -->
 
 What stands between the two lines is written anew from the declarations that the simulator itself parses with, and from
-the heads of Rust modules in the folder `crates` beside `docs`.
-`--check` changes nothing and exits with 1 if a file is stale. The marks:
+the heads of Rust modules in the folder `crates` beside `docs`. So is the number in `**34 schemes**`. `--check` changes
+nothing and exits with 1 if a file is stale. The marks:
 
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
@@ -52,6 +52,7 @@ from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARK = "<!-- generated:"
+_COUNT = re.compile(r"\*\*\d+ schemes\*\*")
 WIDTH = 120
 """Of paragraphs."""
 
@@ -105,6 +106,7 @@ def rewrite(text: str, crates: Path = Path("crates")) -> str:
     marks = sum(line.startswith(_MARK) for line in text.splitlines())
     if marks != len(blocks):
         raise MarkError("a generated block has no <!-- end --> line")
+    text = _COUNT.sub(f"**{len(schemes())} schemes**", text)
     return _BLOCK.sub(
         lambda block: f"{_MARK}{block[1]} -->\n{generate(block[1], crates).rstrip()}\n\n<!-- end -->", text
     )
