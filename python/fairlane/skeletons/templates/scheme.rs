@@ -38,7 +38,6 @@ impl SchemeSpec for ${Type}Scheme {
         summary: "What it does, in one sentence.",
         source: "Authors: title, year",
         state: "port: none; flow: none",
-        cost: "1 draw",
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = ${Type}Params;
