@@ -24,7 +24,8 @@ from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline,
 from fairlane.simulate.run import compare, run
 from fairlane.simulate.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
 from fairlane.store import Store
-from fairlane.sweeps import SweepResult, sweep
+from fairlane.sweeps.result import SweepResult
+from fairlane.sweeps.sweep import sweep
 
 __version__ = _version()
 

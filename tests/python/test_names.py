@@ -19,7 +19,7 @@ from fairlane.report import report
 from fairlane.results.figures import result_figures
 from fairlane.results.plots import save
 from fairlane.store.upkeep import entries
-from fairlane.sweeps import Plan
+from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.preview import preview
 
 NAMES = {

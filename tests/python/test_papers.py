@@ -196,5 +196,5 @@ def test_no_replications_are_refused_not_replaced_by_the_papers(workdir: Path) -
 
 
 def test_experiments_of_nothing_are_refused() -> None:
-    with pytest.raises(fairlane.UserError, match="nothing"):
+    with pytest.raises(fairlane.UserError, match="no names"):
         fairlane.reproduce()

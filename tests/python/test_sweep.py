@@ -18,10 +18,10 @@ from conftest import EXAMPLES, FAIRLANE, Cli, files
 from fairlane import Scenario, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
 from fairlane.store import Store, key
-from fairlane.sweeps import Plan
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Done, Job
 from fairlane.sweeps.keys import KEYS
+from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.point_work import PointWork
 from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.work import Work

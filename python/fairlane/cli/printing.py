@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairlane.results.result import Comparison, Result
     from fairlane.simulate.catalogue import Parameter, Scheme, Topology
     from fairlane.store.upkeep import Entry
-    from fairlane.sweeps import SweepResult
+    from fairlane.sweeps.result import SweepResult
 
 VERDICT_STYLES = {
     "reproduced": "green",

@@ -33,7 +33,7 @@ class Reading:
     Attributes:
         open: What the text leaves open.
         taken: The reading that is the default.
-        numbers: What comes out under each reading, beside the paper's numbers.
+        numbers: What comes out under each reading, alongside the paper's numbers.
         claims: Ids of the claims whose numbers chose it.
     """
 

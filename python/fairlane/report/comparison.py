@@ -176,7 +176,7 @@ DRAWN = ("throughput ratio", "utilisation", "mean delay", "dropped")
 
 
 def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
-    """A row for each scheme, a panel for each of the main measures, so many beside one another."""
+    """A row for each scheme, a panel for each of the main measures, that many side by side."""
     shown = [(index, measure) for index, measure in enumerate(view.measures) if measure.name in DRAWN]
     panels = {measure.head: [view.numbers[scheme][index] for scheme in view.schemes] for index, measure in shown}
     drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)

@@ -1,4 +1,4 @@
-"""Writes the pages: templates, style sheet, figures and tables, all beside one another in one folder."""
+"""Writes the pages: templates, style sheet, figures and tables, all together in one folder."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ HOLDS = {REPRODUCED, CONSISTENT}
 
 @dataclass(frozen=True)
 class FindingView:
-    """What the paper says of a metric beside what was measured, which is empty if it was not run."""
+    """What the paper says of a metric alongside what was measured, which is empty if it was not run."""
 
     metric: str
     paper: str
@@ -286,7 +286,7 @@ def _claim_view(collected: Collected, claim: Claim, verdict: Verdict | None, exp
     paper = collected.paper
     outcome = _BY_VERDICT[verdict.verdict] if verdict else NOT_RUN
     reading = paper.reading(claim)
-    # An explanation is of a verdict; it means nothing beside another one.
+    # An explanation is of a verdict; it means nothing with another one.
     why = [explanation if verdict and outcome not in HOLDS else "", verdict.ns3 if verdict else ""]
     why.append(f"Chose the reading: {reading.words}" if reading else "")
     return ClaimView(

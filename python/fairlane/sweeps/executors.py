@@ -89,7 +89,7 @@ class Threads:
         self._batches.put(jobs)
 
     def wait(self, timeout_s: float) -> list[Done]:
-        """The next run that finishes, and those that have finished besides."""
+        """The next run that finishes, and others that have finished by then."""
         finished = []
         try:
             one = self._finished.get(timeout=timeout_s)

@@ -34,7 +34,7 @@ KBPS_TICKS = (0.01, 0.1, 1, 10, 100, 1000)
 
 
 def fig2(canvas: Canvas) -> None:
-    """Throughput of CBR flows in four groups, beside what they send."""
+    """Throughput of CBR flows in four groups, and what they send."""
     offered = canvas.experiment.parameters["group_rates_mbps"]
     canvas.axes.step(canvas.table.grid["group"], offered, where="mid", color="0.6", linewidth=1, label="sent")
     canvas.curves("group", "tput_group_mbps", colour="scheme", line="metric", names=NAMES)

@@ -113,7 +113,7 @@ def _across(values: Values) -> list[Table]:
 
 
 def _web(values: Values) -> list[Table]:
-    """Table III: short transfers beside one CBR flow."""
+    """Table III: short transfers alongside one CBR flow."""
     interval = f"{WEB_USERS / values['web_per_s']:g} s"
     sessions = web(interval=interval, size=f"{values['web_mean_kB']} kB", shape=values["web_shape"])
     return [
@@ -123,7 +123,7 @@ def _web(values: Values) -> list[Table]:
 
 
 def _bursts(values: Values) -> list[Table]:
-    """ON-OFF: one flow that bursts at the rate of the link beside CBR flows at the fair rate."""
+    """ON-OFF: one flow that bursts at the rate of the link alongside CBR flows at the fair rate."""
     burst = on_off(
         f"{values['peak_mbps']} Mbit/s",
         on=f"{values['on_mean_s']} s",

@@ -89,7 +89,7 @@ def _of_flow_means(
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
-    """Most flows that a link lists at the end of any run, beside the fewest packets that one holds, by links in a row.
+    """Most flows that a link lists at the end of any run, and the fewest packets that one holds, by links in a row.
 
     The routers of Fig. 4(b) are the edge of the cross traffic, and list its flows too: more than core routers would.
     """
