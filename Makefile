@@ -42,6 +42,7 @@ test: lint ## Run all tests, Rust and Python, lint included
 	$(BIN)/pytest --quiet -m 'not long and alone'
 
 test-long: setup ## Run the tests that are too long for every change: once a night
+	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test soak --quiet)
 	$(BIN)/pytest --quiet -m long
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
