@@ -94,7 +94,8 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
     specs.iter().map(|spec| (spec.name.to_string(), spec.json_schema())).collect()
 }
 
-/// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place.
+/// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place. `with name:
+/// Set;` after the parameters adds those of another set, in the same table.
 ///
 /// ```
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};
@@ -120,12 +121,14 @@ macro_rules! params {
                     $(, symbol $symbol:literal)?
                     , source $source:literal;
             )*
+            $( with $part:ident : $Part:ty; )*
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $Name {
             $( $(#[doc = $doc])+ pub $field: $Type, )*
+            $( #[doc = concat!("The parameters of [`", stringify!($Part), "`].")] pub $part: $Part, )*
         }
 
         impl Default for $Name {
@@ -136,13 +139,14 @@ macro_rules! params {
                         &serde_json::json!($default),
                         $crate::params!(@range $($min, $max)?),
                     ).expect("declared defaults are well-formed"), )*
+                    $( $part: <$Part>::default(), )*
                 }
             }
         }
 
         impl $crate::base::config::ParamSet for $Name {
             fn specs() -> Vec<$crate::base::config::ParamSpec> {
-                vec![$(
+                let own = [$(
                     $crate::base::config::ParamSpec {
                         name: stringify!($field),
                         symbol: $crate::params!(@text $($symbol)?),
@@ -155,7 +159,8 @@ macro_rules! params {
                         doc: concat!($($doc,)+).trim().to_string(),
                         source: $source,
                     },
-                )*]
+                )*];
+                own.into_iter()$(.chain(<$Part as $crate::base::config::ParamSet>::specs()))*.collect()
             }
 
             #[allow(unused_variables)]
@@ -167,6 +172,7 @@ macro_rules! params {
                     $( $field: table
                         .optional(stringify!($field), $crate::params!(@range $($min, $max)?))?
                         .unwrap_or(base.$field), )*
+                    $( $part: $crate::base::config::ParamSet::read_over(base.$part, table)?, )*
                 })
             }
 
@@ -178,6 +184,7 @@ macro_rules! params {
                         into.insert(stringify!($field).to_string(), value);
                     }
                 )*
+                $( $crate::base::config::ParamSet::write(&self.$part, into); )*
             }
         }
     };

@@ -90,7 +90,7 @@
 //! # Cost
 //!
 //! 152 bytes for a sender, 96 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more at the
-//! sender, CUBIC 48. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
+//! sender, CUBIC 56. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
 //! to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to know which segments
 //! were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so these are always the
 //! first of the outstanding ones, and one number tells where they end.
@@ -192,7 +192,7 @@ use fairlane_schemes::choices;
 use fairlane_schemes::contract::packet::Ecn;
 
 pub use blocks::{SackBlock, SackBlocks};
-pub use congestion::{CongestionControl, FlightSize};
+pub use congestion::{CongestionControl, CongestionParams, FlightSize};
 pub use profile::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Phase, Sender, SenderStats};

@@ -3,7 +3,7 @@
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::params;
 
-use super::{Ack, CongestionControl, FlightSize, FullAckWindow, Recovery, Segment};
+use super::{Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, Recovery, Segment};
 
 params! {
     /// Parameters of a TCP connection. The defaults are those of the profile `ns3.26`; sources are paths in ns-3.26
@@ -62,16 +62,7 @@ params! {
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
-        /// Scaling of CUBIC's growth in segments per second cubed.
-        cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
-        //= RFC 9438 4.6-2: beta_cubic is 0.7.
-        /// Share of the window that CUBIC keeps after congestion.
-        cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
-        //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
-        /// Whether a CUBIC flow that has lost ground gives way to newer ones.
-        fast_convergence: bool = true, source "RFC 9438 4.7";
-        /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
-        tcp_friendliness: bool = true, source "RFC 9438 4.3";
+        with congestion: CongestionParams;
     }
 }
 

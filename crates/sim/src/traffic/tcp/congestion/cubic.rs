@@ -14,7 +14,7 @@
 //! t counts from the start of the epoch, which is the first growth in congestion avoidance after congestion; cwnd_epoch
 //! is the window then.
 //!
-//! Cost: a cube root per epoch, two cubes and two divisions per ACK; 48 bytes.
+//! Cost: a cube root per epoch, two cubes and two divisions per ACK; 56 bytes.
 //!
 //! Deviations:
 //! 1. The increment (target - cwnd) / cwnd counts for each segment acknowledged, not for each ACK (section 4.4), as in
@@ -25,14 +25,30 @@
 //!
 //! Not implemented: HyStart++ (section 4.10), spurious congestion events (section 4.9).
 
-use fairlane_schemes::base::units::Time;
-
-use super::{Flight, Progress};
+use super::{Control, Flight, Progress};
 use crate::traffic::tcp::TcpParams;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::params;
+
+params! {
+    /// Parameters of CUBIC.
+    pub struct CubicParams {
+        /// Scaling of CUBIC's growth in segments per second cubed.
+        cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
+        //= RFC 9438 4.6-2: beta_cubic is 0.7.
+        /// Share of the window that CUBIC keeps after congestion.
+        cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
+        //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
+        /// Whether a CUBIC flow that has lost ground gives way to newer ones.
+        fast_convergence: bool = true, source "RFC 9438 4.7";
+        /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
+        tcp_friendliness: bool = true, source "RFC 9438 4.3";
+    }
+}
 
 /// State of CUBIC.
 #[derive(Clone, Debug)]
-pub(in crate::traffic::tcp) struct Cubic {
+pub struct Cubic {
     /// When this congestion avoidance began; [`Time::NEVER`] between congestion and the next growth.
     epoch: Time,
     /// W_max; 0 before the first congestion and after a timeout.
@@ -53,16 +69,18 @@ impl Default for Cubic {
     }
 }
 
-impl Cubic {
-    /// Growth in congestion avoidance, sections 4.2 to 4.5.
-    pub(super) fn avoid(&mut self, params: &TcpParams, cwnd: &mut u32, progress: Progress) {
+impl Control for Cubic {
+    type Params = CubicParams;
+
+    /// Sections 4.2 to 4.5.
+    fn avoid(&mut self, tcp: &TcpParams, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
         //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
         //= RFC 9438 4.2-4, deviation: Time without updates, for want of data, does not count.
-        if u64::from(*cwnd) > params.socket_buffer.0 {
+        if u64::from(*cwnd) > tcp.socket_buffer.0 {
             return; // Deviation 4.
         }
-        let mss = f64::from(params.segment_payload);
+        let mss = f64::from(tcp.segment_payload);
         let window = f64::from(*cwnd) / mss;
         if self.epoch == Time::NEVER {
             self.begin_epoch(params, window, progress.now);
@@ -93,10 +111,10 @@ impl Cubic {
         self.fraction = bytes - f64::from(*cwnd);
     }
 
-    /// Congestion, sections 4.6 and 4.7: the share that is left, in bytes.
-    pub(super) fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u64 {
+    /// Sections 4.6 and 4.7.
+    fn reduce(&mut self, tcp: &TcpParams, params: &CubicParams, flight: Flight) -> u64 {
         let used = flight.used() as f64;
-        let window = used / f64::from(params.segment_payload);
+        let window = used / f64::from(tcp.segment_payload);
         //= RFC 9438 4.7-1: A flow whose window is below its W_max lowers W_max more.
         let shrinks = params.fast_convergence && window < self.w_max;
         self.w_max = if shrinks { window * (1.0 + params.cubic_beta) / 2.0 } else { window };
@@ -108,12 +126,14 @@ impl Cubic {
     }
 
     /// Section 4.8: after a timeout the next epoch begins at its own W_max, as the first one of a connection.
-    pub(super) fn timed_out(&mut self) {
+    fn timed_out(&mut self) {
         self.w_max = 0.0;
         self.end_epoch();
     }
+}
 
-    fn begin_epoch(&mut self, params: &TcpParams, window: f64, now: Time) {
+impl Cubic {
+    fn begin_epoch(&mut self, params: &CubicParams, window: f64, now: Time) {
         self.epoch = now;
         //= RFC 9438 4.8-3: After a timeout W_est is the window as congestion avoidance begins.
         self.w_est = window;
@@ -132,7 +152,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tcp::congestion::Congestion;
+    use crate::traffic::tcp::congestion::{Congestion, CongestionParams, State};
 
     const MSS: u32 = 1000;
     const RTT: Time = Time::from_millis(100);
@@ -140,6 +160,16 @@ mod tests {
     fn params() -> TcpParams {
         let base = TcpParams::profile("linux").unwrap();
         TcpParams { segment_payload: MSS, socket_buffer: fairlane_schemes::base::units::Bytes(4_000_000_000), ..base }
+    }
+
+    /// The same with other parameters of CUBIC.
+    fn with(cubic: CubicParams) -> TcpParams {
+        TcpParams { congestion: CongestionParams { cubic, ..Default::default() }, ..params() }
+    }
+
+    fn state(congestion: &Congestion) -> &Cubic {
+        let Some(State::Cubic(cubic)) = congestion.0.as_deref() else { panic!("it is CUBIC") };
+        cubic
     }
 
     fn flight(segments: u32) -> Flight {
@@ -224,7 +254,7 @@ mod tests {
 
     #[test]
     fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
-        let params = TcpParams { tcp_friendliness: false, ..params() };
+        let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 20);
         // As above: 20 - 0.4 * 1.466^3 = 18.74 after 1 s, where W_est is 19.3.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
@@ -234,11 +264,10 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_w_max_below_the_window_lost() {
         for (fast_convergence, plateau) in [(true, 80.0 * 0.85), (false, 80.0)] {
-            let params = TcpParams { fast_convergence, ..params() };
+            let params = with(CubicParams { fast_convergence, ..Default::default() });
             let (mut congestion, _) = reduced(&params, 100);
             congestion.reduce(&params, flight(80));
-            let Congestion::Cubic(cubic) = &congestion else { panic!("it is CUBIC") };
-            assert!((cubic.w_max - plateau).abs() < 1e-9, "{}", cubic.w_max);
+            assert!((state(&congestion).w_max - plateau).abs() < 1e-9, "{}", state(&congestion).w_max);
         }
     }
 
@@ -249,8 +278,7 @@ mod tests {
         congestion.timed_out();
         let mut cwnd = 50 * MSS;
         congestion.grow(&params, &mut cwnd, 0, Progress { segments: 1, now: Time::ZERO, srtt: RTT });
-        let Congestion::Cubic(cubic) = &congestion else { panic!("it is CUBIC") };
-        assert_eq!((cubic.k, cubic.w_max), (0.0, 50.0));
+        assert_eq!((state(&congestion).k, state(&congestion).w_max), (0.0, 50.0));
     }
 
     #[test]

@@ -5,20 +5,18 @@
 mod cubic;
 mod reno;
 
+use super::{TcpParams, clamped};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::choices;
+use serde_json::{Map, Value as Json};
+use std::fmt::Debug;
 
-use super::TcpParams;
-use cubic::Cubic;
-
-choices! {
-    /// How the congestion window grows and shrinks.
-    pub enum CongestionControl {
-        /// Linear growth, halved by congestion (RFC 5681).
-        Reno = "reno",
-        /// Growth by a cubic function of the time since the last congestion (RFC 9438).
-        Cubic = "cubic",
-    }
+congestion_controls! {
+    /// Linear growth, halved by congestion (RFC 5681).
+    Reno = "reno", reno::Reno;
+    /// Growth by a cubic function of the time since the last congestion (RFC 9438).
+    Cubic = "cubic", cubic::Cubic;
 }
 
 choices! {
@@ -33,24 +31,24 @@ choices! {
 
 /// An ACK of new data, as congestion control sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub struct Progress {
     /// Segments that it acknowledges and that count for growth.
-    pub(super) segments: u32,
+    pub segments: u32,
     /// When it came.
-    pub(super) now: Time,
+    pub now: Time,
     /// Smoothed RTT.
-    pub(super) srtt: Time,
+    pub srtt: Time,
 }
 
 /// What is outstanding when congestion shows, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flight {
+pub struct Flight {
     /// Congestion window.
-    pub(super) cwnd: u32,
+    pub cwnd: u32,
     /// Sent and not acknowledged in order.
-    pub(super) outstanding: u64,
+    pub outstanding: u64,
     /// The part of it that is still in the network.
-    pub(super) pipe: u64,
+    pub pipe: u64,
 }
 
 impl Flight {
@@ -60,19 +58,39 @@ impl Flight {
     }
 }
 
-/// The congestion control of one sender.
-#[derive(Clone, Debug)]
-pub(super) enum Congestion {
-    Reno,
-    Cubic(Box<Cubic>),
+/// How a congestion control treats the window of one sender; slow start and the least windows are common to all.
+pub trait Control: Clone + Debug + Default {
+    /// Its own keys of the `[tcp]` table.
+    type Params: ParamSet;
+
+    /// Growth in congestion avoidance.
+    fn avoid(&mut self, tcp: &TcpParams, params: &Self::Params, cwnd: &mut u32, progress: Progress);
+
+    /// Congestion: what is left of the window, in bytes.
+    fn reduce(&mut self, tcp: &TcpParams, params: &Self::Params, flight: Flight) -> u64;
+
+    /// A timeout, after [`Control::reduce`] or instead of it.
+    fn timed_out(&mut self) {}
 }
+
+/// The congestion control of one sender; empty for one without state, such as Reno.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion(Option<Box<State>>);
 
 impl Congestion {
     pub(super) fn new(params: &TcpParams) -> Self {
-        match params.congestion_control {
-            CongestionControl::Reno => Self::Reno,
-            CongestionControl::Cubic => Self::Cubic(Box::default()),
+        Self(params.congestion_control.has_state().then(|| State::new(params.congestion_control).into()))
+    }
+
+    #[inline]
+    fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
+        // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
+        if params.congestion_control.has_state()
+            && let Some(state) = &mut self.0
+        {
+            return act(state);
         }
+        act(&mut State::new(params.congestion_control))
     }
 
     /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
@@ -96,33 +114,75 @@ impl Congestion {
             progress.segments -= steps;
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
-            // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
-            match (params.congestion_control, self) {
-                (CongestionControl::Cubic, Self::Cubic(cubic)) => cubic.avoid(params, cwnd, progress),
-                _ => reno::avoid(params, cwnd, progress.segments),
-            }
+            self.with_state(params, |state| state.avoid(params, cwnd, progress));
         }
     }
 
     /// Congestion: the new slow-start threshold, at least two segments.
     pub(super) fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u32 {
-        let share = match self {
-            //= RFC 5681 3.1-13: A timeout leaves ssthresh at half the flight, two segments at least.
-            Self::Reno => match params.flight_size {
-                FlightSize::Pipe => flight.pipe / 2,
-                FlightSize::Outstanding => flight.used() / 2,
-            },
-            Self::Cubic(cubic) => cubic.reduce(params, flight),
-        };
         //= RFC 9438 4.6-6, deviation: Marks reduce cwnd down to one segment.
         //= RFC 9438 4.6-7, deviation: Marks at a cwnd of one segment slow the sender further.
-        super::clamped(share).max(2 * params.segment_payload)
+        clamped(self.with_state(params, |state| state.reduce(params, flight))).max(2 * params.segment_payload)
     }
 
     /// A timeout, after [`Congestion::reduce`] or instead of it.
     pub(super) fn timed_out(&mut self) {
-        if let Self::Cubic(cubic) = self {
-            cubic.timed_out();
+        if let Some(state) = &mut self.0 {
+            state.timed_out();
         }
     }
 }
+
+/// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.
+macro_rules! congestion_controls {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
+        choices! {
+            /// How the congestion window grows and shrinks.
+            pub enum CongestionControl { $( $(#[doc = $doc])+ $Variant = $name, )+ }
+        }
+
+        impl CongestionControl {
+            #[inline]
+            fn has_state(self) -> bool {
+                match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ }
+            }
+        }
+
+        /// Parameters of each congestion control: the keys of all stand in one table.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct CongestionParams { $( $(#[doc = $doc])+ pub $module: <$module::$Type as Control>::Params, )+ }
+
+        impl ParamSet for CongestionParams {
+            fn specs() -> Vec<ParamSpec> {
+                [$( <$module::$Type as Control>::Params::specs() ),+].concat()
+            }
+            fn read_over(base: Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
+                Ok(Self { $( $module: ParamSet::read_over(base.$module, table)?, )+ })
+            }
+            fn write(&self, into: &mut Map<String, Json>) {
+                $( self.$module.write(into); )+
+            }
+        }
+
+        #[derive(Clone, Debug)]
+        enum State { $( $Variant($module::$Type), )+ }
+
+        impl State {
+            #[inline]
+            fn new(control: CongestionControl) -> Self {
+                match control { $( CongestionControl::$Variant => Self::$Variant(Default::default()), )+ }
+            }
+            #[inline]
+            fn avoid(&mut self, tcp: &TcpParams, cwnd: &mut u32, progress: Progress) {
+                match self { $( Self::$Variant(own) => own.avoid(tcp, &tcp.congestion.$module, cwnd, progress), )+ }
+            }
+            fn reduce(&mut self, tcp: &TcpParams, flight: Flight) -> u64 {
+                match self { $( Self::$Variant(own) => own.reduce(tcp, &tcp.congestion.$module, flight), )+ }
+            }
+            fn timed_out(&mut self) {
+                match self { $( Self::$Variant(own) => own.timed_out(), )+ }
+            }
+        }
+    };
+}
+use congestion_controls;

@@ -1,17 +1,41 @@
-//! Reno's congestion avoidance: RFC 5681 3.1, eq. (3).
+//! Reno's congestion avoidance: RFC 5681 3.1, eq. (3) and (4).
 
-use crate::traffic::tcp::TcpParams;
+use super::{Control, Flight, FlightSize, Progress};
+use crate::traffic::tcp::{TcpParams, clamped};
+use fairlane_schemes::params;
 
-/// Adds MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
-#[inline]
-pub(super) fn avoid(params: &TcpParams, cwnd: &mut u32, segments: u32) {
-    let mss = u64::from(params.segment_payload);
-    // cwnd is never below one MSS.
-    //= RFC 5681 3.1-11: An ACK of new data adds MSS^2 / cwnd.
-    //= RFC 5681 3.1-12: What would round to nothing is one byte.
-    let step = (mss * mss / u64::from((*cwnd).max(1))).max(1);
-    //= RFC 5681 3.1-10: In congestion avoidance cwnd grows by one segment per round trip at most.
-    //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
-    let steps = if params.byte_counting { u64::from(segments) } else { 1 };
-    *cwnd = cwnd.saturating_add(crate::traffic::tcp::clamped(step * steps));
+params! {
+    /// Reno has no parameters of its own: `byte_counting` and `flight_size` are those of the connection.
+    pub struct RenoParams {}
+}
+
+/// Reno has no state of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Reno;
+
+impl Control for Reno {
+    type Params = RenoParams;
+
+    /// Eq. (3): MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
+    #[inline]
+    fn avoid(&mut self, tcp: &TcpParams, _: &RenoParams, cwnd: &mut u32, progress: Progress) {
+        let mss = u64::from(tcp.segment_payload);
+        // cwnd is never below one MSS.
+        //= RFC 5681 3.1-11: An ACK of new data adds MSS^2 / cwnd.
+        //= RFC 5681 3.1-12: What would round to nothing is one byte.
+        let step = (mss * mss / u64::from((*cwnd).max(1))).max(1);
+        //= RFC 5681 3.1-10: In congestion avoidance cwnd grows by one segment per round trip at most.
+        //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
+        let steps = if tcp.byte_counting { u64::from(progress.segments) } else { 1 };
+        *cwnd = cwnd.saturating_add(clamped(step * steps));
+    }
+
+    /// Eq. (4).
+    fn reduce(&mut self, tcp: &TcpParams, _: &RenoParams, flight: Flight) -> u64 {
+        //= RFC 5681 3.1-13: A timeout leaves ssthresh at half the flight, two segments at least.
+        match tcp.flight_size {
+            FlightSize::Pipe => flight.pipe / 2,
+            FlightSize::Outstanding => flight.used() / 2,
+        }
+    }
 }
