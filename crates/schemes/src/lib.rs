@@ -11,6 +11,7 @@
 //! - [`aqm`]: active queue management without labels
 //! - [`fairqueue`]: schedulers with a queue per flow, user or bucket
 //! - [`queue`], [`flows`], [`measure`], [`base`]: what schemes are made of
+//! - [`port`]: the egress port that hosts in user space put a discipline into
 //! - [`fixed`]: integer forms for the kernel and for P4
 //! - [`testing`]: what tests of schemes and of hosts share
 
@@ -22,6 +23,7 @@ pub mod fixed;
 pub mod flows;
 pub mod label;
 pub mod measure;
+pub mod port;
 pub mod queue;
 pub mod registry;
 pub mod testing;

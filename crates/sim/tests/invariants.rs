@@ -1,6 +1,7 @@
 //! Properties that hold for every scenario, checked on random ones.
 
 use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::engine::batch::Batch;
@@ -124,7 +125,7 @@ proptest! {
         let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
         for link in &network.links {
             let account = link.accounting();
-            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
+            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.discipline().backlog().packets));
         }
         // Senders to access links, access links to the bottleneck.
         let bottleneck = &network.links[0];
@@ -134,7 +135,7 @@ proptest! {
         let tcp: u64 = senders.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum();
         prop_assert_eq!(offered, udp + tcp);
         prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way);
-        prop_assert!(bottleneck.in_flight() as u64 <= bottleneck.accounting().departed);
+        prop_assert!(bottleneck.wire().len() as u64 <= bottleneck.accounting().departed);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `examples/node/forward.toml` lists every key.
 
-use super::line::LineParams;
+use super::ingress::IngressParams;
 use crate::config::{ClassRule, LoadError, Prefix, load_toml};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
@@ -148,7 +148,7 @@ pub struct Port {
     /// Its address; if the ports have addresses, the forwarder is a router.
     pub address: Option<Address>,
     /// The link that packets come on.
-    pub ingress: LineParams,
+    pub ingress: IngressParams,
     /// The link that packets leave on.
     pub egress: Egress,
 }
@@ -421,7 +421,8 @@ mod tests {
         ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
         const OTHERS: [&str; 9] =
             ["prefix", "name", "interface", "peer", "queue", "marker", "address", "port", "next_hop"];
-        let keys = [ForwardParams::specs(), UserParams::specs(), LineParams::specs(), EgressParams::specs()].concat();
+        let keys =
+            [ForwardParams::specs(), UserParams::specs(), IngressParams::specs(), EgressParams::specs()].concat();
         for key in keys.iter().map(|spec| spec.name).chain(OTHERS) {
             assert!(text.contains(&format!("{key} =")), "{key}");
         }

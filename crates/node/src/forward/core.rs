@@ -8,7 +8,7 @@
 use super::bridge::{Bridge, Target};
 use super::config::ForwardConfig;
 use super::egress::EgressLink;
-use super::line::Line;
+use super::ingress::IngressLink;
 use super::packet::NodePacket;
 use super::pool::{FrameId, Pool};
 use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
@@ -24,7 +24,7 @@ const FAR_BEHIND: Time = Time::from_millis(1);
 
 /// A port that sends what it has due, as long as no other port has something that was due before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct Burst {
     /// The port.
     pub port: usize,
     /// It sends what is due by then.
@@ -34,7 +34,7 @@ pub struct Turn {
 #[derive(Debug)]
 struct PortState {
     interface: String,
-    line: Line,
+    ingress: IngressLink,
     received: IngressStats,
     egress: EgressLink,
 }
@@ -77,7 +77,7 @@ impl Core {
         let meters = config.meters();
         let ports = config.ports.iter().enumerate().map(|(number, port)| PortState {
             interface: port.interface.clone(),
-            line: Line::new(port.ingress.clone()),
+            ingress: IngressLink::new(port.ingress.clone()),
             received: IngressStats::default(),
             egress: EgressLink::new(&port.egress, &meters, config.forward.seed, number),
         });
@@ -103,7 +103,7 @@ impl Core {
     /// The shortest delay of an emulated link to a port: as long a frame that has arrived has nothing to do.
     #[must_use]
     pub fn shortest_line(&self) -> Time {
-        self.ports.iter().map(|port| port.line.delay()).min().unwrap_or(Time::ZERO)
+        self.ports.iter().map(|port| port.ingress.delay()).min().unwrap_or(Time::ZERO)
     }
 
     /// What port `port` received.
@@ -145,7 +145,7 @@ impl Core {
             ecn_before: frame.ecn,
         };
         state.received.arrived(packet.bytes, at);
-        if let Err(packet) = state.line.offer(packet, at) {
+        if let Err(packet) = state.ingress.offer(packet, at) {
             state.received.line_drops += 1;
             self.pool.release(packet.frame);
         }
@@ -153,24 +153,24 @@ impl Core {
 
     /// Makes all steps up to `now`, in the order of time.
     pub fn run_until(&mut self, now: Time) {
-        while let Some((at, step)) = self.next_step()
+        while let Some((at, port)) = self.next_arrival()
             && at <= now
         {
             // A frame that was read late comes out of its link at the latest step that was made.
             self.now = self.now.max(at);
-            match step {
-                Step::LineEnds(port) => self.forward(port),
-                Step::TransmissionEnds(port) => self.ports[port].egress.transmit(self.now, &mut self.pool),
-            }
+            self.forward(port);
         }
         self.now = self.now.max(now);
+        for port in &mut self.ports {
+            port.egress.serve_until(self.now, &mut self.pool);
+        }
     }
 
     /// The time of the next step or of the next packet that is due, [`Time::NEVER`] if there is none.
     #[must_use]
     pub fn next(&self) -> Time {
         let due = self.ports.iter().map(|port| port.egress.next_due()).min().unwrap_or(Time::NEVER);
-        self.next_step().map_or(due, |(at, _)| at.min(due))
+        self.next_arrival().map_or(due, |(at, _)| at.min(due))
     }
 
     /// Whose turn it is to send what is due by `now`; none if nothing is.
@@ -179,7 +179,7 @@ impl Core {
     /// would favour whoever always comes first. A host that is far behind sends port by port, in larger batches.
     #[must_use]
     #[inline]
-    pub fn next_turn(&self, now: Time) -> Option<Turn> {
+    pub fn next_burst(&self, now: Time) -> Option<Burst> {
         let (mut due, mut port, mut others) = (Time::NEVER, 0, Time::NEVER);
         for (number, state) in self.ports.iter().enumerate() {
             let next = state.egress.next_due();
@@ -190,7 +190,7 @@ impl Core {
             }
         }
         let until = if now.saturating_sub(due) > FAR_BEHIND { now } else { now.min(others) };
-        (due <= now).then_some(Turn { port, until })
+        (due <= now).then_some(Burst { port, until })
     }
 
     /// The next packet that port `port` has to send by `now`, and when it was due.
@@ -232,29 +232,23 @@ impl Core {
         report
     }
 
+    /// When the next packet comes out of the link to a port, and of which.
     #[inline]
-    fn next_step(&self) -> Option<(Time, Step)> {
-        let mut next = (Time::NEVER, Step::LineEnds(0));
-        for (number, port) in self.ports.iter().enumerate() {
-            // At one instant a transmission ends before the next packet comes.
-            let end = port.egress.next_end();
-            if end < next.0 {
-                next = (end, Step::TransmissionEnds(number));
+    fn next_arrival(&self) -> Option<(Time, usize)> {
+        let (mut first, mut port) = (Time::NEVER, 0);
+        for (number, state) in self.ports.iter().enumerate() {
+            let next = state.ingress.next();
+            if next < first {
+                (first, port) = (next, number);
             }
         }
-        for (number, port) in self.ports.iter().enumerate() {
-            let out = port.line.next();
-            if out < next.0 {
-                next = (out, Step::LineEnds(number));
-            }
-        }
-        (next.0 < Time::NEVER).then_some(next)
+        (first < Time::NEVER).then_some((first, port))
     }
 
-    /// Passes the packet at the end of the line of `port` on.
+    /// Passes the packet at the end of the link to `port` on.
     #[inline]
     fn forward(&mut self, port: usize) {
-        let Some(packet) = self.ports[port].line.take() else { return };
+        let Some(packet) = self.ports[port].ingress.take() else { return };
         let target = match &mut self.paths {
             Paths::Bridge(bridge) => bridge.target(self.pool.frame(packet.frame), port),
             Paths::Router(router) => {
@@ -315,12 +309,6 @@ impl Core {
         }
         self.pool.release(packet.frame);
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    LineEnds(usize),
-    TransmissionEnds(usize),
 }
 
 impl PortState {

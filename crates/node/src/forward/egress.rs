@@ -1,4 +1,4 @@
-//! The link that a port sends on: meters, a queue discipline, a rate, a delay.
+//! The link that a port sends on: meters, and a port with a rate, or a wire without.
 
 use super::config;
 use super::packet::NodePacket;
@@ -6,33 +6,30 @@ use super::pool::Pool;
 use super::stats::EgressStats;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDiscipline, Report};
 use fairlane_schemes::contract::marker::MeterSpec;
-use fairlane_schemes::contract::packet::{Ecn, Packet};
+use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::port::{EgressPort, PortObserver, Wire};
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
-use std::collections::VecDeque;
 
-/// Queue and transmitter of a link with a rate.
+/// How packets get to the other end.
 #[derive(Debug)]
-struct Transmitter {
-    rate: BitRate,
-    discipline: Box<AnyDiscipline<NodePacket>>,
-    /// End of the present transmission.
-    busy_until: Option<Time>,
-    rng: Rng,
+enum Way {
+    /// Through a queue, at a rate.
+    Port(Box<EgressPort<NodePacket, AnyDiscipline<NodePacket>>>),
+    /// As fast as they come.
+    Wire(Wire<NodePacket>),
 }
 
 /// The link and what waits for it or is on it.
 #[derive(Debug)]
 pub struct EgressLink {
-    transmitter: Option<Transmitter>,
-    delay: Time,
+    rate: Option<BitRate>,
+    way: Way,
     markers: AnyMeterBank,
     marker_rng: Rng,
-    /// Sent, and due at the other end.
-    on_the_way: VecDeque<(Time, NodePacket)>,
     /// What is counted.
     pub stats: EgressStats,
 }
@@ -42,18 +39,19 @@ impl EgressLink {
     #[must_use]
     pub fn new(config: &config::Egress, users: &[MeterSpec], seed: u64, port: usize) -> Self {
         let weights = Weights::new(users.iter().map(|user| user.weight).collect::<Vec<_>>());
-        let transmitter = config.queue.as_ref().zip(config.params.rate).map(|(queue, rate)| Transmitter {
-            rate,
-            discipline: Box::new(queue.build(rate, &weights)),
-            busy_until: None,
-            rng: Rng::stream(seed, 0, "queue", port as u64),
-        });
+        let (rate, delay) = (config.params.rate, config.params.delay);
+        let way = match config.queue.as_ref().zip(rate) {
+            Some((queue, rate)) => {
+                let rng = Rng::stream(seed, 0, "queue", port as u64);
+                Way::Port(EgressPort::new(queue.build(rate, &weights), rate, &[], delay, rng).into())
+            }
+            None => Way::Wire(Wire::new(delay)),
+        };
         Self {
-            transmitter,
-            delay: config.params.delay,
+            rate,
+            way,
             markers: config.marker.build(users),
             marker_rng: Rng::stream(seed, 0, "marker", port as u64),
-            on_the_way: VecDeque::new(),
             stats: EgressStats::new(users.len(), Time::ZERO, Backlog::default()),
         }
     }
@@ -61,76 +59,78 @@ impl EgressLink {
     /// The rate.
     #[must_use]
     pub fn rate(&self) -> Option<BitRate> {
-        self.transmitter.as_ref().map(|transmitter| transmitter.rate)
+        self.rate
     }
 
     /// What waits.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        self.transmitter.as_ref().map_or_else(Backlog::default, |transmitter| transmitter.discipline.backlog())
+        match &self.way {
+            Way::Port(port) => port.discipline().backlog(),
+            Way::Wire(_) => Backlog::default(),
+        }
     }
 
     /// What the scheme measures itself.
-    pub fn readings(&self, report: fairlane_schemes::contract::discipline::Report<'_>) {
-        if let Some(transmitter) = &self.transmitter {
-            transmitter.discipline.report(report);
+    pub fn readings(&self, report: Report<'_>) {
+        if let Way::Port(port) = &self.way {
+            port.discipline().report(report);
         }
     }
 
     /// Offers a packet that arrives at `now`.
     #[inline]
     pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut Pool) {
+        self.serve_until(now, pool);
         self.stats.arrived(packet.user, packet.bytes);
         self.markers.label(packet.user as usize, &mut packet, now, &mut self.marker_rng);
-        let Some(transmitter) = &mut self.transmitter else {
-            self.stats.departed(packet.user, packet.bytes, Time::ZERO, Time::ZERO);
-            self.on_the_way.push_back((now + self.delay, packet));
-            return;
-        };
-        let mut drops = Drops { pool, stats: &mut self.stats };
-        transmitter.discipline.enqueue(packet, now, &mut transmitter.rng, &mut drops);
-        if transmitter.busy_until.is_none() {
-            self.transmit(now, pool);
-        } else {
-            self.stats.queued(transmitter.discipline.backlog(), now);
+        match &mut self.way {
+            Way::Port(port) => {
+                port.enqueue(packet, now, &mut Recorder { pool, stats: &mut self.stats });
+                self.stats.queued(port.discipline().backlog(), now);
+            }
+            Way::Wire(wire) => {
+                self.stats.departed(packet.user, packet.bytes, Time::ZERO, Time::ZERO);
+                wire.send(packet, now);
+            }
         }
     }
 
-    /// When a transmission ends, [`Time::NEVER`] if none goes on.
+    /// Starts every transmission that starts by `now`.
     #[inline]
-    pub fn next_end(&self) -> Time {
-        self.transmitter.as_ref().and_then(|transmitter| transmitter.busy_until).unwrap_or(Time::NEVER)
-    }
-
-    /// Ends a transmission at `now` and starts the next.
-    #[inline]
-    pub fn transmit(&mut self, now: Time, pool: &mut Pool) {
-        let Some(transmitter) = &mut self.transmitter else { return };
-        let mut drops = Drops { pool, stats: &mut self.stats };
-        let next = transmitter.discipline.dequeue(now, &mut transmitter.rng, &mut drops);
-        transmitter.busy_until = next.map(|packet| {
-            let lasts = transmitter.rate.time_of(u64::from(packet.bytes));
-            self.stats.departed(packet.user, packet.bytes, now.saturating_sub(packet.enqueued_at()), lasts);
-            let end = now + lasts;
-            self.on_the_way.push_back((end + self.delay, packet));
-            end
-        });
-        self.stats.queued(transmitter.discipline.backlog(), now);
+    pub fn serve_until(&mut self, now: Time, pool: &mut Pool) {
+        if let Way::Port(port) = &mut self.way
+            && port.busy_until() <= now
+            && port.discipline().backlog().packets > 0
+        {
+            port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
+            if port.busy_until() <= now {
+                // What was dropped in place of a transmission left the queue when the link fell idle.
+                self.stats.queued(port.discipline().backlog(), port.busy_until());
+            }
+        }
     }
 
     /// When the next packet is due at the other end, [`Time::NEVER`] if none is on its way.
     #[inline]
     pub fn next_due(&self) -> Time {
-        self.on_the_way.front().map_or(Time::NEVER, |&(due, _)| due)
+        match &self.way {
+            Way::Port(port) => port.wire().next_arrival(),
+            Way::Wire(wire) => wire.next_arrival(),
+        }
     }
 
     /// The next packet that is due by `now`, with the time when it was, its frame as the scheme wants it.
     #[inline]
     pub fn take_due(&mut self, now: Time, pool: &mut Pool) -> Option<(Time, NodePacket)> {
-        if self.next_due() > now {
+        let due = self.next_due();
+        if due > now {
             return None;
         }
-        let (due, packet) = self.on_the_way.pop_front()?;
+        let packet = match &mut self.way {
+            Way::Port(port) => port.arrive(due, &mut Recorder { pool, stats: &mut self.stats }),
+            Way::Wire(wire) => wire.take()?.1,
+        };
         if packet.ecn != packet.ecn_before {
             write_ecn(pool, &packet, packet.ecn);
         }
@@ -145,19 +145,27 @@ fn write_ecn(pool: &mut Pool, packet: &NodePacket, ecn: Ecn) {
     crate::frame::set_ecn(frame, &parsed, ecn);
 }
 
-/// Gives the frames of dropped packets back.
-struct Drops<'a> {
+/// Counts what happens at a port, and gives the frames of dropped packets back.
+struct Recorder<'a> {
     pool: &'a mut Pool,
     stats: &'a mut EgressStats,
 }
 
-impl DropSink<NodePacket> for Drops<'_> {
+impl PortObserver<NodePacket> for Recorder<'_> {
     #[inline]
-    fn dropped(&mut self, packet: &NodePacket, reason: DropReason, _: Backlog) {
+    fn dropped(&mut self, packet: &NodePacket, _: Time, reason: DropReason, _: Backlog) {
         self.stats.dropped(packet.user, packet.bytes, reason);
         self.pool.release(packet.frame);
     }
+
+    #[inline]
     fn marked(&mut self, _: &NodePacket) {
         self.stats.marked();
+    }
+
+    #[inline]
+    fn transmitted(&mut self, packet: &NodePacket, start: Time, end: Time, backlog: Backlog) {
+        self.stats.departed(packet.user, packet.bytes, start.saturating_sub(packet.enqueued_at), end - start);
+        self.stats.queued(backlog, start);
     }
 }

@@ -1,7 +1,7 @@
 //! The forwarder on network interfaces, one thread.
 
 use super::config::ForwardConfig;
-use super::core::{Core, Turn};
+use super::core::{Burst, Core};
 use super::pool::FrameId;
 use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::base::units::Time;
@@ -115,13 +115,13 @@ impl Host {
 
     #[inline]
     fn send(&mut self) {
-        while let Some(turn) = self.core.next_turn(self.now()) {
+        while let Some(turn) = self.core.next_burst(self.now()) {
             self.send_batch(turn);
         }
     }
 
     #[inline]
-    fn send_batch(&mut self, Turn { port, until }: Turn) {
+    fn send_batch(&mut self, Burst { port, until }: Burst) {
         let mut due: [Option<(Time, FrameId)>; BATCH] = [None; BATCH];
         let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
         let mut count = 0;
@@ -146,7 +146,7 @@ impl Host {
             self.core.release(id);
             let stats = self.core.sent(port);
             if number < sent {
-                stats.lateness.add(finished.saturating_sub(at));
+                stats.lateness.record(finished.saturating_sub(at));
             } else {
                 stats.send_errors += 1;
             }

@@ -7,7 +7,7 @@ mod bridge;
 pub mod config;
 pub mod core;
 mod egress;
-mod line;
+mod ingress;
 pub mod live;
 pub mod offline;
 mod packet;

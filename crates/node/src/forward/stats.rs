@@ -1,8 +1,9 @@
 //! What is counted at a port since the last report.
 
-use crate::histogram::Histogram;
+use crate::histogram;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
+use fairlane_schemes::port::DelayHistogram;
 use serde_json::{Value as Json, json};
 
 /// Packets and their bytes.
@@ -35,7 +36,7 @@ pub struct IngressStats {
     /// When the last of them arrived.
     last: Option<Time>,
     /// From the end of one frame to the end of the next.
-    gaps: Histogram,
+    gaps: DelayHistogram,
     /// Dropped at the end of the queue of the emulated link.
     pub line_drops: u64,
     /// Longer than the longest frame: dropped.
@@ -83,7 +84,7 @@ impl IngressStats {
     pub fn arrived(&mut self, bytes: u32, at: Time) {
         self.received.add(bytes);
         if let Some(last) = self.last.replace(at) {
-            self.gaps.add(at.saturating_sub(last));
+            self.gaps.record(at.saturating_sub(last));
         }
     }
 
@@ -92,7 +93,7 @@ impl IngressStats {
     pub fn report(&self) -> Json {
         json!({
             "received": self.received.report(),
-            "gaps": self.gaps.report(),
+            "gaps": histogram::report(&self.gaps),
             "line_drops": self.line_drops,
             "oversized": self.oversized,
             "without_checksum": self.without_checksum,
@@ -118,11 +119,11 @@ pub struct EgressStats {
     users: Vec<UserStats>,
     drops: [Count; DropReason::ALL.len()],
     marks: u64,
-    delay: Histogram,
+    delay: DelayHistogram,
     busy: Time,
     queue: QueueIntegral,
     /// Handed to the kernel later than they were due, by so much.
-    pub lateness: Histogram,
+    pub lateness: DelayHistogram,
     /// Refused by the kernel.
     pub send_errors: u64,
 }
@@ -136,10 +137,10 @@ impl EgressStats {
             users: vec![UserStats::default(); users],
             drops: Default::default(),
             marks: 0,
-            delay: Histogram::default(),
+            delay: DelayHistogram::default(),
             busy: Time::ZERO,
             queue: QueueIntegral { since, at: queued, packet_s: 0.0, byte_s: 0.0, max: queued.packets },
-            lateness: Histogram::default(),
+            lateness: DelayHistogram::default(),
             send_errors: 0,
         }
     }
@@ -167,7 +168,7 @@ impl EgressStats {
     #[inline]
     pub fn departed(&mut self, user: u32, bytes: u32, delay: Time, busy: Time) {
         self.users[user as usize].departed.add(bytes);
-        self.delay.add(delay);
+        self.delay.record(delay);
         self.busy += busy;
     }
 
@@ -210,7 +211,7 @@ impl EgressStats {
                 "mean_bytes": queue.byte_s / window_s,
                 "max_packets": queue.max,
             },
-            "delay": self.delay.report(),
+            "delay": histogram::report(&self.delay),
             "drops": drops.collect::<Vec<_>>(),
             "marks": self.marks,
             "accounting": {
@@ -220,7 +221,7 @@ impl EgressStats {
                 "queued": queue.at.packets,
             },
             "users": users.collect::<Vec<_>>(),
-            "lateness": self.lateness.report(),
+            "lateness": histogram::report(&self.lateness),
             "send_errors": self.send_errors,
         })
     }

@@ -1,11 +1,12 @@
 //! Sends UDP packets at constant or exponential gaps.
 
 use super::Mark;
-use crate::histogram::Histogram;
+use crate::histogram;
 use crate::io;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::choices;
+use fairlane_schemes::port::DelayHistogram;
 use serde_json::{Value as Json, json};
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -70,7 +71,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
     let mut rng = Rng::stream(sending.seed, 0, "sender", u64::from(sending.stream));
     let mean_s = sending.rate.time_of(sending.packet_bytes()).as_secs_f64();
     let mut payload = vec![0; sending.payload];
-    let (mut sequence, mut refused, mut lateness) = (0, 0u64, Histogram::default());
+    let (mut sequence, mut refused, mut lateness) = (0, 0u64, DelayHistogram::default());
     let start = io::monotonic();
     let end = sending.time.map_or(Time::NEVER, |time| start + time);
     // A random phase: senders that start together would else send together.
@@ -94,7 +95,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
             _ => {}
         }
         sequence += 1;
-        lateness.add(now - due);
+        lateness.record(now - due);
         due += Time::from_secs_f64(sending.gap_s(mean_s, &mut rng));
     }
     let lasted_s = io::monotonic().saturating_sub(start).as_secs_f64();
@@ -103,7 +104,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
         "refused": refused,
         "rate_bps": (sequence * sending.packet_bytes() * 8) as f64 / lasted_s,
         "time_s": lasted_s,
-        "lateness": lateness.report(),
+        "lateness": histogram::report(&lateness),
     }))
 }
 

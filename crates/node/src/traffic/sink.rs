@@ -1,9 +1,10 @@
 //! Receives what our sender sends, and counts it.
 
 use super::Mark;
-use crate::histogram::Histogram;
+use crate::histogram;
 use crate::io::{self, Asked};
 use fairlane_schemes::base::units::Time;
+use fairlane_schemes::port::DelayHistogram;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Error;
@@ -25,7 +26,7 @@ struct Stream {
     /// Of the packets that came, the lowest and highest number.
     numbers: Option<(u64, u64)>,
     /// From sender to sink, if both are on one machine.
-    delay: Histogram,
+    delay: DelayHistogram,
 }
 
 impl Stream {
@@ -35,7 +36,7 @@ impl Stream {
         let (first, last) = self.numbers.unwrap_or((mark.sequence, mark.sequence));
         self.reordered += u64::from(mark.sequence < last);
         self.numbers = Some((first.min(mark.sequence), last.max(mark.sequence)));
-        self.delay.add(now.saturating_sub(Time::from_nanos(mark.sent_ns)));
+        self.delay.record(now.saturating_sub(Time::from_nanos(mark.sent_ns)));
     }
 
     fn report(&self, number: u32, window_s: f64) -> Json {
@@ -47,7 +48,7 @@ impl Stream {
             "goodput_bps": self.payload_bytes as f64 * 8.0 / window_s,
             "lost_packets": expected.saturating_sub(self.packets),
             "reordered_packets": self.reordered,
-            "delay": self.delay.report(),
+            "delay": histogram::report(&self.delay),
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::discipline::QueueDiscipline;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -129,7 +130,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     }
 
     fn check_schemes(&self) -> Result<(), Stop> {
-        let failure = self.network.links.iter().find_map(|link| link.failure());
+        let failure = self.network.links.iter().find_map(|link| link.discipline().failure());
         failure.map_or(Ok(()), |problem| Err(Stop::SchemeFailed(problem.into())))
     }
 
@@ -218,7 +219,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
         if self.prefetches
-            && let Some(packet) = self.network.links[link as usize].upcoming(prefetch::PLACES_AHEAD)
+            && let Some(packet) = self.network.links[link as usize].wire().upcoming(prefetch::PLACES_AHEAD)
         {
             self.network.fetch_for_packet(packet);
         }
@@ -241,7 +242,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
         }
         let next = &mut self.network.links[link as usize];
-        let was_idle = next.in_flight() == 0;
+        let was_idle = next.wire().is_empty();
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
         if was_idle {
             self.agenda.set_link(link, next);

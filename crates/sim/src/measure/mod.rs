@@ -1,6 +1,5 @@
 //! Measuring: probes while a run goes on, its record, and summaries of many.
 
-pub mod delay_histogram;
 pub mod max_min_level;
 pub mod max_min_shares;
 pub mod occupancy;

@@ -1,12 +1,12 @@
 //! What is measured at a port. Probes stream: their memory does not grow with simulated time.
 
-use super::delay_histogram::DelayHistogram;
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::series::Series;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::packet::TrafficClass;
+use fairlane_schemes::port::DelayHistogram;
 
 /// Drops for one reason.
 #[derive(Clone, Debug, Default)]

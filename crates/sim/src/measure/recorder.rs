@@ -13,7 +13,7 @@ use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Network, User};
 use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
 use fairlane_schemes::base::units::Time;
-use fairlane_schemes::contract::discipline::{DropReason, StateSize};
+use fairlane_schemes::contract::discipline::{DropReason, QueueDiscipline, StateSize};
 use fairlane_schemes::contract::packet::TrafficClass;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -161,7 +161,7 @@ fn state_record(state: StateSize) -> StateRecord {
 /// What the scheme of a link tells of itself; JSON has no infinity, and a reading without a value is left out.
 fn readings(link: &Link) -> BTreeMap<String, f64> {
     let mut readings = BTreeMap::new();
-    link.report(&mut |name, value| {
+    link.discipline().report(&mut |name, value| {
         if value.is_finite() {
             readings.insert(name.to_string(), value);
         }
@@ -265,7 +265,7 @@ fn classes(begins: &[f64], classes: &[TransferClass]) -> Vec<TransferClassRecord
 
 fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &PortProbe, seconds: f64) -> LinkRecord {
     let accounting = link.accounting();
-    let queued = link.backlog().packets;
+    let queued = link.discipline().backlog().packets;
     let distribution = probe.queue.distribution();
     LinkRecord {
         name: config.name.clone(),
@@ -289,7 +289,7 @@ fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &Po
             queued: u64::from(queued),
         },
         max_min_utilisation: 0.0,
-        state: state_record(link.state_size()),
+        state: state_record(link.discipline().state_size()),
         readings: readings(link),
     }
 }

@@ -1,7 +1,7 @@
 //! Finite transfers of a group: how many, how large, how long. What it keeps does not grow with their number.
 
-use super::delay_histogram::DelayHistogram;
 use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::port::DelayHistogram;
 
 /// Transfers that ended within one class.
 #[derive(Clone, Copy, Debug, Default)]

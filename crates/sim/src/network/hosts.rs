@@ -10,11 +10,11 @@
 //! not wait for it. The rest stands in the host's own lines. So a host with fast links seldom has an event of its own.
 
 use crate::network::delay_lines::{DelayLine, DelayLines, WatchedDelayLine};
-use crate::network::link_rate::Serialiser;
 use crate::network::shared_line::{OfUser, SharedLine};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::Ack;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::port::Serialiser;
 use prefetch_index::prefetch_index;
 
 /// What a group of hosts has in common.
@@ -432,8 +432,8 @@ mod tests {
                 while let Some((time, packet)) = take_next(hosts, until) {
                     from_host.push((time, packet.seq));
                 }
-                while link.next_arrival() <= until && link.next_arrival() < Time::NEVER {
-                    let time = link.next_arrival();
+                while link.wire().next_arrival() <= until && link.wire().next_arrival() < Time::NEVER {
+                    let time = link.wire().next_arrival();
                     from_link.push((time, link.arrive(time, &mut ()).seq));
                 }
             };

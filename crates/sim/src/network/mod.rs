@@ -4,7 +4,6 @@ mod builder;
 pub mod delay_lines;
 pub mod hosts;
 pub mod link;
-pub mod link_rate;
 mod random_stream;
 pub mod shared_line;
 pub mod sim_packet;

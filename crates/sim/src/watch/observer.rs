@@ -9,12 +9,12 @@
 
 use crate::network::Network;
 use crate::network::hosts::AckTimes;
-use crate::network::link::PortObserver;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::TcpFlow;
 use crate::traffic::tcp::{Ack, TcpParams};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
+use fairlane_schemes::port::PortObserver;
 
 /// Sees what happens in a run.
 pub trait Observer {
@@ -77,9 +77,9 @@ pub struct LinkObserver<'a, O> {
     pub link: u32,
 }
 
-impl<O: Observer> PortObserver for LinkObserver<'_, O> {
+impl<O: Observer> PortObserver<SimPacket> for LinkObserver<'_, O> {
     #[inline]
-    fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog) {
+    fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, _: Option<f64>) {
         self.observer.offered(self.link, packet, now, backlog);
     }
 
@@ -94,7 +94,7 @@ impl<O: Observer> PortObserver for LinkObserver<'_, O> {
     }
 
     #[inline]
-    fn transmitted(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+    fn transmitted(&mut self, packet: &SimPacket, start: Time, _: Time, backlog: Backlog) {
         self.observer.transmitted(self.link, packet, start, backlog);
     }
 }

@@ -183,7 +183,7 @@ fn order_at(now: Time) -> Vec<(usize, u8)> {
     }
     core.run_until(now);
     let mut sent = Vec::new();
-    while let Some(Turn { port, until }) = core.next_turn(now) {
+    while let Some(Burst { port, until }) = core.next_burst(now) {
         while let Some((_, id)) = core.take_due(port, until) {
             sent.push((port, core.frame(id)[29]));
             core.release(id);

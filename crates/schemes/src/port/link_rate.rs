@@ -1,6 +1,6 @@
 //! The rate of a link: constant, or stepwise by a schedule; and how long packets take at it.
 
-use fairlane_schemes::base::units::{BitRate, Time};
+use crate::base::units::{BitRate, Time};
 
 /// A rate with the time of the last length asked for: lengths repeat, and a comparison is cheaper than a division.
 #[derive(Clone, Debug)]

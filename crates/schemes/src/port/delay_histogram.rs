@@ -1,6 +1,6 @@
 //! A histogram of delays with bounded memory: 16 linear steps in every power of two.
 
-use fairlane_schemes::base::units::Time;
+use crate::base::units::Time;
 
 /// Steps in each octave; a quantile is off by at most half a step, 3.2 %.
 const STEPS: u32 = 16;

@@ -7,11 +7,12 @@ use super::packet::NodePacket;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::contract::discipline::Backlog;
 use fairlane_schemes::params;
+use fairlane_schemes::port::Wire;
 use std::collections::VecDeque;
 
 params! {
     /// The link from a neighbour to this node, emulated in front of it.
-    pub struct LineParams {
+    pub struct IngressParams {
         /// Rate; as fast as packets come if absent.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_a", source "our choice";
         /// Propagation delay.
@@ -23,27 +24,21 @@ params! {
 
 /// The link and what is on it.
 #[derive(Debug)]
-pub struct Line {
-    params: LineParams,
+pub struct IngressLink {
+    params: IngressParams,
     free_at: Time,
     /// Start of transmission and bytes of those that wait, as far as was looked.
     waiting: VecDeque<(Time, u32)>,
     backlog: Backlog,
-    /// What is on its way, and when it comes out.
-    on_the_way: VecDeque<(Time, NodePacket)>,
+    wire: Wire<NodePacket>,
 }
 
-impl Line {
+impl IngressLink {
     /// An idle link.
     #[must_use]
-    pub fn new(params: LineParams) -> Self {
-        Self {
-            params,
-            free_at: Time::ZERO,
-            waiting: VecDeque::new(),
-            backlog: Backlog::default(),
-            on_the_way: VecDeque::new(),
-        }
+    pub fn new(params: IngressParams) -> Self {
+        let wire = Wire::new(params.delay);
+        Self { params, free_at: Time::ZERO, waiting: VecDeque::new(), backlog: Backlog::default(), wire }
     }
 
     /// Propagation delay: no packet comes out earlier than this after its arrival.
@@ -56,7 +51,7 @@ impl Line {
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
         let Some(rate) = self.params.rate else {
-            self.on_the_way.push_back((now + self.params.delay, packet));
+            self.wire.send(packet, now);
             return Ok(());
         };
         while let Some(&(start, bytes)) = self.waiting.front()
@@ -74,19 +69,19 @@ impl Line {
             self.backlog.add(packet.bytes);
         }
         self.free_at = start + rate.time_of(u64::from(packet.bytes));
-        self.on_the_way.push_back((self.free_at + self.params.delay, packet));
+        self.wire.send(packet, self.free_at);
         Ok(())
     }
 
     /// When the next packet comes out, [`Time::NEVER`] if none is on its way.
     #[inline]
     pub fn next(&self) -> Time {
-        self.on_the_way.front().map_or(Time::NEVER, |&(due, _)| due)
+        self.wire.next_arrival()
     }
 
     /// The next packet.
     #[inline]
     pub fn take(&mut self) -> Option<NodePacket> {
-        self.on_the_way.pop_front().map(|(_, packet)| packet)
+        self.wire.take().map(|(_, packet)| packet)
     }
 }

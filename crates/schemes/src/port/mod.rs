@@ -1,0 +1,11 @@
+//! The egress port, as every host in user space has it: queue discipline, transmitter, wire, and a histogram of delays.
+
+mod delay_histogram;
+mod egress_port;
+mod link_rate;
+mod wire;
+
+pub use delay_histogram::DelayHistogram;
+pub use egress_port::{EgressPort, PortObserver};
+pub use link_rate::{LinkRate, Serialiser};
+pub use wire::Wire;

@@ -1,0 +1,63 @@
+//! What is on its way over a link, in order.
+
+use crate::base::units::Time;
+use std::collections::VecDeque;
+
+/// A first-in-first-out line of packets, each with the time at which it reaches the far end.
+#[derive(Clone, Debug)]
+pub struct Wire<P> {
+    delay: Time,
+    packets: VecDeque<(Time, P)>,
+}
+
+impl<P> Wire<P> {
+    /// An empty wire of this propagation delay.
+    #[must_use]
+    pub fn new(delay: Time) -> Self {
+        Self { delay, packets: VecDeque::new() }
+    }
+
+    /// Propagation delay.
+    #[must_use]
+    pub fn delay(&self) -> Time {
+        self.delay
+    }
+
+    /// Packets on their way, those in transmission included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether nothing is on its way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Sends a packet whose transmission ends at `end`, not before the one sent last.
+    #[inline]
+    pub fn send(&mut self, packet: P, end: Time) {
+        self.packets.push_back((end + self.delay, packet));
+    }
+
+    /// The packet that reaches the far end `places` behind the next.
+    #[must_use]
+    #[inline]
+    pub fn upcoming(&self, places: usize) -> Option<&P> {
+        self.packets.get(places).map(|(_, packet)| packet)
+    }
+
+    /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
+    #[must_use]
+    #[inline]
+    pub fn next_arrival(&self) -> Time {
+        self.packets.front().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// Takes the next packet, with the time at which it reaches the far end.
+    #[inline]
+    pub fn take(&mut self) -> Option<(Time, P)> {
+        self.packets.pop_front()
+    }
+}
