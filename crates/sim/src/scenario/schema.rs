@@ -3,7 +3,7 @@
 use super::groups::GroupParams;
 use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpParams, WebParams};
 use super::tcp::TcpProfile;
-use super::topology::{LinkParams, TopologyConfig, TopologyKind};
+use super::topology::{About, LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::TcpParams;
@@ -37,37 +37,12 @@ pub fn scenario_schema() -> Json {
 /// The topologies: name, summary, picture and parameters.
 #[must_use]
 pub fn topologies() -> Json {
-    let entry = |kind: TopologyKind, summary: &str, source: &str, picture: &str| {
+    let entry = |&kind: &TopologyKind| {
+        let About { summary, source, picture } = kind.about();
         json!({"name": kind.name(), "summary": summary, "source": source, "picture": picture,
             "params": TopologyConfig::specs(kind)})
     };
-    json!([
-        entry(
-            TopologyKind::OneSidedDumbbell,
-            "Users, each behind an access link of its own, share one bottleneck to a server. Meters and the discipline \
-             under study are at the edge node; the base RTT is 2 (D_a + D_b).",
-            "abc2018 Fig. 2",
-            "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server",
-        ),
-        entry(
-            TopologyKind::TwoSidedDumbbell,
-            "As the one-sided dumbbell, with an access link for each receiver; delays of both sides may differ by group.",
-            "afpft III, afc 4",
-            "users --[access link]-- edge node --[bottleneck: C_b, D_b]-- node --[receiver's access link]-- receivers",
-        ),
-        entry(
-            TopologyKind::ParkingLot,
-            "Links in a row. A group crosses all of them, or those that its route names: cross traffic.",
-            "afpft Fig. 4(b)",
-            "users --[access link]-- node --[link1: C_b, D_b]-- node --[link2: C_b, D_b]-- ... --[access link]-- receivers",
-        ),
-        entry(
-            TopologyKind::Graph,
-            "Links by name, each with rate, delay and, if wanted, a queue of its own; each group has a route.",
-            "our choice",
-            "users --[access link]-- node --[links of the group's route]-- node --[access link]-- receivers",
-        ),
-    ])
+    TopologyKind::ALL.iter().map(entry).collect()
 }
 
 fn object(properties: Map<String, Json>, required: &[&str]) -> Json {
@@ -87,7 +62,9 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    let mut properties = schema_properties(&TopologyConfig::specs(TopologyKind::ParkingLot));
+    // From the graph on, which has what most of them share.
+    let specs: Vec<_> = TopologyKind::ALL.iter().rev().flat_map(|&kind| TopologyConfig::specs(kind)).collect();
+    let mut properties = schema_properties(&specs);
     properties = with(
         properties,
         "kind",

@@ -1,0 +1,128 @@
+//! A link between two nodes, and the links of a graph.
+
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::params;
+use fairlane_schemes::registry::external::FindExternal;
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use serde_json::{Map, Value as Json, json};
+
+params! {
+    /// A link of a graph; the rate is required.
+    pub struct LinkParams {
+        /// Rate.
+        rate: BitRate = "10 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Propagation delay.
+        delay: Time = "5 ms", in "0 s"..="1 h", source "abc2018 Table 1";
+    }
+}
+
+/// Most links of a graph.
+const MOST_LINKS: usize = 1000;
+
+/// A step in the rate of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// When.
+    pub at: Time,
+    /// The rate from then on.
+    pub rate: BitRate,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Name in routes and results.
+    pub name: String,
+    /// Rate and delay.
+    pub params: LinkParams,
+    /// Steps of the rate, in the order of time.
+    pub schedule: Vec<RateChange>,
+    /// Its queue, if other than the scenario's.
+    pub queue: Option<QueueConfig>,
+}
+
+impl LinkConfig {
+    /// Rate in bit/s, averaged from `from` to `to`.
+    #[must_use]
+    pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
+        let (mut since, mut rate, mut bits) = (from, self.params.rate, 0.0);
+        for change in &self.schedule {
+            let until = change.at.max(from).min(to);
+            bits += rate.as_f64() * (until - since).as_secs_f64();
+            (since, rate) = (until, change.rate);
+        }
+        bits += rate.as_f64() * (to - since).as_secs_f64();
+        bits / (to - from).as_secs_f64()
+    }
+}
+
+pub(super) fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Vec<LinkConfig>, ConfigError> {
+    let mut links: Vec<LinkConfig> = Vec::new();
+    for mut link in table.tables("links")? {
+        let name: String = link.required("name")?;
+        if name.trim().is_empty() {
+            return Err(ConfigError::new(link.key("name"), format!("\"{name}\" is empty, routes need a name")));
+        }
+        if let Some(twin) = links.iter().position(|other| other.name == name) {
+            let problem =
+                format!("\"{}\" is already the name of topology.links[{twin}], names must differ", shortened(&name));
+            return Err(ConfigError::new(link.key("name"), problem));
+        }
+        if link.get("rate").is_none() {
+            link.required::<BitRate>("rate")?;
+        }
+        let params = LinkParams::read(&mut link)?;
+        let schedule = read_schedule(&mut link, "schedule")?;
+        let queue = link.table("queue")?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
+        link.finish()?;
+        links.push(LinkConfig { name, params, schedule, queue });
+    }
+    if links.is_empty() || links.len() > MOST_LINKS {
+        let problem = format!("{} tables, a graph needs 1 to {MOST_LINKS} [[topology.links]]", links.len());
+        return Err(ConfigError::new(table.key("links"), problem));
+    }
+    Ok(links)
+}
+
+pub(super) fn write_link(link: &LinkConfig) -> Json {
+    let mut map = Map::new();
+    map.insert("name".into(), link.name.to_json());
+    link.params.write(&mut map);
+    map.insert("schedule".into(), write_schedule(&link.schedule));
+    if let Some(queue) = &link.queue {
+        map.insert("queue".into(), Json::Object(queue.write()));
+    }
+    Json::Object(map)
+}
+
+pub(super) fn read_schedule(table: &mut Table<'_>, name: &'static str) -> Result<Vec<RateChange>, ConfigError> {
+    let mut steps: Vec<RateChange> = Vec::new();
+    for mut step in table.tables(name)? {
+        let change = RateChange { at: required(&mut step, "at")?, rate: required(&mut step, "rate")? };
+        step.finish()?;
+        if let Some(before) = steps.last().filter(|before| before.at >= change.at) {
+            let problem = format!("\"{}\" is out of range, it must be after the step before, {}", change.at, before.at);
+            return Err(ConfigError::new(step.key("at"), problem));
+        }
+        steps.push(change);
+    }
+    Ok(steps)
+}
+
+pub(super) fn write_schedule(schedule: &[RateChange]) -> Json {
+    schedule.iter().map(|change| json!({"at": change.at.to_json(), "rate": change.rate.to_json()})).collect()
+}
+
+/// A time or rate of a step, within the range of the topology's own.
+fn required<T: ConfigValue>(step: &mut Table<'_>, name: &'static str) -> Result<T, ConfigError> {
+    let range = match name {
+        "at" => (json!("1 ps"), json!("1440 h")),
+        _ => (json!("1 kbit/s"), json!("10 Tbit/s")),
+    };
+    let key = step.key(name);
+    match step.get(name) {
+        Some(value) => read_value(&key, value, Some(range)),
+        None => step.required(name),
+    }
+}

@@ -1,0 +1,244 @@
+//! Links and how they are arranged.
+//!
+//! Every topology is a list of links, each with a queue of its own, and a route for each group of users. A preset makes
+//! the list from a few keys; `graph` writes it out.
+
+mod dumbbell;
+mod link;
+mod parking_lot;
+
+pub use link::{LinkConfig, LinkParams, RateChange};
+
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, shortened};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
+use fairlane_schemes::registry::external::FindExternal;
+use fairlane_schemes::{choices, params};
+use serde_json::{Map, Value as Json};
+
+topologies! {
+    /// Users behind access links of their own share one bottleneck to a server.
+    OneSidedDumbbell = "one_sided_dumbbell", dumbbell::OneSidedDumbbell;
+    /// As the one-sided dumbbell, with an access link for each receiver too.
+    TwoSidedDumbbell = "two_sided_dumbbell", dumbbell::TwoSidedDumbbell;
+    /// Links in a row, crossed by all or some of the traffic.
+    ParkingLot = "parking_lot", parking_lot::ParkingLot;
+}
+
+/// What the catalogue says about a topology.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// One or two sentences.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// The links in a row of text.
+    pub picture: &'static str,
+}
+
+/// A named arrangement of links: a few keys that compile to a graph.
+pub trait Preset: ParamSet {
+    /// Its entry in the catalogue.
+    const ABOUT: About;
+    /// Whether receivers have access links of their own.
+    const HAS_RECEIVER_LINKS: bool = true;
+    /// Whether the rate of its first link may have steps, by the key `bottleneck_schedule`.
+    const HAS_SCHEDULE: bool = false;
+
+    /// Its links, in the order in which a group without a route crosses them.
+    fn links(&self) -> Vec<LinkConfig>;
+}
+
+/// What the catalogue says about a graph.
+const ABOUT_GRAPH: About = About {
+    summary: "Links by name, each with rate, delay and, if wanted, a queue of its own; each group has a route.",
+    source: "our choice",
+    picture: "users --[access link]-- node --[links of the group's route]-- node --[access link]-- receivers",
+};
+
+params! {
+    /// Access links of the users who send.
+    pub struct AccessParams {
+        /// Rate of a user's access link.
+        access_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "abc2018 Table 1";
+        /// Propagation delay of a user's access link.
+        access_delay: Time = "0.1 ms", in "0 s"..="1 h", symbol "D_a", source "abc2018 Table 1";
+        /// Drop-tail buffer of a user's access link.
+        access_limit: QueueLimit = "50 packets", in "1 packets"..="16777216 packets", source "abc2018 IV-A2";
+    }
+}
+
+params! {
+    /// Access links of the receivers, all but in the one-sided dumbbell. They are too fast for a queue.
+    pub struct ReceiverParams {
+        /// Rate of a receiver's access link, not below that of the last link of its route.
+        receiver_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "afc 4: 100 Mb/s";
+        /// Propagation delay of a receiver's access link.
+        receiver_delay: Time = "0.1 ms", in "0 s"..="1 h", source "as access_delay";
+    }
+}
+
+/// The topology of a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopologyConfig {
+    /// Which one it is.
+    pub kind: TopologyKind,
+    /// Access links of senders.
+    pub access: AccessParams,
+    /// Access links of receivers, unless the server is at the end of the bottleneck.
+    pub receivers: Option<ReceiverParams>,
+    /// Links between nodes; there is at least one.
+    pub links: Vec<LinkConfig>,
+    /// The keys of its kind, as they are written.
+    keys: Map<String, Json>,
+}
+
+impl Default for TopologyConfig {
+    fn default() -> Self {
+        let (links, keys) = compile(&dumbbell::OneSidedDumbbell::default(), Vec::new());
+        let kind = TopologyKind::OneSidedDumbbell;
+        Self { kind, access: AccessParams::default(), receivers: None, links, keys }
+    }
+}
+
+/// The links of a preset, and its keys.
+fn compile<P: Preset>(preset: &P, schedule: Vec<RateChange>) -> (Vec<LinkConfig>, Map<String, Json>) {
+    let (mut links, mut keys) = (preset.links(), Map::new());
+    preset.write(&mut keys);
+    if P::HAS_SCHEDULE {
+        keys.insert("bottleneck_schedule".into(), link::write_schedule(&schedule));
+        links[0].schedule = schedule;
+    }
+    (links, keys)
+}
+
+fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+    let preset = P::read(table)?;
+    let schedule = if P::HAS_SCHEDULE { link::read_schedule(table, "bottleneck_schedule")? } else { Vec::new() };
+    Ok(compile(&preset, schedule))
+}
+
+fn read_graph(
+    table: &mut Table<'_>,
+    find: FindExternal<'_>,
+) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+    let links = link::read_links(table, find)?;
+    let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_link).collect())]);
+    Ok((links, keys))
+}
+
+impl TopologyConfig {
+    /// Reads the `[topology]` table of a scenario, defaults if it is absent.
+    ///
+    /// # Errors
+    /// An unknown key, a value out of range, steps that are not in the order of time, or links that share a name.
+    pub fn read(scenario: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
+        let Some(mut table) = scenario.table("topology")? else { return Ok(Self::default()) };
+        let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
+        let access = AccessParams::read(&mut table)?;
+        let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
+        let (links, keys) = kind.read(&mut table, find)?;
+        table.finish()?;
+        Ok(Self { kind, access, receivers, links, keys })
+    }
+
+    /// Writes the table, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        map.insert("kind".into(), self.kind.to_json());
+        self.access.write(&mut map);
+        if let Some(receivers) = &self.receivers {
+            receivers.write(&mut map);
+        }
+        map.extend(self.keys.clone());
+        map
+    }
+
+    /// Numbers of the links of a route by name; all links if it is empty, which a graph does not allow.
+    pub(super) fn route(&self, names: &[String], key: &str) -> Result<Vec<u32>, ConfigError> {
+        let known = || shortened(&self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", "));
+        if names.is_empty() {
+            if self.kind == TopologyKind::Graph {
+                return Err(ConfigError::new(
+                    key,
+                    format!("missing, must be a list of links in order, of {}", known()),
+                ));
+            }
+            return Ok((0..self.links.len() as u32).collect());
+        }
+        let mut route = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            let key = format!("{key}[{index}]");
+            let Some(link) = self.links.iter().position(|link| link.name == *name) else {
+                return Err(ConfigError::new(
+                    key,
+                    format!("\"{}\" is not a link, there are {}", shortened(name), known()),
+                ));
+            };
+            if route.contains(&(link as u32)) {
+                return Err(ConfigError::new(key, format!("\"{}\" comes twice, a route has no loop", shortened(name))));
+            }
+            route.push(link as u32);
+        }
+        Ok(route)
+    }
+
+    /// Documentation of the parameters of a kind.
+    #[must_use]
+    pub fn specs(kind: TopologyKind) -> Vec<ParamSpec> {
+        let mut specs = AccessParams::specs();
+        if kind.has_receiver_links() {
+            specs.extend(ReceiverParams::specs());
+        }
+        specs.extend(kind.own_specs());
+        specs
+    }
+}
+
+/// The list of presets, to which `graph` belongs as well.
+macro_rules! topologies {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
+        choices! {
+            /// The topologies there are.
+            pub enum TopologyKind {
+                $( $(#[doc = $doc])+ $Variant = $name, )+
+                /// Links by name, routes written out.
+                Graph = "graph",
+            }
+        }
+
+        impl TopologyKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$( Self::$Variant, )+ Self::Graph];
+
+            /// Its entry in the catalogue.
+            #[must_use]
+            pub fn about(self) -> About {
+                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH }
+            }
+
+            /// Whether receivers have access links.
+            #[must_use]
+            pub fn has_receiver_links(self) -> bool {
+                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true }
+            }
+
+            fn own_specs(self) -> Vec<ParamSpec> {
+                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new() }
+            }
+
+            /// Its links, and its keys as they are written.
+            fn read(
+                self,
+                table: &mut Table<'_>,
+                find: FindExternal<'_>,
+            ) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+                match self {
+                    $( Self::$Variant => read_preset::<$module::$Type>(table), )+
+                    Self::Graph => read_graph(table, find),
+                }
+            }
+        }
+    };
+}
+use topologies;

@@ -1,0 +1,26 @@
+//! The parking lot: links in a row.
+
+use super::dumbbell::BottleneckParams;
+use super::{About, LinkConfig, Preset};
+use fairlane_schemes::params;
+
+params! {
+    /// The row of links of a parking lot.
+    pub struct ParkingLot {
+        /// Links in a row, named link1, link2 ...
+        congested_links: u32 = 3, in 1..=1000, symbol "L", source "afpft III-D";
+        with bottleneck: BottleneckParams;
+    }
+}
+
+impl Preset for ParkingLot {
+    const ABOUT: About = About {
+        summary: "Links in a row. A group crosses all of them, or those that its route names: cross traffic.",
+        source: "afpft Fig. 4(b)",
+        picture: "users --[access link]-- node --[link1: C_b, D_b]-- node --[link2: C_b, D_b]-- ... --[access link]-- receivers",
+    };
+
+    fn links(&self) -> Vec<LinkConfig> {
+        (1..=self.congested_links).map(|number| self.bottleneck.link(&format!("link{number}"))).collect()
+    }
+}
