@@ -1,7 +1,7 @@
 //! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
 
 use super::groups::GroupParams;
-use super::sources::{CbrParams, OnOffParams, SourceKind, TcpSourceParams, UdpParams, WebParams};
+use super::sources::SourceKind;
 use super::tcp::TcpProfile;
 use super::topology::{About, LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
@@ -126,27 +126,17 @@ fn group() -> Json {
     );
     properties.insert(
         "sources".into(),
-        json!({"type": "array", "minItems": 1, "items": {"oneOf": sources()},
+        json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::all().map(source).collect::<Vec<_>>()},
         "description": "What each user sends."}),
     );
     object(properties, &["sources"])
 }
 
-fn sources() -> Vec<Json> {
-    let kind = |kind: SourceKind| json!({"const": kind.name(), "description": "The kind of source."});
-    let over_tcp = |specs: &[ParamSpec]| {
-        let mut properties = schema_properties(specs);
+fn source(kind: SourceKind) -> Json {
+    let mut properties = schema_properties(&kind.specs());
+    if kind.is_tcp() {
         properties.extend(tcp_properties());
-        properties
-    };
-    let tcp = over_tcp(&TcpSourceParams::specs());
-    let web = over_tcp(&WebParams::specs());
-    let udp = |specs: &[ParamSpec]| schema_properties(specs);
-    vec![
-        object(with(tcp, "kind", kind(SourceKind::Tcp)), &["kind"]),
-        object(with(web, "kind", kind(SourceKind::Web)), &["kind"]),
-        object(with(udp(&UdpParams::specs()), "kind", kind(SourceKind::Poisson)), &["kind", "rate"]),
-        object(with(udp(&CbrParams::specs()), "kind", kind(SourceKind::Cbr)), &["kind", "rate"]),
-        object(with(udp(&OnOffParams::specs()), "kind", kind(SourceKind::OnOff)), &["kind", "rate"]),
-    ]
+    }
+    let name = json!({"const": kind.name(), "description": "The kind of source."});
+    object(with(properties, "kind", name), if kind.is_tcp() { &["kind"] } else { &["kind", "rate"] })
 }

@@ -1,7 +1,7 @@
 //! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
 
 use super::tcp::TcpConfig;
-use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
@@ -22,6 +22,29 @@ choices! {
         Cbr = "cbr",
         /// UDP in bursts.
         OnOff = "on_off",
+    }
+}
+
+impl SourceKind {
+    /// All of them.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Self::CHOICES.unwrap_or_default().iter().filter_map(|&name| Self::parse(&name.into()))
+    }
+
+    /// Whether it takes the keys of TCP too.
+    pub(super) fn is_tcp(self) -> bool {
+        matches!(self, Self::Tcp | Self::Web)
+    }
+
+    /// Documentation of its own parameters.
+    pub(super) fn specs(self) -> Vec<ParamSpec> {
+        match self {
+            Self::Tcp => TcpSourceParams::specs(),
+            Self::Web => WebParams::specs(),
+            Self::Poisson => UdpParams::specs(),
+            Self::Cbr => CbrParams::specs(),
+            Self::OnOff => OnOffParams::specs(),
+        }
     }
 }
 
