@@ -1,7 +1,7 @@
 //! The forwarder without clock and sockets: ports, the bridge or router, and time as an argument.
 //!
-//! Frames come with the time at which they arrived. Every step that follows, the end of an emulated link, a decision of a
-//! scheme, the end of a transmission, has a time of its own that follows from the times before it, not from when the
+//! Frames come with the time at which they arrived. Every step that follows, the end of an emulated link, a decision of
+//! a scheme, the end of a transmission, has a time of its own that follows from the times before it, not from when the
 //! host got round to it: a host that is late sends late, but decides as if it had been in time. The same frames at the
 //! same times give the same result, whoever the host is.
 
@@ -173,7 +173,7 @@ impl Core {
         self.next_arrival().map_or(due, |(at, _)| at.min(due))
     }
 
-    /// Whose turn it is to send what is due by `now`; none if nothing is.
+    /// The next burst of packets that are due by `now`; none if nothing is.
     ///
     /// Packets leave in the order in which they are due, whatever their ports: behind two ports may be one queue, which
     /// would favour whoever always comes first. A host that is far behind sends port by port, in larger batches.
@@ -219,7 +219,7 @@ impl Core {
         self.pool.used()
     }
 
-    /// What was counted since the last report, and starts to count anew.
+    /// What was counted since the last report; counting starts again.
     pub fn report(&mut self) -> Json {
         let now = self.now;
         let ports: Vec<Json> = self.ports.iter().map(|port| port.report(&self.user_names, now)).collect();

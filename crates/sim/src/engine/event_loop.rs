@@ -19,7 +19,7 @@ use fairlane_schemes::contract::discipline::QueueDiscipline;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two looks at the flag that cancels a run: well below a millisecond.
+/// Events between two checks of the flag that cancels a run: well below a millisecond.
 const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Why a run has no record.
@@ -90,7 +90,7 @@ struct EventLoop<'a, O> {
     warmup: Time,
     end: Time,
     handled: u64,
-    /// Whether there are so many flows that it pays.
+    /// Whether there are enough flows for prefetching to pay.
     prefetches: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Fetches what events that are due soon will touch.
 //!
 //! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
-//! in a shared line or on a link is known, so its lines are asked for some events before: that costs an instruction
+//! in a shared line or on a link is known, so its lines are requested some events before: that costs an instruction
 //! each, and the wait is over, or shorter, when the event comes.
 
 use crate::network::Network;

@@ -142,7 +142,7 @@ impl WatchedRun {
 impl Drop for WatchedRun {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
-        // A run that waits to hand on a chunk goes on when nobody can take it any more.
+        // A run that is blocked sending a chunk continues once nobody can receive it any more.
         self.messages = None;
         self.threads.join();
     }

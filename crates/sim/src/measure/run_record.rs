@@ -45,7 +45,7 @@ pub struct RunRecord {
     pub series: Option<SeriesRecord>,
     /// How much was simulated.
     pub performance: Performance,
-    /// CPU time of the simulation alone, if it is known. It differs from one time to the next, so that it is no part of
+    /// CPU time of the simulation alone, if it is known. It differs from one run to the next, so that it is not part of
     /// the record as it is written.
     #[serde(skip)]
     pub cpu_seconds: Option<f64>,
@@ -66,8 +66,9 @@ pub struct GroupRecord {
     pub user_throughput_bps: Vec<f64>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<f64>,
-    /// What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per second. TCP flows
-    /// ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access links bound it.
+    /// What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
+    /// second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew;
+    /// access links bound it.
     #[serde(default)]
     pub max_min_share_bps: f64,
     /// Mean throughput per user over that share; null if the share is zero.
@@ -199,7 +200,7 @@ pub struct LinkRecord {
     pub queue: QueueRecord,
     /// Queueing delay of the classes that had packets.
     pub delay: Vec<DelayRecord>,
-    /// Drops, for every reason there is.
+    /// Drops, by reason.
     pub drops: Vec<DropRecord>,
     /// Packets dropped of each user, in the order of groups and users.
     #[serde(default)]

@@ -1,8 +1,8 @@
 //! A user's host: the access link up, and the way back of acknowledgements down.
 //!
 //! Both are first-in-first-out, and on both the time of arrival is known when something is sent: on the access link a
-//! full buffer is all that can drop, on the way back nothing can. So neither needs a queue beside its delay line. What
-//! waits on the access link are the packets in the line whose transmission has not started; it behaves as a
+//! full buffer is all that can drop, on the way back nothing can. So neither needs a queue in addition to its delay
+//! line. What waits on the access link are the packets in the line whose transmission has not started; it behaves as a
 //! [`crate::network::link::Link`] with drop-tail does.
 //!
 //! What is in step with other hosts stands in a shared line that all share whose access links are alike
@@ -96,7 +96,7 @@ pub struct AckTimes {
     pub at_host: Time,
 }
 
-/// Whose next event what was sent has become.
+/// Whose next event the arrival of what was sent has become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextOf {
     /// Nobody's: something else arrives before it, or it was dropped.
@@ -186,7 +186,7 @@ impl Hosts {
             burst: 0,
         };
         let rate = Serialiser::new(params.rate);
-        // A buffer in bytes wants to know all that wait: they are in the lines of their hosts.
+        // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
         let usable_up = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LINES as u16 } else { 1 };
         let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
         let shared_down_line = alike.map_or(self.shared_down.len() as u32, |access| access.shared_down_line);
@@ -353,8 +353,8 @@ impl HostParams {
     }
 }
 
-/// Whether `packet` fits beside what waits at the access link: in the host's own line, and perhaps the one packet of it
-/// in the shared line `behind` those that found their access links idle.
+/// Whether `packet` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
+/// packet of it in the shared line `behind` those that found their access links idle.
 #[inline]
 fn has_room(
     host: &mut Host,

@@ -48,7 +48,7 @@ pub struct SimPacket {
 }
 
 impl SimPacket {
-    /// Every field at rest: a datagram of nobody, to be filled in.
+    /// Every field at its zero: a datagram to be filled in.
     pub const BLANK: Self = Self {
         label: 0.0,
         enqueued_at: Time::ZERO,

@@ -9,7 +9,7 @@ use fairlane_schemes::contract::packet::TrafficClass;
 pub enum AtEnd {
     /// The flow stays as it is.
     Stay,
-    /// The same transfer again, over a new connection after a pause; so many times.
+    /// The same transfer again, over a new connection after a pause, `left` times.
     Repeat {
         /// Transfers still to come.
         left: u32,

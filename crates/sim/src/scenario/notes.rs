@@ -28,7 +28,7 @@ impl Scenario {
         self.late_starts().into_iter().chain(self.long_runs()).collect()
     }
 
-    /// What to know if a run takes hours: a valid scenario may ask for years of computing.
+    /// A note if a run takes hours: a valid scenario may ask for years of computing.
     #[must_use]
     pub fn long_runs(&self) -> Option<Note> {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());

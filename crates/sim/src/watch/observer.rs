@@ -52,7 +52,7 @@ pub trait Observer {
     /// The run is over; the links have been served until `end`.
     #[inline]
     fn finished(&mut self, _end: Time, _network: &Network) {}
-    /// The run has reached `now`, after so many events: told every few thousand.
+    /// The run has reached `now`, after `events` events: reported every few thousand.
     #[inline]
     fn reached(&mut self, _now: Time, _events: u64) {}
     /// Whether the run is to be given up: asked every few thousand events.

@@ -1,6 +1,6 @@
 //! Time series of TCP senders and queues, in columns.
 //!
-//! Sampled at the multiples of an interval, or with a row at every change. A table is handed on in chunks of
+//! Sampled at the multiples of an interval, or with a row at every change. A table is passed on in chunks of
 //! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row tells the state after
 //! everything that happened up to its time.
 

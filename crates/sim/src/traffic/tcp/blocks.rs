@@ -1,6 +1,6 @@
 //! The blocks of a selective acknowledgement and the receiver's list of them (RFC 2018).
 
-/// Blocks that fit into an ACK beside timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
+/// Blocks that fit into an ACK alongside timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
 const MOST: usize = 3;
 
 /// A run of segments that arrived beyond a gap: `start` to `end - 1`. Empty if both are equal.

@@ -83,8 +83,8 @@ impl Receiver {
             //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
             self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
         }
-        // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which every
-        // echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
+        // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
+        // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
         //= RFC 7323 4.3-2: A stamp that is not older counts if its segment starts at the last ACK or before.
         let echoes = if params.sack { segment.timestamp >= self.echo } else { segment.seq == self.next };
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(receiver.on_timer(ms(209)), None);
         assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
         assert_eq!(receiver.timer(), Time::NEVER);
-        // The count starts anew: one more segment waits again.
+        // The count starts again: one more segment waits again.
         assert_eq!(data(&mut receiver, 4, 220), None);
         assert_eq!(receiver.timer(), ms(420));
     }

@@ -93,7 +93,7 @@ impl BitRing {
         before - self.len
     }
 
-    /// The first number from `from` on that is no member.
+    /// The first number from `from` on that is not a member.
     pub(super) fn next_absent(&self, base: u32, from: u32) -> u32 {
         let limit = self.limit(base);
         let mut seq = from;

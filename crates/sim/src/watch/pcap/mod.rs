@@ -255,7 +255,7 @@ impl<W: Write> Pcap<W> {
     }
 }
 
-/// The characters at the beginning of a text that fit into so many bytes.
+/// The longest beginning of a text that fits into `bytes`.
 fn beginning(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
