@@ -4,7 +4,8 @@
 //! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
 //! So a hop costs one event, the arrival at the far end, and only the head of the wire has an event at all.
 
-use super::{LinkRate, Wire};
+use super::link_rate::LinkRate;
+use super::wire::Wire;
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};

@@ -1,6 +1,7 @@
 //! The dumbbells: users share one bottleneck.
 
-use super::{About, LinkConfig, LinkParams, Preset};
+use super::link::{LinkConfig, LinkParams};
+use super::preset::{About, Preset};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 

@@ -6,8 +6,10 @@
 mod dumbbell;
 mod link;
 mod parking_lot;
+mod preset;
 
 pub use link::{LinkConfig, LinkParams, RateChange};
+pub use preset::{About, Preset};
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -22,30 +24,6 @@ topologies! {
     TwoSidedDumbbell = "two_sided_dumbbell", dumbbell::TwoSidedDumbbell;
     /// Links in a row, crossed by all or some of the traffic.
     ParkingLot = "parking_lot", parking_lot::ParkingLot;
-}
-
-/// What the catalogue says about a topology.
-#[derive(Clone, Copy, Debug)]
-pub struct About {
-    /// One or two sentences.
-    pub summary: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// The links in a row of text.
-    pub picture: &'static str,
-}
-
-/// A named arrangement of links: a few keys that compile to a graph.
-pub trait Preset: ParamSet {
-    /// Its entry in the catalogue.
-    const ABOUT: About;
-    /// Whether receivers have access links of their own.
-    const HAS_RECEIVER_LINKS: bool = true;
-    /// Whether the rate of its first link may have steps, by the key `bottleneck_schedule`.
-    const HAS_SCHEDULE: bool = false;
-
-    /// Its links, in the order in which a group without a route crosses them.
-    fn links(&self) -> Vec<LinkConfig>;
 }
 
 /// What the catalogue says about a graph.

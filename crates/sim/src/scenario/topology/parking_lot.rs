@@ -1,7 +1,8 @@
 //! The parking lot: links in a row.
 
 use super::dumbbell::BottleneckParams;
-use super::{About, LinkConfig, Preset};
+use super::link::LinkConfig;
+use super::preset::{About, Preset};
 use fairlane_schemes::params;
 
 params! {

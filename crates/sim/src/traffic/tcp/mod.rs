@@ -192,7 +192,8 @@ use fairlane_schemes::choices;
 use fairlane_schemes::contract::packet::Ecn;
 
 pub use blocks::{SackBlock, SackBlocks};
-pub use congestion::{CongestionControl, CongestionParams, FlightSize};
+pub use congestion::control::FlightSize;
+pub use congestion::{CongestionControl, CongestionParams};
 pub use profile::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Phase, Sender, SenderStats};

@@ -2,6 +2,7 @@
 //!
 //! The rules are numbered in the head of the parent module. Loss recovery with SACK is in `selective`.
 
+mod sack_state;
 mod selective;
 #[cfg(test)]
 mod tests;
@@ -9,10 +10,11 @@ mod tests;
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
-use super::congestion::{Congestion, Flight, Progress};
+use super::congestion::control::{Flight, Progress};
+use super::congestion::dispatch::Congestion;
 use super::rto::Rto;
 use super::{Ack, FullAckWindow, Segment, TcpParams, clamped};
-use selective::Selective;
+use sack_state::Selective;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
 const SYN_TRIES: u8 = 6;

@@ -25,8 +25,7 @@
 //!
 //! Not implemented: HyStart++ (section 4.10), spurious congestion events (section 4.9).
 
-use super::{Control, Flight, Progress};
-use crate::traffic::tcp::TcpParams;
+use super::control::{Connection, Control, Flight, Progress};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
 
@@ -73,14 +72,14 @@ impl Control for Cubic {
     type Params = CubicParams;
 
     /// Sections 4.2 to 4.5.
-    fn avoid(&mut self, tcp: &TcpParams, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
+    fn avoid(&mut self, of: Connection, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
         //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
         //= RFC 9438 4.2-4, deviation: Time without updates, for want of data, does not count.
-        if u64::from(*cwnd) > tcp.socket_buffer.0 {
+        if u64::from(*cwnd) > of.socket_buffer {
             return; // Deviation 4.
         }
-        let mss = f64::from(tcp.segment_payload);
+        let mss = f64::from(of.mss);
         let window = f64::from(*cwnd) / mss;
         if self.epoch == Time::NEVER {
             self.begin_epoch(params, window, progress.now);
@@ -112,9 +111,9 @@ impl Control for Cubic {
     }
 
     /// Sections 4.6 and 4.7.
-    fn reduce(&mut self, tcp: &TcpParams, params: &CubicParams, flight: Flight) -> u64 {
+    fn reduce(&mut self, of: Connection, params: &CubicParams, flight: Flight) -> u64 {
         let used = flight.used() as f64;
-        let window = used / f64::from(tcp.segment_payload);
+        let window = used / f64::from(of.mss);
         //= RFC 9438 4.7-1: A flow whose window is below its W_max lowers W_max more.
         let shrinks = params.fast_convergence && window < self.w_max;
         self.w_max = if shrinks { window * (1.0 + params.cubic_beta) / 2.0 } else { window };
@@ -152,7 +151,9 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tcp::congestion::{Congestion, CongestionParams, State};
+    use crate::traffic::tcp::TcpParams;
+    use crate::traffic::tcp::congestion::dispatch::Congestion;
+    use crate::traffic::tcp::congestion::{CongestionParams, State};
 
     const MSS: u32 = 1000;
     const RTT: Time = Time::from_millis(100);

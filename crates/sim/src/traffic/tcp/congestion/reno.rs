@@ -1,7 +1,6 @@
 //! Reno's congestion avoidance: RFC 5681 3.1, eq. (3) and (4).
 
-use super::{Control, Flight, FlightSize, Progress};
-use crate::traffic::tcp::{TcpParams, clamped};
+use super::control::{Connection, Control, Flight, FlightSize, Progress};
 use fairlane_schemes::params;
 
 params! {
@@ -18,22 +17,22 @@ impl Control for Reno {
 
     /// Eq. (3): MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
     #[inline]
-    fn avoid(&mut self, tcp: &TcpParams, _: &RenoParams, cwnd: &mut u32, progress: Progress) {
-        let mss = u64::from(tcp.segment_payload);
+    fn avoid(&mut self, of: Connection, _: &RenoParams, cwnd: &mut u32, progress: Progress) {
+        let mss = u64::from(of.mss);
         // cwnd is never below one MSS.
         //= RFC 5681 3.1-11: An ACK of new data adds MSS^2 / cwnd.
         //= RFC 5681 3.1-12: What would round to nothing is one byte.
         let step = (mss * mss / u64::from((*cwnd).max(1))).max(1);
         //= RFC 5681 3.1-10: In congestion avoidance cwnd grows by one segment per round trip at most.
         //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
-        let steps = if tcp.byte_counting { u64::from(progress.segments) } else { 1 };
-        *cwnd = cwnd.saturating_add(clamped(step * steps));
+        let steps = if of.byte_counting { u64::from(progress.segments) } else { 1 };
+        *cwnd = cwnd.saturating_add(u32::try_from(step * steps).unwrap_or(u32::MAX));
     }
 
     /// Eq. (4).
-    fn reduce(&mut self, tcp: &TcpParams, _: &RenoParams, flight: Flight) -> u64 {
+    fn reduce(&mut self, of: Connection, _: &RenoParams, flight: Flight) -> u64 {
         //= RFC 5681 3.1-13: A timeout leaves ssthresh at half the flight, two segments at least.
-        match tcp.flight_size {
+        match of.flight_size {
             FlightSize::Pipe => flight.pipe / 2,
             FlightSize::Outstanding => flight.used() / 2,
         }

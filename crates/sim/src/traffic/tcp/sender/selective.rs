@@ -3,35 +3,7 @@
 use fairlane_schemes::base::units::Time;
 
 use super::{Phase, Sender, socket_buffer};
-use crate::traffic::tcp::scoreboard::Scoreboard;
 use crate::traffic::tcp::{Ack, Recovery, Segment, TcpParams};
-
-/// The state that only a connection with SACK needs.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Selective {
-    pub(super) board: Scoreboard,
-    /// RFC 6937 RecoverFS: segments outstanding when recovery began.
-    recovery_flight: u32,
-    /// RFC 6937 prr_delivered in segments.
-    delivered: u32,
-    /// RFC 6937 prr_out in segments.
-    sent: u32,
-    /// The tail was sent again in this recovery (RFC 6675 RescueRxt).
-    rescued: bool,
-}
-
-impl Selective {
-    /// Segments in the network.
-    #[inline]
-    pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
-        self.board.pipe(una, nxt)
-    }
-
-    /// A timeout. RFC 6675 5.1.
-    pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
-        self.board.lose_all(una, nxt);
-    }
-}
 
 /// What rule 14 names.
 enum Next {

@@ -1,0 +1,78 @@
+//! The window of one sender: slow start, which is common to all, and its congestion control.
+//!
+//! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
+
+use super::State;
+use super::control::{Connection, Flight, Progress};
+use crate::traffic::tcp::{TcpParams, clamped};
+
+#[inline]
+fn connection(params: &TcpParams) -> Connection {
+    Connection {
+        mss: params.segment_payload,
+        socket_buffer: params.socket_buffer.0,
+        byte_counting: params.byte_counting,
+        flight_size: params.flight_size,
+    }
+}
+
+/// The congestion control of one sender; empty for one without state, such as Reno.
+#[derive(Clone, Debug)]
+pub struct Congestion(pub(super) Option<Box<State>>);
+
+impl Congestion {
+    pub fn new(params: &TcpParams) -> Self {
+        Self(params.congestion_control.has_state().then(|| State::new(params.congestion_control).into()))
+    }
+
+    #[inline]
+    fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
+        // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
+        if params.congestion_control.has_state()
+            && let Some(state) = &mut self.0
+        {
+            return act(state);
+        }
+        act(&mut State::new(params.congestion_control))
+    }
+
+    /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
+    /// congestion avoidance.
+    #[inline]
+    pub fn grow(&mut self, params: &TcpParams, cwnd: &mut u32, ssthresh: u32, mut progress: Progress) {
+        //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
+        //= RFC 9438 4.10-1: Below ssthresh cwnd grows by slow start.
+        //= RFC 9438 4.10-3: Slow start is that of Reno.
+        if *cwnd < ssthresh && progress.segments > 0 {
+            // RFC 5681 3.1, eq. (2); RFC 3465 2.2 without the limit L if bytes are counted.
+            let mss = params.segment_payload;
+            //= RFC 5681 3.1-9: In slow start an ACK adds the bytes that it covers, one segment at most.
+            //= RFC 5681 3.1-9, deviation: In slow start an ACK adds the bytes that it covers, one segment at most.
+            //= RFC 3465 2.2-1: In slow start an ACK adds what it covers, up to a limit L.
+            //= RFC 3465 2.3-2, deviation: L is not above two segments.
+            //= RFC 3465 2.3-3, deviation: L is one segment in the slow start after a timeout.
+            let most = if params.byte_counting { (ssthresh - *cwnd).div_ceil(mss) } else { 1 };
+            let steps = progress.segments.min(most);
+            *cwnd = cwnd.saturating_add(steps.saturating_mul(mss));
+            progress.segments -= steps;
+        }
+        if *cwnd >= ssthresh && progress.segments > 0 {
+            self.with_state(params, |state| state.avoid(connection(params), &params.congestion, cwnd, progress));
+        }
+    }
+
+    /// Congestion: the new slow-start threshold, at least two segments.
+    pub fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u32 {
+        //= RFC 9438 4.6-6, deviation: Marks reduce cwnd down to one segment.
+        //= RFC 9438 4.6-7, deviation: Marks at a cwnd of one segment slow the sender further.
+        clamped(self.with_state(params, |state| state.reduce(connection(params), &params.congestion, flight)))
+            .max(2 * params.segment_payload)
+    }
+
+    /// A timeout, after [`Congestion::reduce`] or instead of it.
+    pub fn timed_out(&mut self) {
+        if let Some(state) = &mut self.0 {
+            state.timed_out();
+        }
+    }
+}
