@@ -134,7 +134,7 @@ const PER_BYTE: f64 = 65_536.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// In no list; the place is free.
-    Rest,
+    Idle,
     /// Was at rest, still has credits of its first share.
     Sparse,
     /// Ran empty while sparse, in debt: waits among the bulk queues, but is no load.
@@ -149,7 +149,7 @@ impl State {
     /// Position of its list.
     fn list(self) -> Option<usize> {
         match self {
-            Self::Rest => None,
+            Self::Idle => None,
             Self::Sparse => Some(SPARSE),
             Self::SparseWait | Self::Bulk => Some(BULK),
             Self::Decaying => Some(DECAYING),
@@ -202,11 +202,11 @@ impl<P: Packet> Cake<P> {
     #[must_use]
     pub fn new(params: &CakeParams, buffer: &BufferParams, rate: BitRate) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Bytes);
-        let rest = Bucket { cobalt: Cobalt::default(), credits: 0.0, host: 0, state: State::Rest };
+        let idle = Bucket { cobalt: Cobalt::default(), credits: 0.0, host: 0, state: State::Idle };
         let places = SetAssociative::new(params.sets, params.ways);
-        (0..places.places()).for_each(|_| _ = queues.open(rest));
+        (0..places.capacity()).for_each(|_| _ = queues.open(idle));
         let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
-            .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.places()] }));
+            .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.capacity()] }));
         let (target, interval) = (params.target, params.interval);
         let (increment, decrement) = (params.increment, params.decrement);
         let mut port = Self {
@@ -241,10 +241,10 @@ impl<P: Packet> Cake<P> {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
         let key = if self.params.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
         let Self { queues, places, hosts, .. } = self;
-        let (queue, found) = places.place(hash(key.of(packet), seed), |queue| queues[queue].state == State::Rest);
+        let (queue, found) = places.place(hash(key.of(packet), seed), |queue| queues[queue].state == State::Idle);
         let Bucket { state, host: before, .. } = queues[queue];
         let Some(Hosts { places, bulk }) = hosts.as_deref_mut() else { return queue };
-        if found == Found::Own && state != State::Rest {
+        if found == Found::Own && state != State::Idle {
             return queue;
         }
         // The queue of a host that shares its place goes over to the newcomer.
@@ -356,7 +356,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         packet.set_enqueued_at(now);
         self.queues.push_back(queue, packet, ());
         match self.queues[queue].state {
-            State::Rest | State::Decaying => {
+            State::Idle | State::Decaying => {
                 self.queues[queue].credits = share(self.quantum, self.hosts.as_deref(), &self.queues[queue]); // rule (5)
                 self.move_to(queue, State::Sparse);
             }
@@ -385,7 +385,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             }
             let cobalt = &mut self.queues[queue].cobalt;
             cobalt.emptied(&self.aim, now);
-            let state = if cobalt.is_at_rest(now) { State::Rest } else { State::Decaying };
+            let state = if cobalt.is_at_rest(now) { State::Idle } else { State::Decaying };
             self.move_to(queue, state); // rule (9)
             first_in_debt = first_in_debt.filter(|&first| first != queue);
         }
@@ -403,7 +403,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
     fn state_size(&self) -> StateSize {
         let per_host = size_of::<u32>() * 2;
         let hosts = self.hosts.as_deref().map_or(0, |hosts| size_of_val(hosts) + hosts.bulk.len() * per_host);
-        let tags = self.places.places() * size_of::<u32>();
+        let tags = self.places.capacity() * size_of::<u32>();
         let bytes = size_of_val(self) + size_of_val(&*self.params) + self.queues.state_bytes() + tags + hosts;
         StateSize { records: self.queues.open_queues(), bytes }
     }

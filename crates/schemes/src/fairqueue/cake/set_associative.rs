@@ -43,7 +43,7 @@ impl SetAssociative {
 
     /// Number of places.
     #[must_use]
-    pub fn places(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.tags.len()
     }
 }
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(placed, expected);
             used.push(placed.0);
         }
-        assert_eq!(table.places(), 8);
+        assert_eq!(table.capacity(), 8);
     }
 
     #[test]

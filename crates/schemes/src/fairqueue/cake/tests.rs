@@ -224,7 +224,7 @@ fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
         // Flow 1 sent at 0, by (C5) at rest from 100 ms on, and is visited within two packets.
         match step {
             5..=99 => assert_eq!(states(&queue, State::Decaying), 1, "{step}"),
-            102.. => assert_eq!(states(&queue, State::Rest), 1023, "{step}"),
+            102.. => assert_eq!(states(&queue, State::Idle), 1023, "{step}"),
             _ => {}
         }
     }
@@ -256,7 +256,7 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
     flows.for_each(|flow| queue.enqueue(packet(flow, 100), Time::ZERO, &mut rng, &mut drops));
     // The other flow sends its only packet and is at rest after an interval.
     let mut now = Time::ZERO;
-    while queue.queues[1].state != State::Rest {
+    while queue.queues[1].state != State::Idle {
         now += Time::from_millis(10);
         queue.dequeue(now, &mut rng, &mut drops);
     }
