@@ -418,8 +418,9 @@ mod tests {
         // From p_C = 25 % on, marks turn into drops.
         let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
         assert!((249..=250).contains(&dropped) && marked == 0);
-        // With a coupling below 1 that is p_C = 1, not 1/k^2: one call drops all but the two that are too few to drop.
-        let counts = serve(&DualPi2Params { coupling: 0.5, ..params.clone() }, 1.0, Ecn::Ect0, 1);
+        // With a coupling below 1 that is p_C = 1, not 1/k^2. The sum is 1 with the first of 9000 packets and passes it with
+        // each further one; the last is alone and passes.
+        let counts = serve(&DualPi2Params { coupling: 0.5, ..params.clone() }, 1.0, Ecn::Ect0, 2);
         assert_eq!(counts, (8_998, 0));
         // By chance: standard deviation sqrt(1000*0.04*0.96) = 6.2; five of them.
         let (dropped, _) = serve(&DualPi2Params { decision: Decision::Random, ..params }, 0.2, Ecn::NotEct, 1000);
