@@ -74,12 +74,24 @@ def files(folder: Path) -> Sequence[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)
 
 
-def wait_for_cpu_time(pid: int, seconds: float) -> None:
-    """Until a process has computed for so long, however busy the machine is."""
-    deadline = time.monotonic() + 60
-    while True:
-        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
-            return
+def wait_until(done: Callable[[], object]) -> None:
+    """Until something has come about, however busy the machine is."""
+    deadline = time.monotonic() + 120
+    while not done():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def wait_for_cpu_time(pid: int, seconds: float) -> None:
+    """Until a process has computed for so long."""
+
+    def computed() -> float:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    wait_until(lambda: computed() >= seconds)
+
+
+def wait_for_a_kept_run(store: Path) -> None:
+    """Until a journal of the store has one."""
+    wait_until(lambda: any(journal.stat().st_size for journal in store.glob("journal/*.jsonl")))

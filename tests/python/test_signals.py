@@ -5,14 +5,13 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, wait_for_cpu_time
+from conftest import FAIRLANE, wait_for_a_kept_run, wait_for_cpu_time
 from fairlane.base.signals import as_interrupts
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
@@ -44,14 +43,6 @@ def start(workdir: Path, command: str, hangup: Literal["default", "ignore"]) -> 
     )
 
 
-def wait_for_journal(workdir: Path) -> None:
-    """Until the first run is kept."""
-    deadline = time.monotonic() + 60
-    while not any(journal.stat().st_size for journal in workdir.glob("kept/journal/*")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def kept_runs(workdir: Path) -> int:
     found = entries(Store(workdir / "kept"))
     assert not any(entry.damage for entry in found)
@@ -73,7 +64,7 @@ def test_what_is_finished_is_kept(workdir: Path, command: str, number: signal.Si
     if command in ("run", "compare"):
         wait_for_cpu_time(process.pid, 1.5)  # what is finished is in its memory only
     else:
-        wait_for_journal(workdir)
+        wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
     process.send_signal(number)  # as batch systems do: the second one does not disturb the first
     _, stderr = process.communicate(timeout=60)

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, files, wait_for_cpu_time
+from conftest import FAIRLANE, files, wait_for_a_kept_run, wait_for_cpu_time
 from fairlane import Scenario, _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
@@ -241,13 +240,6 @@ def test_what_a_kill_left_aside_goes(store: Store, scenario: str) -> None:
 LONG = ["reproduce", "abc2018.fig4a", "--store", "store", "--out", "out", "--replications", "100"]
 
 
-def wait_for_some_runs(folder: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not any(file.stat().st_size for file in folder.glob("store/journal/*.jsonl")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def stored_runs(folder: Path) -> int:
     """Replications in the store; every file must be whole."""
     found = entries(Store(folder))
@@ -257,7 +249,7 @@ def stored_runs(folder: Path) -> int:
 
 def test_a_kill_keeps_whole_files_that_the_next_call_uses(tmp_path: Path) -> None:
     process = subprocess.Popen([FAIRLANE, *LONG], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    wait_for_some_runs(tmp_path)
+    wait_for_a_kept_run(tmp_path / "store")
     process.kill()
     process.wait()
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
@@ -267,7 +259,7 @@ def test_a_kill_keeps_whole_files_that_the_next_call_uses(tmp_path: Path) -> Non
 
 def test_control_c_ends_at_once_and_keeps_what_is_finished(tmp_path: Path) -> None:
     process = subprocess.Popen([FAIRLANE, *LONG], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    wait_for_some_runs(tmp_path)
+    wait_for_a_kept_run(tmp_path / "store")
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -6,7 +6,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, SHORT, Cli, files
+from conftest import FAIRLANE, SHORT, Cli, files, wait_until
 from fairlane import Scenario, UserError, group, poisson, tcp
 
 tshark_needed = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: tshark)")
@@ -327,10 +326,9 @@ def test_a_full_disk_is_one_line(workdir: Path, arguments: list[str]) -> None:
 def test_control_c_leaves_nothing(workdir: Path) -> None:
     command = [FAIRLANE, "run", "short.toml", "--set", "run.measure=100000 s", "--pcap", "new/a.pcapng", "--trace", "t"]
     process = subprocess.Popen(command, cwd=workdir, stderr=subprocess.PIPE, text=True)
-    while not list(workdir.glob("new/.a.pcapng.*")):
-        time.sleep(0.05)
+    wait_until(lambda: list(workdir.glob("new/.a.pcapng.*")))
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=10)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == "interrupted: 0 of 3 runs finished, nothing to keep"
     assert [path.name for path in workdir.iterdir()] == ["short.toml"]
