@@ -24,6 +24,7 @@ SCHEME = [
     "crates/schemes/src/registry/schemes.rs",
     "docs/schemes/toy_red.md",
 ]
+CONTROL = "crates/sim/src/traffic/tcp/congestion"
 
 
 @pytest.fixture
@@ -57,6 +58,14 @@ def test_a_scheme_is_a_module_a_line_in_the_list_a_chapter_and_an_entry(checkout
     assert "## [Unreleased]" in (checkout / "CHANGELOG.md").read_text().partition("- Scheme `toy_red`")[0]
 
 
+def test_a_congestion_control_is_a_module_and_a_line_in_the_list(checkout: Path) -> None:
+    assert new("congestion-control", "toy_cc", checkout) == [f"{CONTROL}/mod.rs", f"{CONTROL}/toy_cc.rs"]
+    text = (checkout / CONTROL / "mod.rs").read_text()
+    assert re.search(r"mod reno;\nmod toy_cc;", text)
+    listed = text[text.index("\ncongestion_controls! {") :].partition("\n}\n")[0]
+    assert listed.endswith('ToyCc = "toy_cc", toy_cc::ToyCc;')
+
+
 @pytest.mark.parametrize("paper", papers().values(), ids=papers())
 def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout: Path) -> None:
     folder = f"python/fairlane/papers/{paper.key}"
@@ -79,6 +88,9 @@ def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout:
         ("scheme", "blue", "blue is there already, in "),
         ("scheme", "csfq", "csfq is there already, in "),
         ("scheme", "drop_tail", "drop_tail is there already, in "),
+        ("congestion-control", "to-y", "is no name of a module"),
+        ("congestion-control", "cubic", "cubic is there already, in "),
+        ("congestion-control", "control", "control is there already, in "),
         ("experiment", "fig99", "'fig99' is not PAPER.NAME; papers: abc2018, afc"),
         ("experiment", "abc2019.fig99", "is not PAPER.NAME"),
         ("experiment", "abc2018.Fig", "is not PAPER.NAME"),
@@ -121,13 +133,17 @@ def test_a_mistake_is_one_line(cli: Cli) -> None:
 
 
 @pytest.mark.long
-def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_write(checkout: Path) -> None:
-    for name in ("Cargo.toml", "Cargo.lock"):
+def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_write(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "skeletons"))
+    for name in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
         shutil.copy(ROOT / name, checkout)
     for folder in ("vectors", "bpf", "p4"):
         (checkout / folder).symlink_to(ROOT / folder)
     new("scheme", "toy_red", checkout)
-    for package, name in [("fairlane-schemes", "toy_red")]:
+    new("congestion-control", "toy_cc", checkout)
+    for package, name in (("fairlane-schemes", "toy_red"), ("fairlane-sim", "toy_cc")):
         lints = ["cargo", "clippy", "--package", package, "--lib", "--tests", "--", "--deny", "warnings"]
         assert subprocess.run(lints, cwd=checkout, timeout=900, check=False).returncode == 0
         tests = ["cargo", "test", "--package", package, "--lib", name]

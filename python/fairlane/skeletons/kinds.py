@@ -36,7 +36,7 @@ class Skeleton:
 
 
 def skeleton(kind: str, name: str, root: Path) -> Skeleton:
-    """The skeleton of a new scheme or experiment.
+    """The skeleton of a new scheme, congestion control or experiment.
 
     Raises:
         UserError: There is no source to write into, or the name has not the form it needs, or is taken.
@@ -66,6 +66,22 @@ def _scheme(name: str, root: Path) -> Skeleton:
             "make vectors screen",
             "make setup && .venv/bin/python -m fairlane.reference docs",
         ),
+    )
+
+
+def _congestion_control(name: str, root: Path) -> Skeleton:
+    kind = _type_of("congestion-control", name)
+    room = root / "crates" / "sim" / "src" / "traffic" / "tcp" / "congestion"
+    registry = room / "mod.rs"
+    _check_free("congestion-control", name, [room / f"{name}.rs", room / name], registry)
+    line = f'    /// What it does (source).\n    {kind} = "{name}", {name}::{kind};\n'
+    listed = after_last(registry, r"    \w+ = \"", line, within=r"congestion_controls! \{")
+    return Skeleton(
+        {
+            room / f"{name}.rs": _filled("congestion_control.rs", name=name, Type=kind),
+            registry: sorted_module(listed, f"mod {name};"),
+        },
+        (f"cargo test --package fairlane-sim {name}", "make setup && .venv/bin/python -m fairlane.reference docs"),
     )
 
 
@@ -128,4 +144,5 @@ def _filled(template: str, **values: str) -> str:
 KINDS: dict[str, Callable[[str, Path], Skeleton]] = {
     "scheme": _scheme,
     "experiment": _experiment,
+    "congestion-control": _congestion_control,
 }

@@ -1,0 +1,37 @@
+//! $Type: how it treats the window, in one sentence. Source: authors, "title", year, section; or RFC.
+//!
+//! Deviations:
+//! 1. What differs from the source, and why.
+
+use super::control::{Connection, Control, Flight, Progress};
+use fairlane_schemes::params;
+
+params! {
+    /// $Type has no parameters yet; the names of its keys in `[tcp]` start with `${name}_`.
+    pub struct ${Type}Params {}
+}
+
+/// What a sender with $Type keeps between ACKs.
+#[derive(Clone, Debug, Default)]
+pub struct $Type;
+
+impl Control for $Type {
+    type Params = ${Type}Params;
+
+    /// Does not grow.
+    #[inline]
+    fn avoid(&mut self, _: Connection, _: &${Type}Params, _: &mut u32, _: Progress) {}
+
+    /// Half of the flight.
+    fn reduce(&mut self, _: Connection, _: &${Type}Params, flight: Flight) -> u64 {
+        flight.used() / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_window_grows_as_the_source_says() {
+        panic!("$name: write its growth in `$Type::avoid`, and here a window that is derived from the equation");
+    }
+}
