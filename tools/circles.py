@@ -28,6 +28,7 @@ _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|\'(
 _TESTS = re.compile(
     r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:mod|use|fn|impl|struct|const)\b"
 )
+_TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 _USE = re.compile(r"(?<!\w)(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 _PATH = re.compile(r"(?<![\w:$])(?:\$?[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _DEFINED = re.compile(r"\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)\s+([A-Za-z_]\w*)")
@@ -56,14 +57,18 @@ def main(folders: Iterable[str]) -> int:
 
 def a_circle(folder: Path) -> list[Path] | None:
     """A circle of files below a folder with a crate's sources or with a package, if there is one."""
-    files = {file.module: file for file in (*_rust(folder), *_python(folder))}
-    arrows = {file.path: set(_arrows(file, files)) - {file.path} for file in files.values()}
     try:
-        TopologicalSorter(arrows).prepare()
+        TopologicalSorter(arrows(folder)).prepare()
     except CycleError as error:
         circle: list[Path] = error.args[1]
         return circle[::-1]
     return None
+
+
+def arrows(folder: Path) -> dict[Path, set[Path]]:
+    """The other files of a crate or package that each of its files takes something from."""
+    files = {file.module: file for file in (*_rust(folder), *_python(folder))}
+    return {file.path: set(_arrows(file, files)) - {file.path} for file in files.values()}
 
 
 def _arrows(file: File, files: dict[Name, File]) -> Iterator[Path]:
@@ -91,15 +96,15 @@ def _home(name: Name, files: dict[Name, File], depth: int = 0) -> Path | None:
 
 
 def _rust(folder: Path) -> Iterator[File]:
-    for path in sorted(folder.rglob("*.rs")):
-        parts = list(path.relative_to(folder).with_suffix("").parts)
-        if "tests" in parts:
-            continue
-        if parts[-1] in ("lib", "main", "mod"):
-            parts.pop()
-        file = File(path, ("crate", *parts))
-        _read_rust(file, _without_tests(_NOT_CODE.sub('""', path.read_text())))
-        yield file
+    tests = set[Name]()
+    for path in sorted(folder.rglob("*.rs"), key=lambda path: (len(path.parts), path.stem != "mod")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        file = File(path, ("crate", *(parts[:-1] if parts[-1] in ("lib", "main", "mod") else parts)))
+        text = _NOT_CODE.sub('""', path.read_text())
+        tests.update((*file.module, name) for name in _TEST_MODULE.findall(text))
+        if not any(file.module[: len(test)] == test for test in tests):
+            _read_rust(file, _without_tests(text))
+            yield file
 
 
 def _without_tests(text: str) -> str:

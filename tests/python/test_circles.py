@@ -1,4 +1,4 @@
-"""The check for circles of imports finds them in Rust and in Python, through doors, and not in tests."""
+"""No file imports itself by way of others; the check finds such circles, through doors, and looks at no tests."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,21 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import circles
 
+ROOT = Path(__file__).parents[2]
+SCHEMES = {"label", "aqm", "fairqueue"}
+PARTS = {"base", "flows", "measure", "queue", "contract"}
+BELOW = {
+    "base": set[str](),
+    "flows": {"base"},
+    "measure": {"base"},
+    "fixed": {"base"},
+    "contract": {"base"},
+    "queue": {"base", "contract"},
+    **dict.fromkeys(SCHEMES, PARTS | SCHEMES),
+    "registry": PARTS | SCHEMES,
+    "testing": PARTS | {"registry"},
+}
+"""What each room of the schemes may take from: the contract knows no scheme, and nobody needs the tests."""
 LAYERS = {"lib.rs": "mod a; mod b;", "a.rs": "pub struct A;", "b.rs": "use crate::a::A;\npub struct B(A);"}
 
 
@@ -37,10 +52,17 @@ def test_a_circle_of_rust_files_is_found(tmp_path: Path, a: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "a", ["#[cfg(test)]\nmod tests { use crate::b::B; }", "#[cfg(test)]\nuse crate::b::B;", "// use crate::b::B;"]
+    "a",
+    [
+        "#[cfg(test)]\nmod tests;",
+        "#[cfg(test)]\nmod tests { use crate::b::B; }",
+        "#[cfg(test)]\nuse crate::b::B;",
+        "// use crate::b::B;",
+    ],
 )
 def test_tests_and_comments_are_no_part_of_the_house(tmp_path: Path, a: str) -> None:
-    assert circles.a_circle(written(tmp_path, {**LAYERS, "a.rs": f"pub struct A;\n{a}"})) is None
+    files = {**LAYERS, "a.rs": f"pub struct A;\n{a}", "a/tests.rs": "use crate::b::B;"}
+    assert circles.a_circle(written(tmp_path, files)) is None
 
 
 def test_a_circle_of_modules_is_found_through_a_package(tmp_path: Path) -> None:
@@ -54,3 +76,20 @@ def test_a_circle_of_modules_is_found_through_a_package(tmp_path: Path) -> None:
     circle = circles.a_circle(written(tmp_path / "house", files))
     assert circle is not None
     assert {path.name for path in circle} == {"a.py", "b.py"}
+
+
+@pytest.mark.parametrize("room", circles.ROOMS)
+def test_no_room_has_a_circle_of_files(room: str) -> None:
+    assert circles.a_circle(ROOT / room) is None
+
+
+def test_rooms_of_the_schemes_take_from_those_below_them_alone() -> None:
+    folder = ROOT / "crates/schemes/src"
+    found = {
+        (path.relative_to(folder).parts[0], taken.relative_to(folder).parts[0])
+        for path, others in circles.arrows(folder).items()
+        for taken in others
+        if taken.parent != folder
+    }
+    assert {(room, below) for room, below in found if room != below and below not in BELOW[room]} == set()
+    assert ("registry", "label") in found
