@@ -12,7 +12,7 @@ __all__ = [
     "ScenarioError",
     "SchemeError",
     "ThreadError",
-    "TracedRun",
+    "WatchedRun",
     "canonical",
     "engine_version",
     "links",
@@ -126,7 +126,7 @@ class Batch:
     def cancel(self) -> None: ...
 
 @final
-class TracedRun:
+class WatchedRun:
     """One replication that is watched, in a thread from construction on."""
 
     def __new__(
@@ -139,7 +139,7 @@ class TracedRun:
         snaplen: int = 0,
         link: int = 0,
         interval: str | None = None,
-    ) -> TracedRun: ...
+    ) -> WatchedRun: ...
     def next(
         self, timeout_s: float
     ) -> tuple[tuple[str, dict[str, tuple[str, bytes]]] | None, tuple[str, float] | None]: ...

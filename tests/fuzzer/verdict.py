@@ -13,7 +13,7 @@ LONGEST_LINE = 4000
 """Of an error: a value of the user's is cut, not repeated."""
 
 _PANIC = re.compile(r"panicked at ([^\n:]+:\d+)|(memory allocation of \d+ bytes failed|stack overflow)")
-_PLACE = re.compile(r'File "[^"]*?([^/"]+/[^/"]+\.py)", line \d+, in (\S+)')
+_PLACE = re.compile(r'File "[^"]*?((?:fairlane/(?:[a-z0-9_]+/)*|[^/"]+/)[^/"]+\.py)", line \d+, in (\S+)')
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -32,7 +32,7 @@ def _fault(case: Case, step: tuple[str, ...], ending: Ending, *, interrupted: bo
         return f"panic: {panic[1] or panic[2]}"
     if "Traceback (most recent call last)" in ending.stderr:
         last = ending.stderr.rstrip().splitlines()[-1]
-        places = [place for place in _PLACE.findall(ending.stderr) if place[0].startswith(("fairlane/", "lab/"))]
+        places = [place for place in _PLACE.findall(ending.stderr) if place[0].startswith("fairlane/")]
         where = " ".join((places or _PLACE.findall(ending.stderr) or [("", "")])[-1])
         return f"traceback: {last.partition(':')[0]} in {where}"
     if ending.code == INTERRUPTED and interrupted:

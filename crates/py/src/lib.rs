@@ -278,7 +278,7 @@ struct WatchedRun(Arc<Mutex<Option<watched_run::WatchedRun>>>);
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 
 /// The record of a run, and its CPU time in seconds.
-type TracedRecord = (String, f64);
+type WatchedRecord = (String, f64);
 
 #[pymethods]
 impl WatchedRun {
@@ -316,7 +316,7 @@ impl WatchedRun {
     }
 
     /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
-    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<TracedRecord>)> {
+    fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<WatchedRecord>)> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
         let message = py.detach(|| {

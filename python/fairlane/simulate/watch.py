@@ -82,12 +82,12 @@ class Watch:
                 raise Interrupted(0, replications(scenario), "finished, nothing to keep") from None
         return record
 
-    def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.TracedRun:
+    def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.WatchedRun:
         names = _fairlane.links(scenario)
         if self.link is not None and self.link not in names:
             raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
         try:
-            return _fairlane.TracedRun(
+            return _fairlane.WatchedRun(
                 scenario,
                 self.replication,
                 pcap=pcap,
@@ -101,7 +101,7 @@ class Watch:
         except OSError as error:
             raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
 
-    def _follow(self, run: _fairlane.TracedRun, tables: _Tables | None) -> Kept:
+    def _follow(self, run: _fairlane.WatchedRun, tables: _Tables | None) -> Kept:
         done = None
         while done is None:
             received.check()
