@@ -63,7 +63,7 @@ def test_a_case_depends_on_its_seed_and_number_alone() -> None:
         (Ending(101, "", "thread 'main' panicked at src/x.rs:7:1:\n"), "panic: src/x.rs:7"),
         (
             Ending(
-                1, "", 'Traceback (most recent call last):\n  File "/a/fairlane/cli/main.py", line 3, in run\nOSError: x'
+                1, "", 'Traceback (most recent call last):\n  File "/fairlane/cli/main.py", line 3, in run\nOSError: x'
             ),
             "traceback: OSError in fairlane/cli/main.py run",
         ),
