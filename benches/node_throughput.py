@@ -28,7 +28,8 @@ interface = "in0"
 ingress = "meter"
 [[ports]]
 interface = "out0"
-egress = "abc"
+[ports.queue]
+scheme = "abc"
 q_min = "100000 packets"
 q_base = "100000 packets"
 """

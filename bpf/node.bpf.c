@@ -167,7 +167,7 @@ __noinline int count_drop(struct __sk_buff *skb)
 		user = rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
 	}
 	if (user)
-		__sync_fetch_and_add(&user->drops, 1);
+		__sync_fetch_and_add(&user->dropped, 1);
 	return 0;
 }
 

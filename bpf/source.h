@@ -35,8 +35,8 @@ static __always_inline void copy_words(void *to, const void *from, int words)
 }
 
 /*
- * Reads the headers between data and data_end. What is truncated, malformed or not IP has no address, which is no
- * mistake: it belongs to the default user.
+ * Reads the headers between data and data_end. A packet that is truncated, malformed or not IP has no address, which is
+ * not an error: it belongs to the default user.
  */
 static __always_inline void parse_source(const __u8 *data, const __u8 *data_end, __u32 bytes, struct source *source)
 {

@@ -100,7 +100,7 @@ struct user {
 	__u64 last_ns; /* When the last packet came, on the monotonic clock. */
 	__u64 packets; /* Packets metered. */
 	__u64 bytes; /* Bytes metered, from the IP header on. */
-	__u64 drops; /* Packets that an AQM of this node dropped. */
+	__u64 dropped; /* Packets that an AQM of this node dropped. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct user) == 64, "user");
 _Static_assert(__builtin_offsetof(struct user, lock) == 0, "user.lock");
@@ -110,7 +110,7 @@ _Static_assert(__builtin_offsetof(struct user, pending) == 24, "user.pending");
 _Static_assert(__builtin_offsetof(struct user, last_ns) == 32, "user.last_ns");
 _Static_assert(__builtin_offsetof(struct user, packets) == 40, "user.packets");
 _Static_assert(__builtin_offsetof(struct user, bytes) == 48, "user.bytes");
-_Static_assert(__builtin_offsetof(struct user, drops) == 56, "user.drops");
+_Static_assert(__builtin_offsetof(struct user, dropped) == 56, "user.dropped");
 
 /* What happens at a port. */
 struct port_config {

@@ -159,10 +159,10 @@ def _lab() -> str:
     for scheme in ("droptail", *lab_keys.AQMS):
         for section, names in lab_keys.in_node(scheme).items():
             for name in names:
-                both = rows.setdefault(("honoured", "forwarder; on the planes `ebpf` and `p4` of their schemes"), [])
+                both = rows.setdefault(("honoured", "forwarder; on the planes `kernel` and `p4` of their schemes"), [])
                 if (key := f"{section}.{name}") not in both:
                     both.append(key)
-    rows["honoured", "forwarder; refused on `ebpf` and `p4`"] = ["all other keys of queue and marker"]
+    rows["honoured", "forwarder; refused on `kernel` and `p4`"] = ["all other keys of queue and marker"]
     shown = [
         [what, ", ".join(f"`{key}`" if "." in key else key for key in keys), why] for (what, why), keys in rows.items()
     ]

@@ -257,7 +257,7 @@ def _argument(draw: Draw, name: str, parameter: click.Argument, files: _Files) -
 def _option(draw: Draw, name: str, option: click.Option, files: _Files) -> list[str]:
     flag = option.opts[0]
     if name.startswith("lab ") and flag == "--plane":
-        return [flag, "sim"] if draw.chance(0.9) else [flag, text(draw)]  # others need root, and real time
+        return [flag, "simulator"] if draw.chance(0.9) else [flag, text(draw)]  # others need root, and real time
     if name == "lab run" and flag == "--set":
         return [flag, "run.measure=1 ms", flag, "run.warmup=0 s", *([flag, setting(draw)] if draw.chance(0.7) else [])]
     likely = {

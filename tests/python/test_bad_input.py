@@ -162,7 +162,10 @@ def test_an_unusable_file_is_named(cli: Cli, workdir: Path, content: bytes, ment
         pytest.param([*RUN, "--link", "bottleneck"], ["--link", "--pcap or --trace"], id="link of nothing"),
         pytest.param(["reproduce", "--quick"], ["--quick", "name"], id="reproduce what"),
         pytest.param(["report", "--threads", "2"], ["--threads", "--run"], id="threads for nothing"),
-        pytest.param(["lab", "run", "p4abc.fig5", "--plane", "sim", "--jobs", "2"], ["--jobs", "sim"], id="jobs"),
+        pytest.param(
+            ["lab", "run", "p4abc.fig5", "--plane", "simulator", "--jobs", "2"], ["--jobs", "simulator"], id="jobs"
+        ),
+        pytest.param(["lab", "run", "p4abc.fig5", "--plane", "ebpf"], ['"ebpf" is now "kernel"'], id="old plane"),
         pytest.param(["lab", "run", "p4abc.fig5", "--p4c", "x"], ["--p4c", "--plane p4"], id="compiler for nothing"),
         pytest.param(["schema", "foo"], ["foo", "scenario"], id="unknown schema"),
     ],

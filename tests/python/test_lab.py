@@ -16,14 +16,14 @@ import fairlane
 from conftest import FAIRLANE, Cli, wait_until
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
-from fairlane.lab import measure, namespaces, node, runner, switch
+from fairlane.lab import measure, namespaces, node, schedule, switch
+from fairlane.lab.experiments import _check_machine, lab, settings_of, write
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 from fairlane.lab.page import conditions
 from fairlane.lab.qdisc import Sampler
-from fairlane.lab.runner import identity
+from fairlane.lab.schedule import identity
 from fairlane.lab.setup import setup_of
-from fairlane.lab.verb import _check_machine, lab, settings_of, write
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
@@ -132,13 +132,13 @@ def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytes
     busy = RejectedError("busy")
     runs = [Kept(f"run {number}", None) for number in range(3)]
     outcomes = {0: [busy, busy, runs[0]], 1: [runs[1]], 2: [busy, runs[2]], 3: [busy] * 4}
-    monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
+    monkeypatch.setattr(schedule, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", outcomes)
     monkeypatch.setattr(ScriptedWorkers, "beside", [])
     done: dict[int, Kept] = {}
-    jobs = [Job(canonical("single"), "user", number) for number in range(4)]
+    jobs = [Job(canonical("single"), "forwarder", number) for number in range(4)]
     with pytest.raises(LabError, match="p4abc, abc, run 3: rejected 4 times, last: busy"):
-        runner._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
+        schedule._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
     assert done == dict(enumerate(runs))
     assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
 
@@ -153,29 +153,31 @@ def test_a_rejected_run_is_made_before_the_next_replication(monkeypatch: pytest.
             self.made.append((json.loads(job.scenario)["queue"]["scheme"], job.replication))
             yield job, RejectedError("busy") if is_first else Kept("run", None)
 
-    monkeypatch.setattr(runner, "Workers", OneByOne)
+    monkeypatch.setattr(schedule, "Workers", OneByOne)
     schemes = {name: _fairlane.with_queue(canonical("single"), name) for name in ("abc", "droptail")}
-    jobs = [Job(scenario, "user", number) for scenario in schemes.values() for number in range(2)]
-    runner._make(jobs, 1, lambda _job, _run, _rejected: None)
+    jobs = [Job(scenario, "forwarder", number) for scenario in schemes.values() for number in range(2)]
+    schedule._make(jobs, 1, lambda _job, _run, _rejected: None)
     assert OneByOne.made == [("abc", 0), ("droptail", 0), ("abc", 0), ("abc", 1), ("droptail", 1)]
 
 
 def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "Workers", ScriptedWorkers)
+    monkeypatch.setattr(schedule, "Workers", ScriptedWorkers)
     monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
     with pytest.raises(LabError, match="p4abc, abc, run 0: no such program"):
-        runner._make([Job(canonical("single"), "user", 0)], 3, lambda _job, _run, _rejected: None)
+        schedule._make([Job(canonical("single"), "forwarder", 0)], 3, lambda _job, _run, _rejected: None)
 
 
 def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     settings = {"run.warmup": "1 s", "run.measure": "2 s"}
-    once = lab("p4abc.fig5", planes=["sim"], quick=True, replications=2, settings=settings, store=tmp_path / "store")
-    found = dict.fromkeys(("sim", "user", "ebpf", "p4"), once["sim"])
+    once = lab(
+        "p4abc.fig5", planes=["simulator"], quick=True, replications=2, settings=settings, store=tmp_path / "store"
+    )
+    found = dict.fromkeys(("simulator", "forwarder", "kernel", "p4"), once["simulator"])
     (figure,) = write(found, [], tmp_path / "out")
     assert figure.stat().st_size > 10_000
     text = (tmp_path / "out" / "lab.md").read_text()
     assert "simulator, forwarder, kernel and P4 switch" in text
-    cell = once["sim"].tables["p4abc.fig5"].cells(["abc"], ["G0"], {"f0": 16})[0].interval
+    cell = once["simulator"].tables["p4abc.fig5"].cells(["abc"], ["G0"], {"f0": 16})[0].interval
     line = next(line for line in text.splitlines() if line.startswith("| 16 | abc |"))
     assert line.count(format_interval(cell.mean, cell.half_width)) == 4
     assert "| claim | paper | simulator | forwarder | kernel | P4 switch |" in text
@@ -183,65 +185,70 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
 
 def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
     settings = {"run.warmup": "1 s", "run.measure": "2 s", "p4:run.measure": "3 s"}
-    assert settings_of("user", settings)["run.measure"] == "2 s"
+    assert settings_of("forwarder", settings)["run.measure"] == "2 s"
     assert settings_of("p4", settings) == {"run.warmup": "1 s", "run.measure": "3 s"}
-    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is no plane; planes are sim, user, ebpf, p4'):
-        settings_of("user", {"p5:run.measure": "3 s"})
+    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is not one of forwarder, kernel, p4, simulator'):
+        settings_of("forwarder", {"p5:run.measure": "3 s"})
     store = tmp_path / "store"
     found = {}
-    for plane, window, count in (("sim", "2 s", 2), ("user", "2 s", 2), ("p4", "3 s", 2), ("ebpf", "2 s", 1)):
+    for plane, window, count in (
+        ("simulator", "2 s", 2),
+        ("forwarder", "2 s", 2),
+        ("p4", "3 s", 2),
+        ("kernel", "2 s", 1),
+    ):
         own = {"run.warmup": "1 s", "run.measure": window}
-        once = lab("p4abc.single", planes=["sim"], quick=True, replications=count, settings=own, store=store)
-        found[plane] = once["sim"]
+        once = lab("p4abc.single", planes=["simulator"], quick=True, replications=count, settings=own, store=store)
+        found[plane] = once["simulator"]
     told = "means of 2 runs of 2 s (simulator and forwarder), 2 runs of 3 s (P4 switch) and one run of 2 s (kernel)"
     assert conditions(found, "p4abc.single") == f"{told}, 95% intervals"
-    assert conditions({"ebpf": found["ebpf"]}, "p4abc.single") == "one run of 2 s on each plane"
+    assert conditions({"kernel": found["kernel"]}, "p4abc.single") == "one run of 2 s on each plane"
 
 
 def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
     one = canonical("fig5", f0=2)
-    keys = {identity(one, runner.engine_of(plane, "abc")).key for plane in ("user", "ebpf")}
+    keys = {identity(one, schedule.engine_of(plane, "abc")).key for plane in ("forwarder", "kernel")}
     assert len(keys | {Identity.of(one).key}) == 3
-    assert identity(one, runner.engine_of("user", "abc")).is_measured
+    assert identity(one, schedule.engine_of("forwarder", "abc")).is_measured
 
 
 def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path) -> None:
-    options = ["--queues", "droptail,abc", "--plane", "sim"]
+    options = ["--queues", "droptail,abc", "--plane", "simulator"]
     rows = json.loads(cli("lab", "compare", "short.toml", *options, "--json", "--out", "out").stdout)["rows"]
     simulated = fairlane.compare(workdir / "short.toml", ["droptail", "abc"])
     for row in rows:
         light = simulated.results[row["queue"]].summary["groups"][1]["goodput_bps"]["mean"]
-        assert (row["plane"], row["metrics"]["goodput_mbps.light"]["mean"]) == ("sim", pytest.approx(light / 1e6))
+        assert (row["plane"], row["metrics"]["goodput_bps.light"]["mean"]) == ("simulator", pytest.approx(light))
     assert [row["queue"] for row in rows] == ["droptail", "abc"]
     assert pl.read_parquet(workdir / "out" / "runs.parquet").height == 6
     text = cli("lab", "compare", "short.toml", *options).stdout
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
-    assert text.count(" sim ") == 2
+    assert text.count(" simulator ") == 2
 
 
 def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli, workdir: Path) -> None:
-    for plane in ("ebpf", "p4"):
+    for plane in ("kernel", "p4"):
         with pytest.raises(UserError, match=f'queue.scheme: "codel", the plane {plane} has droptail, abc, csfq'):
-            runner.engine_of(plane, "codel")
-    done = cli("lab", "compare", "none.toml", "--queues", "abc", "--plane", "sim")
+            schedule.engine_of(plane, "codel")
+    done = cli("lab", "compare", "none.toml", "--queues", "abc", "--plane", "simulator")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 @needs_lab
 def test_what_a_plane_lacks_is_told_before_another_one_runs(cli: Cli, workdir: Path) -> None:
-    done = cli("lab", "compare", "short.toml", "--queues", "codel", "--plane", "user", "--plane", "ebpf")
+    done = cli("lab", "compare", "short.toml", "--queues", "codel", "--plane", "forwarder", "--plane", "kernel")
     assert (done.returncode, done.stderr) == (
         2,
-        'error: queue.scheme: "codel", the plane ebpf has droptail, abc, csfq\n',
+        'error: queue.scheme: "codel", the plane kernel has droptail, abc, csfq\n',
     )
     assert not (workdir / "results").exists()
 
 
 @needs_lab
-@pytest.mark.parametrize(("plane", "queue"), [("user", "codel"), ("ebpf", "csfq"), ("p4", "csfq")])
+@pytest.mark.parametrize(("plane", "queue"), [("forwarder", "codel"), ("kernel", "csfq"), ("p4", "csfq")])
 def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, cli: Cli, workdir: Path) -> None:
-    if plane == "ebpf" and not node.has_kernel_plane():
+    if plane == "kernel" and not node.has_kernel_plane():
         pytest.skip("fairlane-node was built without the feature ebpf")
     if plane == "p4":
         try:
@@ -254,7 +261,7 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
         pytest.skip("the machine is too busy")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["rows"]
-    heavy, light = (row["metrics"][f"goodput_mbps.{group}"]["mean"] for group in ("heavy", "light"))
+    heavy, light = (row["metrics"][f"goodput_bps.{group}"]["mean"] / 1e6 for group in ("heavy", "light"))
     # One heavy user and two light ones share the default of 10 Mbit/s.
     assert min(heavy, light) > 0
     assert heavy + 2 * light < 10.1  # 834 packets/s of 1500 bytes on the switch are 10.008
@@ -292,7 +299,7 @@ def test_runs_of_a_switch_are_those_of_its_program(tmp_path: Path, monkeypatch: 
         file = tmp_path / "program.json"
         file.write_text(json.dumps(program))
         monkeypatch.setattr(switch, "compiled", lambda _scheme: file)
-        return runner.engine_of("p4", "abc")
+        return schedule.engine_of("p4", "abc")
 
     drop = {"op": "drop", "source_info": {"filename": "abc.p4", "line": 7}}
     first = engine({"program": "abc.p4", "actions": [drop]})
@@ -334,7 +341,7 @@ def test_a_run_gives_goodput_and_is_kept(tmp_path: Path) -> None:
     if "rejected" in done.stderr:
         pytest.skip(f"the machine is too busy: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    points = json.loads(done.stdout)["user"]["experiments"][0]["points"]
+    points = json.loads(done.stdout)["forwarder"]["experiments"][0]["points"]
     goodput = next(point["mean"] for point in points if point["metric"] == "G0")
     # One TCP flow over 50 Mbit/s: less than the payload's share, and not nothing.
     assert 10 < goodput < 50 * 1448 / 1500 + 1
@@ -353,7 +360,7 @@ def test_a_run_gives_goodput_and_is_kept(tmp_path: Path) -> None:
     subprocess.run([str(FAIRLANE), *export], check=True, capture_output=True, timeout=60)
     (row,) = pl.read_csv(tmp_path / "tables" / "runs.csv").iter_rows(named=True)
     assert row["goodput_bps.client 0"] == pytest.approx(goodput * 1e6)
-    assert row["lab_plane"] == "user"
+    assert row["lab_plane"] == "forwarder"
 
 
 @needs_lab

@@ -13,7 +13,7 @@ import pytest
 import fairlane
 from fairlane import Scenario
 from fairlane.base.errors import ScenarioError, UserError
-from fairlane.lab import keys, measure, node, runner
+from fairlane.lab import keys, measure, node, schedule
 from fairlane.lab.keys import KEYS, Honoured, Refused
 from fairlane.lab.planes import PLANES, plane
 from fairlane.lab.setup import setup_of
@@ -179,7 +179,7 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 def refusal(canonical: str, name: str) -> str:
     """What the lab says of a scenario; empty if it can build it."""
     try:
-        runner.check([canonical], name)
+        schedule.check([canonical], name)
     except UserError as error:
         return str(error)
     return ""
@@ -207,12 +207,14 @@ def test_what_is_honoured_changes_what_is_built(key: str, built: Any) -> None:
     assert isinstance(rule, Honoured)
     kind = key.partition("sources[")[2].partition("]")[0] or "tcp"
     if key == "groups[].sources[].kind":
-        assert len({tuple(built(scenario(one).canonical(), "user")) for one in SOURCES}) == len(SOURCES)
-        assert refusal(scenario().replace("groups[0].sources[0]", {"kind": "web", "sessions": 1}).canonical(), "user")
+        assert len({tuple(built(scenario(one).canonical(), "forwarder")) for one in SOURCES}) == len(SOURCES)
+        assert refusal(
+            scenario().replace("groups[0].sources[0]", {"kind": "web", "sessions": 1}).canonical(), "forwarder"
+        )
         return
     plain, (changed, named) = scenario(kind).canonical(), replaced(key, other(key, declared()[key]))
     assert plain != changed
-    for name in ("user", "ebpf"):
+    for name in ("forwarder", "kernel"):
         if key == "topology.kind" or rule.only not in ("", name):
             assert refusal(changed, name).startswith(f"{named}: ")
             continue
@@ -223,8 +225,8 @@ def test_what_is_honoured_changes_what_is_built(key: str, built: Any) -> None:
 def test_the_forwarder_has_all_of_queue_and_marker(built: Any) -> None:
     for scheme in fairlane.schemes():
         canonical = scenario(scheme=scheme["name"]).canonical()
-        assert refusal(canonical, "user") == ""
-        config = next(entry for entry in built(canonical, "user") if "[[ports]]" in entry or "ports = [" in entry)
+        assert refusal(canonical, "forwarder") == ""
+        config = next(entry for entry in built(canonical, "forwarder") if "[[ports]]" in entry or "ports = [" in entry)
         table = json.loads(canonical)
         (forward,) = (tomllib.loads(word) for word in ast.literal_eval(config.partition(": ")[2]) if "ports" in word)
         egress = forward["ports"][-1]["egress"]
@@ -242,10 +244,10 @@ def test_the_node_has_a_key_of_queue_or_marker_or_it_is_refused(scheme: str, bui
                 continue
             changed = first_accepted(plain, f"{section}.{name}", one)
             if name in keys.in_node(scheme)[section]:
-                assert refusal(changed, "ebpf") == ""
-                assert built(changed, "ebpf") != built(plain.canonical(), "ebpf"), name
+                assert refusal(changed, "kernel") == ""
+                assert built(changed, "kernel") != built(plain.canonical(), "kernel"), name
             else:
-                assert refusal(changed, "ebpf").startswith(f"{section}.{name}: ")
+                assert refusal(changed, "kernel").startswith(f"{section}.{name}: ")
 
 
 def first_accepted(plain: Scenario, key: str, schema: dict[str, Any]) -> str:
@@ -266,32 +268,32 @@ def first_accepted(plain: Scenario, key: str, schema: dict[str, Any]) -> str:
         ("tcp.min_rto", "0.3 s", "tcp.min_rto: \"300 ms\", the lab's TCP is that of this machine's kernel"),
         ("groups[0].ingresses", 4, "groups[0].ingresses: 4, the lab has one ingress"),
         ("groups[0].start_until", "3 s", 'groups[0].start_until: "3 s", in the lab all start before the window'),
-        ("queue.limit", "30 kB", 'queue.limit: "30000 B", the plane ebpf counts in packets'),
+        ("queue.limit", "30 kB", 'queue.limit: "30000 B", the plane kernel counts in packets'),
     ],
 )
 def test_a_refusal_says_why(key: str, value: Any, message: str) -> None:
     changed = scenario().replace("queue", {"scheme": "droptail"}).replace(key, value)
-    assert refusal(changed.canonical(), "ebpf").startswith(message)
+    assert refusal(changed.canonical(), "kernel").startswith(message)
 
 
 def test_a_profile_that_is_given_is_not_twenty_keys() -> None:
     linux = scenario().replace("tcp", {"profile": "linux"})
-    assert refusal(linux.canonical(), "user") == ""
-    assert refusal(linux.replace("tcp.profile", "ns2").canonical(), "user").startswith('tcp.profile: "ns2"')
+    assert refusal(linux.canonical(), "forwarder") == ""
+    assert refusal(linux.replace("tcp.profile", "ns2").canonical(), "forwarder").startswith('tcp.profile: "ns2"')
     own = linux.replace("groups[0].sources[0].profile", "ns3.26").canonical()
-    assert refusal(own, "user").startswith('groups[0].sources[0].profile: "ns3.26"')
+    assert refusal(own, "forwarder").startswith('groups[0].sources[0].profile: "ns3.26"')
 
 
 def test_a_key_that_nobody_has_decided_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(keys.KEYS, "groups[].users")
-    assert refusal(scenario().canonical(), "user") == ""
+    assert refusal(scenario().canonical(), "forwarder") == ""
     changed = scenario().replace("groups[0].users", 2).canonical()
-    assert refusal(changed, "user") == "groups[0].users: 2, the lab does not know this key"
+    assert refusal(changed, "forwarder") == "groups[0].users: 2, the lab does not know this key"
 
 
 def test_sources_start_within_their_window(built: Any) -> None:
     late = scenario().replace("groups[0].start_from", "1 s").replace("groups[0].start_until", "2 s").canonical()
-    (sender,) = (entry for entry in built(late, "user") if "iperf3', '-c'" in entry)
+    (sender,) = (entry for entry in built(late, "forwarder") if "iperf3', '-c'" in entry)
     # Warm-up and window of 2 s each, 2 s more and the head start of TCP, from a start between 1 and 2 s, whole seconds.
     assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
-    assert built(late, "user")[-1] == "the window begins at 2.3"
+    assert built(late, "forwarder")[-1] == "the window begins at 2.3"

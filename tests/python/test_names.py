@@ -74,7 +74,7 @@ def test_tables_show_names_as_they_are(comparison: fairlane.Comparison, capsys: 
     for show in (
         lambda: print_comparison(comparison),
         lambda: print_result(result),
-        lambda: print_planes([PlaneResult("droptail", "sim", result)]),
+        lambda: print_planes([PlaneResult("droptail", "simulator", result)]),
     ):
         show()
         printed = capsys.readouterr().out

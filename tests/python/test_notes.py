@@ -62,7 +62,7 @@ def test_results_in_python_have_their_notes(workdir: Path) -> None:
 def test_a_comparison_of_planes_tells_what_all_share_once(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
     result = fairlane.run(scenario, replications=1)
-    found = [PlaneResult(queue, "sim", result) for queue in ("droptail", "abc")]
+    found = [PlaneResult(queue, "simulator", result) for queue in ("droptail", "abc")]
     print_planes(found)
     assert capsys.readouterr().out.count(f"note: {NOTE}") == 1
     assert document(found)["notes"] == result.notes

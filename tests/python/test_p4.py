@@ -9,7 +9,7 @@ import pytest
 from conftest import EXAMPLES, FAIRLANE
 from fairlane.base.errors import UserError
 from fairlane.lab import node, switch
-from fairlane.lab.verb import _check_machine
+from fairlane.lab.experiments import _check_machine
 
 GOLDEN = EXAMPLES.parent / "crates" / "node" / "tests" / "golden"
 
@@ -62,10 +62,13 @@ def test_a_program_with_more_meters_is_told_by_an_option() -> None:
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
     file.write_text(
-        '[[ports]]\ninterface = "eth0"\negress = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
+        '[[ports]]\ninterface = "eth0"\n'
+        '[ports.queue]\nscheme = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
     )
     done = fairlane("p4", "commands", str(file))
-    assert done.stderr.startswith(f'error: {file}: ports[0].q_min: "18000 B" is in bytes, a P4 switch has packets')
+    assert done.stderr.startswith(
+        f'error: {file}: ports[0].queue.q_min: "18000 B" is in bytes, a P4 switch has packets'
+    )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     done = fairlane("p4", "commands", str(tmp_path / "none.toml"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "default_user": {"meter_of": "address"},
         "users": [
             {"prefix": "10.0.0.0/16", "meter_of": "address"},
-            {"prefix": "10.1.0.0/16", "class": "expedited"},
+            {"prefix": "10.1.0.0/16", "traffic_class": "EF"},
             {"prefix": "fd00::/16", "meter_of": "address"},
         ],
-        "ports": [{"interface": "lo", "ingress": "meter", "egress": "abc", "limit": "24 packets"}],
+        "ports": [{"interface": "lo", "ingress": "meter", "queue": {"scheme": "abc", "limit": "24 packets"}}],
     }))?;
     let programs = Programs::load(Mode::Unpinned, config.users_table.limit)?;
     configure(&programs, &config, &[LOOPBACK], 1)?;

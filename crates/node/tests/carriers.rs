@@ -17,7 +17,7 @@ const CLASS_AND_ACTIVITY: u32 = 0x007f_ffff;
 
 /// A node that is both ends of a link: labels go on where packets leave, and off where they come in.
 fn link(carrier: &str) -> Programs {
-    replayed(&config(&json!({"ingress": "trusted", "egress": "none", "carrier": carrier}), &json!({})))
+    replayed(&config(&json!({"ingress": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier}), &json!({})))
 }
 
 /// A node that meters what comes in; what leaves without a label must bring none.
@@ -119,7 +119,7 @@ fn a_labelled_packet_is_one_that_others_can_read() {
 }
 
 #[test]
-fn icmpv6_and_what_is_no_ipv6_travel_without_an_option() {
+fn icmpv6_and_protocols_other_than_ipv6_travel_without_an_option() {
     skip_unless_possible!();
     let programs = link("ipv6_option");
     let arp = [common::ethernet(0x0806), vec![0; 46]].concat();

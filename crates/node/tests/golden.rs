@@ -60,14 +60,15 @@ impl Library {
         let unit = if in_packets { PACKET as f64 } else { 1.0 };
         let [q_min, q_base, gamma] =
             [abc.q_min, abc.q_base, abc.gamma].map(|threshold| (threshold.magnitude() * unit) as i64);
-        let limit = match config.ports[0].params.limit {
+        let limit = match config.ports[0].queue.limit {
             Some(QueueLimit::Packets(packets)) => i64::from(packets) * PACKET,
             Some(QueueLimit::Bytes(bytes)) => bytes as i64,
             None => i64::MAX,
         };
         Self {
-            params: FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate).unwrap(),
-            factors: [config.meter.accounting_be, config.meter.accounting_ef].map(|f| Accounting::new(f).unwrap()),
+            params: FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate).unwrap(),
+            factors: [config.abc_marker.accounting_be, config.abc_marker.accounting_ef]
+                .map(|f| Accounting::new(f).unwrap()),
             meters: vec![FixedMeter::new(START_NS); USERS as usize],
             decay: Decay::new(abc.averager_memory).unwrap(),
             averager: FixedAverager::default(),
@@ -123,8 +124,11 @@ fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -
     drops
 }
 
-fn node(port: &serde_json::Value) -> NodeConfig {
-    common::config(port, &json!({"default_user": {"meter_of": "address", "class": "dscp"}}))
+/// A node whose port has a link of 10 Mbit/s, and the activity AQM with these keys.
+fn node(queue: &serde_json::Value) -> NodeConfig {
+    let mut port = json!({"rate": "10 Mbit/s", "queue": {"scheme": "abc"}});
+    port["queue"].as_object_mut().unwrap().extend(queue.as_object().unwrap().clone());
+    common::config(&port, &json!({"default_user": {"meter_of": "address", "traffic_class": "dscp"}}))
 }
 
 #[test]
@@ -173,19 +177,19 @@ impl DropSink<TestPacket> for Dropped {
 
 /// A random train through the reference; kernel and library see the queues of the reference. Returns the number of
 /// decisions that differ from it, and of packets dropped by it.
-fn train(port: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
-    let config = node(port);
+fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
+    let config = node(keys);
     let (programs, mut library) = (common::replayed(&config), Library::new(&config));
     // The reference counts packets without Ethernet headers. A packet fits into its buffer if and only if it does with
     // its header into one that is larger by a header.
-    let limit = match config.ports[0].params.limit.unwrap() {
+    let limit = match config.ports[0].queue.limit.unwrap() {
         QueueLimit::Bytes(bytes) => QueueLimit::Bytes(bytes - ETHERNET.unsigned_abs()),
         packets => packets,
     };
     let mut queue = QueueConfig::of(Scheme::Abc, BufferParams { limit, ..Default::default() });
     let mut json = queue.write();
     for key in ["q_min", "q_base", "gamma"] {
-        if let Some(value) = port.get(key) {
+        if let Some(value) = keys.get(key) {
             json.insert(key.into(), value.clone());
         }
     }
@@ -239,13 +243,13 @@ fn decisions_seldom_differ_from_the_reference() {
     skip_unless_possible!();
     const PACKETS: u32 = 50_000;
     // A unit of the label, 2^-16, moves a threshold by 1/4096 packets, or by 0.4 B.
-    let ports = [
+    let queues = [
         ("packets", json!({"limit": "24 packets"}), 1e-3),
         ("p4abc", json!({"limit": "24 packets", "q_min": "6 packets"}), 1e-3),
         ("bytes", json!({"limit": "36014 B", "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B"}), 1e-3),
     ];
-    for (seed, (name, port, most)) in ports.iter().enumerate() {
-        let (different, dropped) = train(port, seed as u64 + 1, PACKETS);
+    for (seed, (name, queue, most)) in queues.iter().enumerate() {
+        let (different, dropped) = train(queue, seed as u64 + 1, PACKETS);
         let part = f64::from(different) / f64::from(PACKETS);
         println!("{name}: {different} of {PACKETS} decisions differ ({:.3} %), {dropped} drops", part * 100.0);
         // Three quarters of the time the load is 1.6: without drops nothing would be tested.
@@ -259,12 +263,12 @@ fn a_virtual_queue_drains_at_its_rate() {
     skip_unless_possible!();
     // 10 Mbit/s are 800 ns a byte; thresholds as Table 1 of abc2018 in packets of 1.2 ms.
     let config = node(&json!({
-        "backlog": "virtual", "rate": "10 Mbit/s", "limit": "36000 B",
+        "backlog": "virtual", "limit": "36000 B",
         "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
     }));
     let programs = common::replayed(&config);
     let thresholds = FixedThreshold::new(14_400_000, 24_000_000, 19_200_000).unwrap();
-    let params = FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate).unwrap();
+    let params = FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate).unwrap();
     let decay = Decay::new(config.ports[0].abc.averager_memory).unwrap();
     let (mut meters, mut averager) = ([FixedMeter::new(START_NS); 2], FixedAverager::default());
     let mut rng = Rng::stream(1, 0, "virtual", 0);
@@ -297,12 +301,12 @@ fn a_virtual_queue_drains_at_its_rate() {
 #[test]
 fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     skip_unless_possible!();
-    let port = json!({"egress": "csfq", "rate": "10 Mbit/s", "limit": "24 packets"});
-    let tables = json!({"node": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
+    let port = json!({"queue": {"scheme": "csfq", "limit": "24 packets"}, "rate": "10 Mbit/s"});
+    let tables = json!({"marker": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
     let config = common::config(&port, &tables);
     let programs = common::replayed(&config);
     let unit = config.default_user.reference_rate;
-    let constants = RateConstants::new(config.csfq_meter.rate_constant).unwrap();
+    let constants = RateConstants::new(config.csfq_marker.rate_constant).unwrap();
     let of_port = &config.ports[0].csfq;
     let params = FixedCsfqParams::new(of_port.aggregate_constant, of_port.window, RATE, unit).unwrap();
     let (mut rates, mut port) = ([FixedRates::<1>::default(); USERS as usize], FixedCsfq::default());

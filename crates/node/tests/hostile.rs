@@ -138,7 +138,7 @@ fn vlan_stacks_up_to_two_are_looked_through_and_higher_ones_count_for_the_defaul
 }
 
 #[test]
-fn frames_that_are_no_ip_count_for_the_default_user_whatever_label_they_bring() {
+fn frames_other_than_ip_count_for_the_default_user_whatever_label_they_bring() {
     skip_unless_possible!();
     let programs = node();
     for ethertype in [0x0806, 0x88a8, 0x8100, 0x8847, 0x0000, 0x05dc, 0xffff] {
@@ -273,8 +273,8 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
 #[test]
 fn forged_labels_never_change_a_decision_of_csfq() {
     skip_unless_possible!();
-    let port = json!({"egress": "csfq", "rate": "10 Mbit/s"});
-    let tables = json!({"node": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
+    let port = json!({"queue": {"scheme": "csfq"}, "rate": "10 Mbit/s"});
+    let tables = json!({"marker": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
     let (honest, forged) = (replayed(&config(&port, &tables)), replayed(&config(&port, &tables)));
     let mut rng = Rng::stream(2, 0, "hostile", 0);
     let mut drops = 0;

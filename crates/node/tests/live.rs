@@ -20,8 +20,7 @@ fn one_node() -> Lab {
 }
 
 /// Meters what comes in at `in0` and manages what goes out at `out0`.
-const TWO_PORTS: &str =
-    "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n";
+const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 /// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
 ///
@@ -31,7 +30,8 @@ fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
     let lab = one_node();
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 80bit burst 1600 limit 100000");
     lab.run("n", "tc qdisc add dev out0 parent 1: pfifo limit 24");
-    let config = lab.config("n", &format!("[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n{thresholds}"));
+    let config =
+        lab.config("n", &format!("[[ports]]\ninterface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\n{thresholds}"));
     lab.node_ok("n", "attach", &config);
     for sent in 0..28 {
         let before = lab.qdisc("n", "out0")[key].as_i64().unwrap();
@@ -69,7 +69,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
     lab.run("n", "ip neigh add 10.1.0.3 lladdr 02:00:0a:01:00:02 dev in0 nud permanent");
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 100000");
     let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\n\
-                 interface = \"out0\"\negress = \"abc\"\nq_min = \"12 packets\"\n";
+                 interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
     // From one address 60 packets, from the other one: the queue is at Q_min = 12 for the first, which is then above the
@@ -81,11 +81,11 @@ fn the_more_active_user_loses_at_a_full_queue() {
     let status = lab.status("n", &config);
     let (heavy, light) = (user(&status, "10.1.0.2").unwrap(), user(&status, "10.1.0.3").unwrap());
     assert_eq!((&heavy["packets"], &light["packets"]), (&Json::from(60), &Json::from(1)));
-    assert_eq!(light["drops"], 0, "{status}");
+    assert_eq!(light["dropped"], 0, "{status}");
     let out = port(&status, "out0");
-    assert_eq!(heavy["drops"], out["dropped"], "{status}");
+    assert_eq!(heavy["dropped"], out["dropped"], "{status}");
     // At least the packets beyond the one that passed and Q_base = 20 that can wait.
-    assert!(heavy["drops"].as_u64().unwrap() >= 60 - 21, "{status}");
+    assert!(heavy["dropped"].as_u64().unwrap() >= 60 - 21, "{status}");
     lab.node_ok("n", "detach", &config);
 }
 
@@ -110,7 +110,7 @@ fn detach_leaves_the_machine_as_it_was() {
     // A mistake leaves nothing behind either.
     let wrong = lab.config(
         "w",
-        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"nowhere0\"\negress = \"abc\"\n",
+        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"nowhere0\"\nqueue = { scheme = \"abc\" }\n",
     );
     let output = lab.node("n", "attach", &wrong);
     assert!(!output.status.success());
@@ -230,7 +230,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
         let users = format!("[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\nreference_rate = \"{rate}\"\n");
         format!("{users}[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n{ports}")
     };
-    let out = "[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n";
+    let out = "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
     let config = lab.config("n", &text("10 kbit/s", out));
     lab.node_ok("n", "attach", &config);
     // SO_RCVBUFFORCE: room for all of them, however late the reader is.
@@ -283,11 +283,11 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 1);
     assert_eq!(links(), 1);
     // The length of the memory is not to be changed under running meters.
-    let other = lab.config("n", &(String::from("[meter]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
+    let other = lab.config("n", &(String::from("[marker]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
     let output = lab.node("n", "attach", &other);
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "error: meter.memory: changed from 3000 ms to 1 s, which needs a detach first\n"
+        "error: marker.memory: changed from 3000 ms to 1 s, which needs a detach first\n"
     );
     lab.node_ok("n", "detach", &config);
 }
@@ -306,14 +306,14 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
     lab.run("s", "ip route add default via 10.2.0.1");
     let edge = lab.config(
         "a",
-        "[default_user]\nclass = \"dscp\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
-         [[ports]]\ninterface = \"mid0\"\negress = \"abc\"\ncarrier = \"802.1ad\"\n",
+        "[default_user]\ntraffic_class = \"dscp\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\n",
     );
     let core = lab.config(
         "b",
         "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"802.1ad\"\n\
-         [[ports]]\ninterface = \"out1\"\negress = \"abc\"\nclass_ef = \"1:10\"\nclass_be = \"1:20\"\n\
-         q_min = \"900 packets\"\n",
+         [[ports]]\ninterface = \"out1\"\nqdisc_class_ef = \"1:10\"\nqdisc_class_be = \"1:20\"\n\
+         queue = { scheme = \"abc\", q_min = \"900 packets\" }\n",
     );
     // An HTB with a leaf for each class, at the server's side.
     lab.run("b", "tc qdisc add dev out1 root handle 1: htb default 99");
@@ -397,7 +397,7 @@ fn counters_are_shown_by_status_top_and_export() {
     let config = lab.config(
         "n",
         "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
-         [[ports]]\ninterface = \"out0\"\negress = \"abc\"\n",
+         [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n",
     );
     let warned = String::from_utf8(lab.node("n", "attach", &config).stderr).unwrap();
     assert!(warned.starts_with("warning: out0: the root qdisc noqueue keeps no backlog"), "{warned}");
@@ -472,7 +472,7 @@ fn the_units_ask_for_the_capabilities_that_are_needed_and_no_others() {
     let attach = of(include_str!("../share/fairlane-node.service"));
     let export = of(include_str!("../share/fairlane-node-export.service"));
     let lab = one_node();
-    let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\negress = \"abc\"\n");
+    let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n");
     let before = lab.traces("n");
     for without in &attach {
         let rest: Vec<&str> = attach.iter().copied().filter(|capability| capability != without).collect();

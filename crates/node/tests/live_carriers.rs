@@ -43,14 +43,14 @@ impl Domain {
             "a",
             &format!(
                 "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
-                 [[ports]]\ninterface = \"mid0\"\negress = \"abc\"\ncarrier = \"{carrier}\"\n"
+                 [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\n"
             ),
         );
         let core = lab.config(
             "b",
             &format!(
                 "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"{carrier}\"\n\
-                 [[ports]]\ninterface = \"out1\"\negress = \"abc\"\n"
+                 [[ports]]\ninterface = \"out1\"\nqueue = {{ scheme = \"abc\" }}\n"
             ),
         );
         Self { lab, edge, core }

@@ -162,30 +162,22 @@ fn keys_without_a_use_are_named() {
     let folder = std::env::temp_dir().join(format!("fairlane-p4-unused-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("unused.toml");
-    let config = "[node]\npin_path = \"/sys/fs/bpf/x\"\nhook = \"auto\"\n[csfq_meter]\nrate_constant = \"1 s\"\n\
+    let config = "[node]\npin_path = \"/sys/fs/bpf/x\"\nhook = \"auto\"\n\
                   [users_table]\nlimit = 7\ntimeout = \"60 s\"\n[[ports]]\ninterface = \"eth0\"\n\
-                  [[ports]]\ninterface = \"eth1\"\nclass_be = \"1:20\"\nclass_ef = \"1:10\"\n";
+                  [[ports]]\ninterface = \"eth1\"\nqdisc_class_be = \"1:20\"\nqdisc_class_ef = \"1:10\"\n";
     std::fs::write(&path, config).unwrap();
     let output = run(&path, &[]);
     assert!(output.status.success());
     let unused = [
         "node.pin_path",
         "node.hook",
-        "csfq_meter.rate_constant",
         "users_table.limit",
         "users_table.timeout",
-        "ports[1].class_be",
-        "ports[1].class_ef",
+        "ports[1].qdisc_class_be",
+        "ports[1].qdisc_class_ef",
     ];
     let notes = unused.map(|key| format!("note: {key}: a P4 switch has no use for it\n")).concat();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), notes);
-    // With CSFQ it is the meter of ABC that has none.
-    let config = "[node]\nscheme = \"csfq\"\n[meter]\nmemory = \"1 s\"\n[csfq_meter]\nrate_constant = \"1 s\"\n\
-                  [[ports]]\ninterface = \"eth0\"\n";
-    std::fs::write(&path, config).unwrap();
-    let output = run(&path, &[]);
-    let note = "note: meter.memory: a P4 switch has no use for it\n";
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -194,13 +186,12 @@ fn mistakes_are_one_line_with_file_key_and_value() {
     let folder = std::env::temp_dir().join(format!("fairlane-p4-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("bytes.toml");
-    let port =
-        "[[ports]]\ninterface = \"eth0\"\negress = \"abc\"\nq_min = \"18 kB\"\nq_base = \"30 kB\"\ngamma = \"24 kB\"\n";
+    let port = "[[ports]]\ninterface = \"eth0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"18 kB\"\nq_base = \"30 kB\"\ngamma = \"24 kB\"\n";
     std::fs::write(&path, port).unwrap();
     let output = run(&path, &[]);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-    let problem = "ports[0].q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue";
+    let problem = "ports[0].queue.q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue";
     assert_eq!(message, format!("error: {}: {problem}\n", path.display()));
     let output = run(&root().join("examples/node/switch.toml"), &["--station", "02:00:00:00:00:01=eth7"]);
     let message = String::from_utf8(output.stderr).unwrap();

@@ -114,7 +114,7 @@ fn vectors_cover_what_they_are_to_cover() {
         ("flooded and dropped by it", &|input, out| input.station == FLOODED.0 && [1, 2].contains(&out.verdict)),
         ("forged and accepted", &|input, out| is_forged(input) && out.verdict == 0),
         ("forged and refused", &|input, out| input.ingress_port < 3 && out.verdict == 3),
-        ("no IP", &|input, out| input.recipe.ethertype.is_some() && out.verdict < 2),
+        ("not IP", &|input, out| input.recipe.ethertype.is_some() && out.verdict < 2),
     ];
     for scheme in Scheme::ALL {
         let vectors = vectors(scheme);

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fairlane.base.errors import UserError
+from fairlane.base.planes import FORWARDER, P4, PLANES, SIMULATOR, problem_of_plane
 from fairlane.cli.options import (
     Decorator,
     Group,
@@ -22,7 +23,6 @@ from fairlane.cli.options import (
 )
 from fairlane.cli.output import print_json, say
 
-PLANES = ("user", "ebpf", "p4", "sim")
 MOST_JOBS = 1024
 
 
@@ -43,13 +43,22 @@ def _tool(option: str, variable: str, name: str) -> Decorator:
     return click.option(option, type=kind, metavar="FILE", expose_value=False, callback=keep, help=text)
 
 
+class _Plane(click.Choice[str]):
+    """The name of a plane."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if problem := problem_of_plane(value):
+            self.fail(problem, param, ctx)
+        return value
+
+
 _plane_options = options(
     click.option(
         "--plane",
         "planes",
-        type=click.Choice(PLANES),
+        type=_Plane(PLANES),
         multiple=True,
-        default=("user",),
+        default=(FORWARDER,),
         show_default=True,
         help="Who forwards; may be repeated.",
     ),
@@ -76,10 +85,10 @@ _plane_options = options(
 def _check_planes_use_options(planes: tuple[str, ...]) -> None:
     """Raises a UserError for an option that none of the planes looks at."""
     given = given_options()
-    if "jobs" in given and set(planes) == {"sim"}:
-        raise UserError(f"{given['jobs']}: has no effect on the plane sim")
+    if "jobs" in given and set(planes) == {SIMULATOR}:
+        raise UserError(f"{given['jobs']}: has no effect on the plane {SIMULATOR}")
     for tool in ("p4c", "simple_switch"):
-        if tool in given and "p4" not in planes:
+        if tool in given and P4 not in planes:
             raise UserError(f"{given[tool]}: has no effect without --plane p4")
 
 
@@ -115,7 +124,7 @@ def run(
     from fairlane.base.folders import check_replaceable
     from fairlane.cli.printing import print_reproduction
     from fairlane.lab import LabError
-    from fairlane.lab.verb import lab, made, write, write_runs
+    from fairlane.lab.experiments import lab, made, write, write_runs
     from fairlane.store import Store
 
     _check_planes_use_options(planes)

@@ -216,7 +216,7 @@ def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
     """A row for each queue and plane of a scenario that was run in the lab."""
-    from fairlane.lab.comparison import notes  # which loads all planes
+    from fairlane.lab.comparison import document  # which loads all planes
 
     heads = {
         "goodput_ratio": "ratio",
@@ -225,19 +225,18 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
         "queue_mean_packets": "queue (packets)",
         "dropped_share": "dropped",
     }
-    metrics = [one.metrics() for one in found]
-    names = [metric for metric in dict.fromkeys(metric for row in metrics for metric in row) if metric not in heads]
+    shown = document(found)
+    names = dict.fromkeys(metric for row in shown["rows"] for metric in row["metrics"] if metric not in heads)
     goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s per user)") for metric in names}
     columns: dict[str, str | Text] = {**goodputs, **heads}
     table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
-    for one, row in zip(found, metrics, strict=True):
-        runs = str(len(one.result.runs_json))
-        table.add_row(one.queue, one.plane, runs, *(str(row[metric]) if metric in row else "" for metric in columns))
+    for one, row in zip(found, shown["rows"], strict=True):
+        means = (_mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
+        table.add_row(one.queue, one.plane, str(len(one.result.runs_json)), *means)
     out = Terminal()
-    scenario = found[0].result.scenario
-    out.head(scenario["name"], ": goodput; means ± half width of the 95% interval")
+    out.head(shown["scenario"], ": goodput; means ± half width of the 95% interval")
     out.numbers(table)
-    _print_notes(out, notes(found))
+    _print_notes(out, shown["notes"])
 
 
 def print_plan(plan: PlanDocument) -> None:

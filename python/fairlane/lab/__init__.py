@@ -1,7 +1,7 @@
 """The lab: scenarios on real packets, in network namespaces of one machine, beside the simulator."""
 
 from fairlane.lab.comparison import compare
+from fairlane.lab.experiments import lab
 from fairlane.lab.namespaces import LabError, clean
-from fairlane.lab.verb import lab
 
 __all__ = ["LabError", "clean", "compare", "lab"]

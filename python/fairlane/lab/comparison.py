@@ -1,4 +1,4 @@
-"""The verb `lab compare`: a scenario of one's own under several queues, on real packets and in the simulator."""
+"""The command `lab compare`: a scenario of one's own under several queues, on real packets and in the simulator."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.folders import staged
-from fairlane.lab.runner import check, engines_beside, run_in_lab
-from fairlane.lab.verb import SIMULATOR, check_planes, own_settings, prepare
+from fairlane.base.planes import FORWARDER, SIMULATOR
+from fairlane.lab.experiments import check_planes, own_settings, prepare
+from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.papers.grid import Measured
 from fairlane.results import frames
 from fairlane.results.intervals import Interval, interval
@@ -41,7 +42,7 @@ class PlaneResult:
     result: Result
 
     def metrics(self) -> dict[str, Interval]:
-        """Means over the runs: what all planes measure alike, goodput in Mbit/s per user of each group."""
+        """Means over the runs: what all planes measure alike, goodput per user of each group."""
         runs = self.result.runs
         found = {}
         for name, metric in {**_goodputs(runs[0]), **METRICS}.items():
@@ -55,9 +56,9 @@ def _goodputs(run: Record) -> dict[str, Callable[[Record], float | None]]:
     """The goodput of each group."""
 
     def of(index: int) -> Callable[[Record], float | None]:
-        return lambda run: float(run["groups"][index]["goodput_bps"]) / 1e6
+        return lambda run: float(run["groups"][index]["goodput_bps"])
 
-    return {f"goodput_mbps.{group['name']}": of(index) for index, group in enumerate(run["groups"])}
+    return {f"goodput_bps.{group['name']}": of(index) for index, group in enumerate(run["groups"])}
 
 
 def _ratio(run: Record) -> float | None:
@@ -91,7 +92,7 @@ def compare(
     scenario: Scenario | str | Path,
     queues: Iterable[str],
     *,
-    planes: Sequence[str] = ("user",),
+    planes: Sequence[str] = (FORWARDER,),
     replications: int | None = None,
     settings: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
@@ -103,7 +104,7 @@ def compare(
     Args:
         scenario: A scenario, or the path of its TOML file: a one-sided dumbbell with one source for each user.
         queues: Names of schemes; they keep limit and scheduler of the scenario's own queue.
-        planes: `user`, `ebpf`, `p4`, `sim`.
+        planes: `forwarder`, `kernel`, `p4`, `simulator`.
         replications: In place of `run.replications`.
         settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
         store: Folder of finished runs.
@@ -128,7 +129,7 @@ def compare(
     prepare(real)
     for plane in real:  # what a plane lacks is told before another one runs for long
         check(scenarios[plane], plane)
-        engines_beside(None, scenarios[plane], plane)
+        engines_of(None, scenarios[plane], plane)
     where = Store(store)
     runs: dict[tuple[str, str], Result] = {}
     for plane in planes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
 from fairlane.lab.page import TITLES, conditions
 from fairlane.papers.drawing import Canvas
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fairlane.papers.grid import Cell
     from fairlane.papers.reproduce import Reproduction
 
-STYLES = {"sim": ("-", None), "user": ("--", "o"), "ebpf": ("--", "s"), "p4": ("--", "^")}
+STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^")}
 """Line and marker: the simulator is what the others are compared with."""
 PANEL_IN = (4.2, 3.1)
 

@@ -14,20 +14,20 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
+from fairlane.base.planes import FORWARDER
 
 Table = Mapping[str, Any]
 
-USER = "user"
 AQMS = {
     "abc": ("q_min", "q_base", "gamma", "averager_memory"),
     "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
 }
-"""Of each scheme of the node: keys of a port that the scenario's queue has, too."""
-METERS = {
-    "abc": ("meter", ("memory", "accounting_be", "accounting_ef")),
-    "csfq": ("csfq_meter", ("rate_constant", "share_per")),
+"""Of each scheme of the node: keys of its queue."""
+MARKERS = {
+    "abc": ("memory", "accounting_be", "accounting_ef"),
+    "csfq": ("rate_constant", "share_per"),
 }
-"""Of each scheme of the node: section of its meter, and the keys that the scenario's marker has of it."""
+"""Of each scheme of the node: keys of its marker."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
 _TCP: dict[str, Honoured | Refused] = {
     "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
     "congestion_control": Honoured("option -C of iperf3"),
-    "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=USER),
+    "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
     **dict.fromkeys(
         (
             *("segment_payload", "header_bytes", "syn_bytes", "initial_window", "initial_ssthresh", "socket_buffer"),
@@ -131,8 +131,7 @@ KEYS: dict[str, Honoured | Refused] = {
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
     """Keys of the tables `queue` and `marker` that kernel and switch have; the forwarder has all."""
-    marker = METERS[scheme][1] if scheme in METERS else ()
-    return {"queue": ("scheme", "limit", *AQMS.get(scheme, ())), "marker": ("scheme", *marker)}
+    return {"queue": ("scheme", "limit", *AQMS.get(scheme, ())), "marker": ("scheme", *MARKERS.get(scheme, ()))}
 
 
 def check(scenario: str, plane: str) -> None:
@@ -146,7 +145,7 @@ def check(scenario: str, plane: str) -> None:
         if value not in (default, *same):
             why = rule.why if isinstance(rule, Refused) else f"only the plane {rule.only} has it"
             raise UserError(f"{key}: {_shown(value)}, {why}")
-    if plane != USER:
+    if plane != FORWARDER:
         _check_node(table, plane)
 
 

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
 from fairlane.papers.claim import paper_text
 from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
-    from fairlane.lab.runs import Row
+    from fairlane.lab.table import Row
     from fairlane.papers.experiment import Experiment
     from fairlane.papers.reproduce import Reproduction
     from fairlane.papers.verdicts import Verdict
 
-TITLES = {"sim": "simulator", "user": "forwarder", "ebpf": "kernel", "p4": "P4 switch"}
+TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch"}
 """Planes in words."""
 
 Found = Mapping[str, "Reproduction"]

@@ -76,11 +76,6 @@ class Client:
         return round(bits_per_second(self.reference_rate) * self.weight)
 
     @property
-    def rule(self) -> str:
-        """Its traffic class as forwarder and node say it."""
-        return "expedited" if self.traffic_class == "EF" else "best_effort"
-
-    @property
     def address(self) -> str:
         """Its IPv4 address."""
         return f"10.77.{self.number // 250}.{self.number % 250 + 1}"

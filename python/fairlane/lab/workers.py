@@ -95,7 +95,7 @@ class Workers:
     def _start(self) -> None:
         # In a session of its own: Ctrl-C is for us, who end it.
         worker = subprocess.Popen(
-            [sys.executable, "-m", "fairlane.lab.worker"],
+            [sys.executable, "-m", "fairlane.lab.process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -95,7 +95,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
     ("user_packets_total", "counter", "Packets metered.", |user| user.state.packets as f64),
     ("user_bytes_total", "counter", "Bytes metered, from the IP header on.", |user| user.state.bytes as f64),
     ("user_dropped_packets_total", "counter", "Packets that an AQM of this node dropped.", |user| {
-        user.state.drops as f64
+        user.state.dropped as f64
     }),
     ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];

@@ -63,7 +63,7 @@ fn to_json(snapshot: &Snapshot) -> Json {
                 "last_ns": user.state.last_ns,
                 "packets": user.state.packets,
                 "bytes": user.state.bytes,
-                "drops": user.state.drops,
+                "dropped": user.state.dropped,
             })
         })
         .collect();
@@ -90,7 +90,7 @@ fn print_tables(snapshot: &Snapshot) {
             state.overlimit
         );
     }
-    println!("\n{:<44} {:>9} {:>12} {:>15} {:>10}", "user", "activity", "packets", "bytes", "drops");
+    println!("\n{:<44} {:>9} {:>12} {:>15} {:>10}", "user", "activity", "packets", "bytes", "dropped");
     for user in &snapshot.users {
         let state = &user.state;
         println!(
@@ -99,7 +99,7 @@ fn print_tables(snapshot: &Snapshot) {
             state.activity().to_f64(),
             state.packets,
             state.bytes,
-            state.drops
+            state.dropped
         );
     }
     let counters: Vec<_> = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}")).collect();

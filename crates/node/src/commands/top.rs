@@ -84,7 +84,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize)
         .collect();
     users.sort_by_key(|(bytes, user)| (std::cmp::Reverse(*bytes), user.key));
     let total: u64 = users.iter().map(|(bytes, _)| bytes).sum();
-    text += &format!("\n{:<44} {:>14} {:>7} {:>9} {:>9}\n", "user", "rate", "share", "activity", "drops");
+    text += &format!("\n{:<44} {:>14} {:>7} {:>9} {:>9}\n", "user", "rate", "share", "activity", "dropped");
     for (bytes, user) in users.iter().take(most_users) {
         let rate = BitRate((*bytes as f64 * 8e-3 / elapsed.as_secs_f64()).round() as u64 * 1000);
         text += &format!(
@@ -93,7 +93,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize)
             rate.to_string(),
             *bytes as f64 * 100.0 / total.max(1) as f64,
             user.state.activity().to_f64(),
-            user.state.drops
+            user.state.dropped
         );
     }
     if users.len() > most_users {

@@ -1,17 +1,19 @@
 //! The one TOML file of a node: every key with its range, one-line errors that name key, value and what is allowed.
 //!
-//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[meter]`, `[csfq_meter]`, `[users_table]`, `[default_user]`, `[[users]]`,
-//! `[[ports]]`.
+//! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[marker]`, `[users_table]`, `[default_user]`,
+//! `[[users]]`, `[[ports]]` with `[ports.queue]`.
 
 mod mark;
 mod port;
 mod prefix;
+mod renamed;
 mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
-pub use port::{Backlog, Carrier, Egress, Ingress, Port, PortParams};
+pub use port::{Backlog, Carrier, Ingress, Port, PortParams, QueueParams, QueueScheme};
 pub use prefix::Prefix;
+pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
 
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
@@ -49,8 +51,6 @@ params! {
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
         /// Where the programs are attached.
         hook: Hook = "auto", source "our choice";
-        /// What labels say and ports decide by; the same on all nodes of a domain.
-        scheme: NodeScheme = "abc", source "our choice";
     }
 }
 
@@ -59,10 +59,12 @@ params! {
 pub struct NodeConfig {
     /// `[node]`.
     pub node: NodeParams,
-    /// `[meter]`: the same for all meters of a domain.
-    pub meter: AbcMarkerParams,
-    /// `[csfq_meter]`: the same, if the scheme is CSFQ.
-    pub csfq_meter: CsfqMarkerParams,
+    /// `scheme` of `[marker]`.
+    pub scheme: NodeScheme,
+    /// The other keys of `[marker]` with ABC, the same on all nodes of a domain.
+    pub abc_marker: AbcMarkerParams,
+    /// The same with CSFQ.
+    pub csfq_marker: CsfqMarkerParams,
     /// `[users_table]`: how many users, and for how long.
     pub users_table: UserTableParams,
     /// `[default_user]`: who sends from an address of no user.
@@ -72,6 +74,30 @@ pub struct NodeConfig {
     /// `[[ports]]`, at least one, their interfaces all different.
     pub ports: Vec<Port>,
 }
+
+/// Keys of earlier versions, and their names now.
+const RENAMED: [(&str, &str); 20] = [
+    ("node.scheme", "marker.scheme"),
+    ("meter", "marker"),
+    ("csfq_meter", "marker, with scheme = \"csfq\""),
+    ("default_user.class", "default_user.traffic_class"),
+    ("users[].class", "users[].traffic_class"),
+    ("ports[].egress", "ports[].queue.scheme"),
+    ("ports[].backlog", "ports[].queue.backlog"),
+    ("ports[].limit", "ports[].queue.limit"),
+    ("ports[].q_min", "ports[].queue.q_min"),
+    ("ports[].q_base", "ports[].queue.q_base"),
+    ("ports[].gamma", "ports[].queue.gamma"),
+    ("ports[].averager_memory", "ports[].queue.averager_memory"),
+    ("ports[].delay_estimate", "ports[].queue.delay_estimate"),
+    ("ports[].q_threshold", "ports[].queue.q_threshold"),
+    ("ports[].aggregate_constant", "ports[].queue.aggregate_constant"),
+    ("ports[].window", "ports[].queue.window"),
+    ("ports[].variant", "ports[].queue.variant"),
+    ("ports[].cut_budget", "ports[].queue.cut_budget"),
+    ("ports[].class_be", "ports[].qdisc_class_be"),
+    ("ports[].class_ef", "ports[].qdisc_class_ef"),
+];
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -118,20 +144,14 @@ impl NodeConfig {
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
+        refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
         let node: NodeParams = section(&mut root, "node")?;
-        let meter: AbcMarkerParams = section(&mut root, "meter")?;
         let users_table: UserTableParams = section(&mut root, "users_table")?;
-        let csfq_meter: CsfqMarkerParams = section(&mut root, "csfq_meter")?;
-        match node.scheme {
-            NodeScheme::Abc => users_table.check("meter.memory", meter.memory)?,
-            NodeScheme::Csfq => users_table.check("csfq_meter.rate_constant", csfq_meter.rate_constant)?,
-        }
-        if csfq_meter.share_per != FlowKey::User {
-            return Err(ConfigError::new("csfq_meter.share_per", "is not possible here, the only one is \"user\""));
-        }
-        if meter.meter != AbcMeterKind::Normal {
-            return Err(ConfigError::new("meter.meter", "is not possible here, the only one is \"normal\""));
+        let (scheme, abc_marker, csfq_marker) = read_marker(&mut root)?;
+        match scheme {
+            NodeScheme::Abc => users_table.check("marker.memory", abc_marker.memory)?,
+            NodeScheme::Csfq => users_table.check("marker.rate_constant", csfq_marker.rate_constant)?,
         }
         let default_user: UserParams = section(&mut root, "default_user")?;
         let users = root.tables("users")?.iter_mut().map(User::read).collect::<Result<Vec<_>, _>>()?;
@@ -141,14 +161,14 @@ impl NodeConfig {
             return Err(ConfigError::new("ports", "missing, give at least one [[ports]] table"));
         }
         for (i, port) in ports.iter().enumerate() {
-            let scheme = match port.params.egress {
-                Egress::None => node.scheme,
-                Egress::Abc => NodeScheme::Abc,
-                Egress::Csfq => NodeScheme::Csfq,
+            let of_queue = match port.queue.scheme {
+                QueueScheme::DropTail => scheme,
+                QueueScheme::Abc => NodeScheme::Abc,
+                QueueScheme::Csfq => NodeScheme::Csfq,
             };
-            if scheme != node.scheme {
-                let problem = format!("\"{}\" does not go with node.scheme \"{}\"", scheme.name(), node.scheme.name());
-                return Err(ConfigError::new(format!("ports[{i}].egress"), problem));
+            if of_queue != scheme {
+                let problem = format!("\"{}\" does not go with marker.scheme \"{}\"", of_queue.name(), scheme.name());
+                return Err(ConfigError::new(format!("ports[{i}].queue.scheme"), problem));
             }
             if ports[..i].iter().any(|other| other.interface == port.interface) {
                 return Err(ConfigError::new(
@@ -169,8 +189,27 @@ impl NodeConfig {
         if marks > User::MOST_MARKS {
             return Err(ConfigError::new("users", format!("{marks} users by mark, {} at most", User::MOST_MARKS)));
         }
-        Ok(Self { node, meter, csfq_meter, users_table, default_user, users, ports })
+        Ok(Self { node, scheme, abc_marker, csfq_marker, users_table, default_user, users, ports })
     }
+}
+
+/// `[marker]`: its scheme, and the parameters of both, of which those of the other one are the defaults.
+fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
+    let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
+    let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
+    let scheme = table.optional("scheme", None)?.unwrap_or(NodeScheme::Abc);
+    match scheme {
+        NodeScheme::Abc => abc = AbcMarkerParams::read(&mut table)?,
+        NodeScheme::Csfq => csfq = CsfqMarkerParams::read(&mut table)?,
+    }
+    table.finish()?;
+    if csfq.share_per != FlowKey::User {
+        return Err(ConfigError::new("marker.share_per", "is not possible here, the only one is \"user\""));
+    }
+    if abc.meter != AbcMeterKind::Normal {
+        return Err(ConfigError::new("marker.meter", "is not possible here, the only one is \"normal\""));
+    }
+    Ok((scheme, abc, csfq))
 }
 
 /// Reads a TOML file.
@@ -228,42 +267,42 @@ mod tests {
             }
         };
         has("/node", NodeParams::specs(), true);
-        has("/meter", AbcMarkerParams::specs(), true);
-        has("/csfq_meter", CsfqMarkerParams::specs(), true);
+        has("/marker", AbcMarkerParams::specs(), true);
         has("/users_table", UserTableParams::specs(), true);
         has("/default_user", UserParams::specs(), true);
         has("/users/0", UserParams::specs(), false);
         has("/ports/1", PortParams::specs(), false);
-        has("/ports/1", AbcParams::specs(), true);
+        has("/ports/1/queue", QueueParams::specs(), false);
+        has("/ports/1/queue", AbcParams::specs(), true);
     }
 
     #[test]
     fn mistakes_are_told_in_one_line_with_key_value_and_what_is_allowed() {
         let cases = [
             (
-                "/ports/1/q_base",
+                "/ports/1/queue/q_base",
                 json!("5 ms"),
-                "ports[1].q_base: \"5 ms\" is in delay, but q_min \"12 packets\" is in packets: give q_min, q_base and gamma in one unit",
+                "ports[1].queue.q_base: \"5 ms\" is in delay, but q_min \"12 packets\" is in packets: give q_min, q_base and gamma in one unit",
             ),
             (
-                "/ports/1/limit",
+                "/ports/1/queue/limit",
                 json!("30 kB"),
-                "ports[1].limit: \"30000 B\" is not in packets, which q_min \"12 packets\" asks for",
+                "ports[1].queue.limit: \"30000 B\" is not in packets, which q_min \"12 packets\" asks for",
             ),
             (
-                "/ports/1/backlog",
+                "/ports/1/queue/backlog",
                 json!("virtual"),
-                "ports[1].backlog: \"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time",
+                "ports[1].queue.backlog: \"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time",
             ),
             (
-                "/ports/1/class_ef",
+                "/ports/1/qdisc_class_ef",
                 json!("0:10"),
-                "ports[1].class_ef: \"0:10\" is not a class of a qdisc such as \"1:10\" (hexadecimal)",
+                "ports[1].qdisc_class_ef: \"0:10\" is not a class of a qdisc such as \"1:10\" (hexadecimal)",
             ),
             (
-                "/ports/1/q_min",
+                "/ports/1/queue/q_min",
                 json!("0 packets"),
-                "ports[1].q_min: \"0 packets\" is out of range, it must be above 0: otherwise an empty queue drops packets",
+                "ports[1].queue.q_min: \"0 packets\" is out of range, it must be above 0: otherwise an empty queue drops packets",
             ),
             ("/ports/1/interface", json!("eth0"), "ports[1].interface: \"eth0\" is in another table already"),
             (
@@ -289,15 +328,10 @@ mod tests {
             (
                 "/users_table/timeout",
                 json!("29 s"),
-                "users_table.timeout: \"29 s\" is out of range, it must be at least 10 times meter.memory, 30 s",
+                "users_table.timeout: \"29 s\" is out of range, it must be at least 10 times marker.memory, 30 s",
             ),
-            ("/meter/meter", json!("fair"), "meter.meter: is not possible here, the only one is \"normal\""),
-            (
-                "/csfq_meter/share_per",
-                json!("flow"),
-                "csfq_meter.share_per: is not possible here, the only one is \"user\"",
-            ),
-            ("/ports/1/egress", json!("csfq"), "ports[1].averager_memory: unknown key"),
+            ("/marker/meter", json!("fair"), "marker.meter: is not possible here, the only one is \"normal\""),
+            ("/ports/1/queue/scheme", json!("csfq"), "ports[1].queue.averager_memory: unknown key"),
             ("/users/2/vlan", json!(4095), "users[2].vlan: 4095 is out of range, it must be from 1 to 4094"),
             (
                 "/users/3/mark",
@@ -319,17 +353,33 @@ mod tests {
             with("/users/0", "vlan", json!(7)),
             "users[0].prefix: is one too many, give one of prefix, vlan, mark"
         );
-        let mut mixed = json!({"ports": [{"interface": "a", "egress": "csfq", "rate": "10 Mbit/s"}]});
-        assert_eq!(message(&mixed), "ports[0].egress: \"csfq\" does not go with node.scheme \"abc\"");
-        mixed["node"] = json!({"scheme": "csfq"});
+        let mut mixed = json!({"ports": [{"interface": "a", "rate": "10 Mbit/s", "queue": {"scheme": "csfq"}}]});
+        assert_eq!(message(&mixed), "ports[0].queue.scheme: \"csfq\" does not go with marker.scheme \"abc\"");
+        mixed["marker"] = json!({"scheme": "csfq", "share_per": "flow"});
+        assert_eq!(message(&mixed), "marker.share_per: is not possible here, the only one is \"user\"");
+        mixed["marker"] = json!({"scheme": "csfq"});
         assert!(NodeConfig::read(&mixed).is_ok());
-        mixed["ports"][0]["cut_budget"] = json!("per_window");
-        assert_eq!(message(&mixed), "ports[0].cut_budget: is not possible here, the only one is \"on_entry\"");
-        mixed["ports"][0] = json!({"interface": "a", "egress": "csfq"});
+        mixed["ports"][0]["queue"]["cut_budget"] = json!("per_window");
+        assert_eq!(message(&mixed), "ports[0].queue.cut_budget: is not possible here, the only one is \"on_entry\"");
+        mixed["ports"][0] = json!({"interface": "a", "queue": {"scheme": "csfq"}});
         assert_eq!(message(&mixed), "ports[0].rate: missing, csfq cannot do without");
         let mut unknown = example();
         unknown["ports"][0]["carier"] = json!("none");
         assert_eq!(message(&unknown), "ports[0].carier: unknown key (value \"none\"); did you mean carrier?");
+    }
+
+    #[test]
+    fn a_key_of_an_earlier_version_is_refused_with_its_name_now() {
+        let port = |more: Json| {
+            let mut port = json!({"interface": "a"});
+            port.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            message(&json!({"users": [{"vlan": 1}], "ports": [{"interface": "b"}, port]}))
+        };
+        assert_eq!(port(json!({"egress": "abc"})), "ports[1].egress: is now ports[].queue.scheme");
+        assert_eq!(port(json!({"class_be": "1:1"})), "ports[1].class_be: is now ports[].qdisc_class_be");
+        assert_eq!(message(&json!({"meter": {}})), "meter: is now marker");
+        assert_eq!(message(&json!({"node": {"scheme": "abc"}})), "node.scheme: is now marker.scheme");
+        assert_eq!(message(&json!({"users": [{"class": "dscp"}]})), "users[0].class: is now users[].traffic_class");
     }
 
     #[test]

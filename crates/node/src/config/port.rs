@@ -22,12 +22,12 @@ choices! {
 
 choices! {
     /// What decides on packets that go out.
-    pub enum Egress {
-        /// Nothing.
-        None = "none",
+    pub enum QueueScheme {
+        /// The qdisc alone, when it is full.
+        DropTail = "droptail",
         /// The activity AQM.
         Abc = "abc",
-        /// CSFQ, if that is the scheme of the node.
+        /// CSFQ, if that is the scheme of the marker.
         Csfq = "csfq",
     }
 }
@@ -57,24 +57,30 @@ choices! {
 }
 
 params! {
-    /// A port, apart from the parameters of its scheme.
+    /// A port, apart from its queue.
     pub struct PortParams {
         /// What happens to packets that come in.
         ingress: Ingress = "none", source "our choice";
-        /// What decides on packets that go out.
-        egress: Egress = "none", source "our choice";
         /// What carries the label on the link of the port.
         carrier: Carrier = "none", source "our choice";
+        /// Rate of the link; thresholds in time and the virtual queue need it.
+        rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
+        /// Class of the qdisc for best effort, such as "1:20".
+        qdisc_class_be: Option<String> = null, source "our choice";
+        /// Class of the qdisc for expedited packets, such as "1:10".
+        qdisc_class_ef: Option<String> = null, source "our choice";
+    }
+}
+
+params! {
+    /// The queue of a port, apart from the parameters of its scheme.
+    pub struct QueueParams {
+        /// What decides on packets that go out.
+        scheme: QueueScheme = "droptail", source "our choice";
         /// Which queue the AQM reads.
         backlog: Backlog = "qdisc", source "our choice";
         /// Most that may wait, tested after the AQM; without it the qdisc alone drops at its own limit.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
-        /// Rate of the link; thresholds in time and the virtual queue need it.
-        rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
-        /// Class of the qdisc for best effort, such as "1:20".
-        class_be: Option<String> = null, source "our choice";
-        /// Class of the qdisc for expedited packets, such as "1:10".
-        class_ef: Option<String> = null, source "our choice";
     }
 }
 
@@ -85,6 +91,8 @@ pub struct Port {
     pub interface: String,
     /// What it does.
     pub params: PortParams,
+    /// Its queue.
+    pub queue: QueueParams,
     /// Parameters of the activity AQM.
     pub abc: AbcParams,
     /// Parameters of CSFQ.
@@ -101,25 +109,39 @@ impl Port {
             return Err(ConfigError::new(table.key("interface"), problem));
         }
         let params = PortParams::read(table)?;
-        let is_csfq = params.egress == Egress::Csfq;
-        let abc = if is_csfq { AbcParams::default() } else { AbcParams::read(table)? };
-        let csfq = if is_csfq { CsfqParams::read(table)? } else { CsfqParams::default() };
-        let port = Self { interface, params, abc, csfq };
+        let (queue, abc, csfq) = (QueueParams::default(), AbcParams::default(), CsfqParams::default());
+        let mut port = Self { interface, params, queue, abc, csfq };
         port.check(table)?;
+        if let Some(mut queue) = table.table("queue")? {
+            port.read_queue(&mut queue)?;
+            port.check_queue(&queue, &table.key("rate"))?;
+        }
         table.finish()?;
         Ok(port)
+    }
+
+    fn read_queue(&mut self, table: &mut Table<'_>) -> Result<(), ConfigError> {
+        table.required::<QueueScheme>("scheme")?;
+        self.queue = QueueParams::read(table)?;
+        match self.queue.scheme {
+            QueueScheme::DropTail => {}
+            QueueScheme::Abc => self.abc = AbcParams::read(table)?,
+            QueueScheme::Csfq => self.csfq = CsfqParams::read(table)?,
+        }
+        table.finish()
     }
 
     /// Class of the qdisc (major and minor number) for each class, best effort first; 0 leaves the choice to the qdisc.
     #[must_use]
     pub fn qdisc_classes(&self) -> [u32; 2] {
-        [&self.params.class_be, &self.params.class_ef].map(|class| class.as_deref().and_then(class_id).unwrap_or(0))
+        [&self.params.qdisc_class_be, &self.params.qdisc_class_ef]
+            .map(|class| class.as_deref().and_then(class_id).unwrap_or(0))
     }
 
     /// What no single range can say.
     fn check(&self, table: &Table<'_>) -> Result<(), ConfigError> {
-        let PortParams { egress, backlog, limit, rate, .. } = self.params;
-        for (name, class) in [("class_be", &self.params.class_be), ("class_ef", &self.params.class_ef)] {
+        let PortParams { qdisc_class_be, qdisc_class_ef, .. } = &self.params;
+        for (name, class) in [("qdisc_class_be", qdisc_class_be), ("qdisc_class_ef", qdisc_class_ef)] {
             if let Some(class) = class
                 && class_id(class).is_none()
             {
@@ -127,10 +149,20 @@ impl Port {
                 return Err(ConfigError::new(table.key(name), problem));
             }
         }
+        if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
+            let problem = "\"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim";
+            return Err(ConfigError::new(table.key("carrier"), problem));
+        }
+        Ok(())
+    }
+
+    /// The same of its queue; `rate` is the key of the rate.
+    fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
+        let QueueParams { scheme, backlog, limit } = self.queue;
         let thresholds = self.thresholds();
         let q_min = thresholds[0].1;
         let measure = q_min.measure();
-        let all = if egress == Egress::Csfq { "q_min and q_threshold" } else { "q_min, q_base and gamma" };
+        let all = if scheme == QueueScheme::Csfq { "q_min and q_threshold" } else { "q_min, q_base and gamma" };
         for (name, threshold) in thresholds {
             if threshold.measure() != measure {
                 let problem = format!(
@@ -154,22 +186,19 @@ impl Port {
             }
             QueueThreshold::check("q_min", q_min, limit, table)?;
         }
-        match egress {
-            Egress::None => {}
-            Egress::Abc => check_opens(self.abc.q_min, table)?,
-            Egress::Csfq => self.check_csfq(table)?,
+        match scheme {
+            QueueScheme::DropTail => {}
+            QueueScheme::Abc => check_opens(self.abc.q_min, table)?,
+            QueueScheme::Csfq => self.check_csfq(table, rate)?,
         }
-        if egress != Egress::None && rate.is_none() && (measure == QueueMeasure::Delay || backlog == Backlog::Virtual) {
+        let needs_rate = measure == QueueMeasure::Delay || backlog == Backlog::Virtual;
+        if scheme != QueueScheme::DropTail && needs_rate && self.params.rate.is_none() {
             let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
-            return Err(ConfigError::new(table.key("rate"), format!("missing, {why} cannot do without")));
+            return Err(ConfigError::new(rate, format!("missing, {why} cannot do without")));
         }
         if backlog == Backlog::Virtual && measure == QueueMeasure::Packets {
             let problem = "\"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time";
             return Err(ConfigError::new(table.key("backlog"), problem));
-        }
-        if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
-            let problem = "\"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim";
-            return Err(ConfigError::new(table.key("carrier"), problem));
         }
         if self.abc.delay_estimate != DelayEstimate::LinkRate {
             let problem = "is not possible here, the only one is \"link_rate\"";
@@ -181,7 +210,7 @@ impl Port {
     /// The thresholds of the scheme, Q_min first.
     #[must_use]
     pub fn thresholds(&self) -> Vec<(&'static str, Threshold)> {
-        if self.params.egress == Egress::Csfq {
+        if self.queue.scheme == QueueScheme::Csfq {
             vec![("q_min", self.csfq.q_min), ("q_threshold", self.csfq.q_threshold)]
         } else {
             vec![("q_min", self.abc.q_min), ("q_base", self.abc.q_base), ("gamma", self.abc.gamma)]
@@ -196,12 +225,12 @@ impl Port {
     }
 
     /// What of CSFQ the kernel has.
-    fn check_csfq(&self, table: &Table<'_>) -> Result<(), ConfigError> {
+    fn check_csfq(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let only = |name, value: &str| {
             Err(ConfigError::new(table.key(name), format!("is not possible here, the only one is \"{value}\"")))
         };
         if self.params.rate.is_none() {
-            return Err(ConfigError::new(table.key("rate"), "missing, csfq cannot do without"));
+            return Err(ConfigError::new(rate, "missing, csfq cannot do without"));
         }
         if self.csfq.variant != CsfqVariant::Amended {
             return only("variant", "amended");

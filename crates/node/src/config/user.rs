@@ -10,9 +10,9 @@ choices! {
     /// Which class a user's packets are in.
     pub enum ClassRule {
         /// All are best effort.
-        BestEffort = "best_effort",
+        BestEffort = "BE",
         /// All are expedited.
-        Expedited = "expedited",
+        Expedited = "EF",
         /// Those with DSCP EF (46) are expedited.
         Dscp = "dscp",
     }
@@ -34,7 +34,7 @@ params! {
         /// The rate that has activity 0.
         reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
         /// Which class the packets are in.
-        class: ClassRule = "best_effort", source "abc2018 III-D";
+        traffic_class: ClassRule = "BE", source "abc2018 III-D";
         /// What has a meter of its own.
         meter_of: MeterOf = "prefix", source "our choice";
     }

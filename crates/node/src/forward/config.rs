@@ -3,7 +3,7 @@
 //! `examples/node/forward.toml` lists every key.
 
 use super::ingress::IngressParams;
-use crate::config::{ClassRule, LoadError, Prefix, load_toml};
+use crate::config::{ClassRule, LoadError, Prefix, load_toml, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
@@ -40,7 +40,7 @@ params! {
         /// Weight in every scheme that shares by weight.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
         /// Which class the packets are in.
-        class: ClassRule = "best_effort", source "abc2018 III-D";
+        traffic_class: ClassRule = "BE", source "abc2018 III-D";
     }
 }
 
@@ -53,6 +53,10 @@ params! {
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
     }
 }
+
+/// Keys of earlier versions, and their names now.
+const RENAMED: [(&str, &str); 2] =
+    [("default_user.class", "default_user.traffic_class"), ("users[].class", "users[].traffic_class")];
 
 /// A user.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,6 +186,7 @@ impl ForwardConfig {
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range, or values contradict each other.
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
+        refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
         let forward = section(&mut root, "forward")?;
         let default_user = section(&mut root, "default_user")?;
@@ -236,7 +241,7 @@ fn read_port(table: &mut Table<'_>, names: &[String]) -> Result<Port, ConfigErro
     let peer =
         table.optional::<String>("peer", None)?.map(|peer| port_named(table, "peer", &peer, names)).transpose()?;
     let address = table.optional::<String>("address", None)?.map(|text| {
-        let problem = format!("\"{text}\" is no IPv4 address of a host with its prefix, such as \"10.0.1.1/24\"");
+        let problem = format!("\"{text}\" is not an IPv4 address of a host with its prefix, such as \"10.0.1.1/24\"");
         text.parse().map_err(|()| ConfigError::new(table.key("address"), problem))
     });
     let address = address.transpose()?;
@@ -260,7 +265,7 @@ fn read_route(table: &mut Table<'_>, names: &[String]) -> Result<Route, ConfigEr
     let name: String = table.required("port")?;
     let port = port_named(table, "port", &name, names)?;
     let next_hop = table.optional::<String>("next_hop", None)?.map(|text| {
-        let problem = format!("\"{text}\" is no IPv4 address, such as \"10.0.2.9\"");
+        let problem = format!("\"{text}\" is not an IPv4 address such as \"10.0.2.9\"");
         text.parse().map_err(|_| ConfigError::new(table.key("next_hop"), problem))
     });
     let route = Route { prefix, port, next_hop: next_hop.transpose()? };
@@ -397,7 +402,7 @@ mod tests {
         let (b, route) = (json!("10.0.2.1/24"), json!({"prefix": "0.0.0.0/0", "port": "b", "next_hop": "10.0.1.2"}));
         assert_eq!(
             router("10.0.1.1", b.clone(), route.clone()),
-            "ports[0].address: \"10.0.1.1\" is no IPv4 address of a host with its prefix, such as \"10.0.1.1/24\""
+            "ports[0].address: \"10.0.1.1\" is not an IPv4 address of a host with its prefix, such as \"10.0.1.1/24\""
         );
         assert_eq!(
             router("10.0.1.1/24", Json::Null, route.clone()),

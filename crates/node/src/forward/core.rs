@@ -86,7 +86,12 @@ impl Core {
             ports: ports.collect(),
             paths: Paths::of(config),
             users: UserIndex::new(&prefixes),
-            classes: config.users.iter().map(|user| user.params.class).chain([config.default_user.class]).collect(),
+            classes: config
+                .users
+                .iter()
+                .map(|user| user.params.traffic_class)
+                .chain([config.default_user.traffic_class])
+                .collect(),
             user_names: config.users.iter().map(|user| user.name.clone()).chain(["default".into()]).collect(),
             pool: Pool::new(config.forward.frames, config.forward.frame_size.0 as usize),
             now: Time::ZERO,

@@ -193,20 +193,20 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
     let start_ns = if is_new { start_ns } else { before.start_ns };
-    let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("meter", &error))?;
+    let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("marker", &error))?;
     if !is_new && before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
     }
     if !is_new && before.scheme != record.scheme {
         let (from, to) = (before.scheme().into(), record.scheme().into());
-        return Err(KernelError::NeedsDetach { key: "node.scheme", from, to });
+        return Err(KernelError::NeedsDetach { key: "marker.scheme", from, to });
     }
     if !is_new && before.log2_memory != record.log2_memory {
         let from = memory_in_words(before.log2_memory);
-        let (key, to) = match config.node.scheme {
-            NodeScheme::Abc => ("meter.memory", config.meter.memory),
-            NodeScheme::Csfq => ("csfq_meter.rate_constant", config.csfq_meter.rate_constant),
+        let (key, to) = match config.scheme {
+            NodeScheme::Abc => ("marker.memory", config.abc_marker.memory),
+            NodeScheme::Csfq => ("marker.rate_constant", config.csfq_marker.rate_constant),
         };
         return Err(KernelError::NeedsDetach { key, from, to: to.to_string() });
     }

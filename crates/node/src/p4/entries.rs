@@ -1,11 +1,11 @@
-//! What a configuration puts into the tables of `p4/abc.p4` or, with `node.scheme = "csfq"`, of `p4/csfq.p4`.
+//! What a configuration puts into the tables of `p4/abc.p4` or, with `marker.scheme = "csfq"`, of `p4/csfq.p4`.
 //!
 //! | configuration | table | action |
 //! |---|---|---|
 //! | `ports[].ingress` | `ports` | `untrusted` (meter), `trusted`; none: no entry |
-//! | `meter`, or `csfq_meter` | `domain` | `set_domain` |
+//! | `marker` | `domain` | `set_domain` |
 //! | `users[]`, `default_user` | `users`, `default_user` | `set_user`, `set_user_of_address` |
-//! | `ports[].egress` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
+//! | `ports[].queue` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
 //! | `ports[].carrier` | `links` | `carry_label` |
 //! | stations, which the kernel's bridge learns by itself | `stations` | `send` |
 //!
@@ -17,7 +17,7 @@
 //! addresses of one hash share a meter.
 
 use crate::config::{
-    Backlog, Carrier, ClassRule, Egress, Ingress, MeterOf, NodeConfig, NodeScheme, Port, UserParams, Who,
+    Backlog, Carrier, ClassRule, Ingress, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
 };
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
@@ -149,7 +149,7 @@ impl Switch {
             }
         }
         let interfaces = config.ports.iter().map(|port| port.interface.clone()).collect();
-        Ok(Self { scheme: config.node.scheme, interfaces, entries, queues: queues(&config.ports) })
+        Ok(Self { scheme: config.scheme, interfaces, entries, queues: queues(&config.ports) })
     }
 
     /// The program that these tables are of.
@@ -169,14 +169,9 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
         names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
     };
     let mut found = in_table("node", &json["node"], &["pin_path", "hook"]);
-    if json["node"]["scheme"] == "csfq" {
-        found.extend(in_table("meter", &json["meter"], &["memory", "accounting_be", "accounting_ef"]));
-    } else {
-        found.extend(in_table("csfq_meter", &json["csfq_meter"], &["rate_constant", "share_per"]));
-    }
     found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
     for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
-        found.extend(in_table(&format!("ports[{i}]"), port, &["class_be", "class_ef"]));
+        found.extend(in_table(&format!("ports[{i}]"), port, &["qdisc_class_be", "qdisc_class_ef"]));
     }
     found
 }
@@ -225,11 +220,11 @@ fn signed(number: i64) -> Value {
 }
 
 fn rate_constants(config: &NodeConfig) -> Result<RateConstants, ConfigError> {
-    RateConstants::new(config.csfq_meter.rate_constant).map_err(out_of_range("csfq_meter.rate_constant"))
+    RateConstants::new(config.csfq_marker.rate_constant).map_err(out_of_range("marker.rate_constant"))
 }
 
 fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
-    let params = match config.node.scheme {
+    let params = match config.scheme {
         NodeScheme::Abc => meters(config)?,
         NodeScheme::Csfq => rates(rate_constants(config)?),
     };
@@ -238,15 +233,15 @@ fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
 
 /// What meters of ABC need.
 fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
-    let meter = &config.meter;
+    let meter = &config.abc_marker;
     let meters = FixedMeterParams::new(meter.memory, config.default_user.reference_rate);
-    let meters = meters.map_err(out_of_range("meter.memory"))?;
+    let meters = meters.map_err(out_of_range("marker.memory"))?;
     let factor = |value, key| Accounting::new(value).map(Accounting::q20).map_err(out_of_range(key));
     let mut params = decay(meters.decay());
     params.extend([
         ("log2_memory", signed(meters.log2_memory_q31())),
-        ("factor_be", bits(32, factor(meter.accounting_be, "meter.accounting_be")?.into())),
-        ("factor_ef", bits(32, factor(meter.accounting_ef, "meter.accounting_ef")?.into())),
+        ("factor_be", bits(32, factor(meter.accounting_be, "marker.accounting_be")?.into())),
+        ("factor_ef", bits(32, factor(meter.accounting_ef, "marker.accounting_ef")?.into())),
         ("start_us", bits(48, 0)),
     ]);
     Ok(params)
@@ -302,13 +297,13 @@ fn user(
     key: &str,
 ) -> Result<(&'static str, Params), ConfigError> {
     let rate = params.reference_rate;
-    let offset = match config.node.scheme {
-        NodeScheme::Abc => FixedMeterParams::new(config.meter.memory, rate)
+    let offset = match config.scheme {
+        NodeScheme::Abc => FixedMeterParams::new(config.abc_marker.memory, rate)
             .map_err(out_of_range(format!("{key}.reference_rate")))?
             .offset_q31(),
         NodeScheme::Csfq => rate_constants(config)?.offset_q31(rate),
     };
-    let class = match params.class {
+    let class = match params.traffic_class {
         ClassRule::BestEffort => 0,
         ClassRule::Expedited => 1,
         ClassRule::Dscp => 2,
@@ -343,17 +338,17 @@ fn send(config: &NodeConfig, station: &Station) -> Result<Entry, ConfigError> {
 
 /// The AQM of a port, if it has one; `unit` is the reference rate of weight 1.
 fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, ConfigError> {
-    let mut params = match port.params.egress {
-        Egress::None => return Ok(None),
-        Egress::Abc => abc(number, port)?,
-        Egress::Csfq => csfq(number, port, unit)?,
+    let mut params = match port.queue.scheme {
+        QueueScheme::DropTail => return Ok(None),
+        QueueScheme::Abc => abc(number, port)?,
+        QueueScheme::Csfq => csfq(number, port, unit)?,
     };
     let is_virtual = is_virtual(number, port)?;
     let least = |name| if name == "q_min" { u64::from(port.has_q_min()) } else { 0 };
     let thresholds = port.thresholds();
     params.extend(thresholds.iter().map(|&(name, threshold)| (name, bits(64, units(threshold).max(least(name))))));
     let rate = port.params.rate.map_or(0, |rate| rate.0);
-    let limit = match port.params.limit {
+    let limit = match port.queue.limit {
         None => u64::MAX,
         Some(QueueLimit::Packets(packets)) => u64::from(packets) * PACKET.unsigned_abs(),
         Some(QueueLimit::Bytes(bytes)) => (bytes as f64 * 8e9 / rate as f64).round() as u64,
@@ -371,8 +366,8 @@ fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, Confi
 fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let thresholds = port.thresholds();
     let q_min = thresholds[0].1;
-    let key = |name: &str| format!("ports[{number}].{name}");
-    match (q_min.measure(), port.params.backlog) {
+    let key = |name: &str| format!("ports[{number}].queue.{name}");
+    match (q_min.measure(), port.queue.backlog) {
         (QueueMeasure::Packets, _) => Ok(false),
         (QueueMeasure::Delay, Backlog::Virtual) => Ok(true),
         (QueueMeasure::Delay, Backlog::Qdisc) => {
@@ -389,7 +384,7 @@ fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
 
 /// What ABC needs besides its thresholds.
 fn abc(number: usize, port: &Port) -> Result<Params, ConfigError> {
-    let key = format!("ports[{number}].averager_memory");
+    let key = format!("ports[{number}].queue.averager_memory");
     Ok(decay(Decay::new(port.abc.averager_memory).map_err(out_of_range(key))?))
 }
 
@@ -398,7 +393,7 @@ fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError
     let of = &port.csfq;
     let rate = port.params.rate.unwrap_or(BitRate(1));
     let csfq = FixedCsfqParams::new(of.aggregate_constant, of.window, rate, unit)
-        .map_err(out_of_range(format!("ports[{number}].aggregate_constant")))?;
+        .map_err(out_of_range(format!("ports[{number}].queue.aggregate_constant")))?;
     let mut params = rates(csfq.rates());
     params.extend([
         ("window_ns", bits(64, csfq.window_ns())),
@@ -420,14 +415,14 @@ fn units(threshold: Threshold) -> u64 {
 /// The switch's own queues; without an AQM `limit` is theirs. They serve packets, not bytes: as many as full packets of
 /// the link's rate.
 fn queues(ports: &[Port]) -> Vec<Queue> {
-    let of = |(port, Port { params, .. }): (usize, &Port)| {
-        let of_limit = if params.egress == Egress::None { 1 } else { DEPTH_OF_LIMIT };
-        let depth_packets = match params.limit {
+    let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
+        let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };
+        let depth_packets = match queue.limit {
             Some(QueueLimit::Packets(packets)) => Some(packets * of_limit),
             _ => None,
         };
         // A virtual queue must stay the only one.
-        let is_served = params.backlog == Backlog::Qdisc;
+        let is_served = queue.backlog == Backlog::Qdisc;
         let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
         Queue { port, depth_packets, rate_packets }
     };
@@ -458,19 +453,19 @@ mod tests {
     #[test]
     fn what_a_switch_cannot_do_is_refused_with_key_and_value() {
         let port = |more: Json| {
-            let mut table = json!({"interface": "eth0", "egress": "abc"});
-            table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json!({"ports": [table]})
+            let mut queue = json!({"scheme": "abc"});
+            queue.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"ports": [{"interface": "eth0", "rate": "50 Mbit/s", "queue": queue}]})
         };
         let bytes = json!({"q_min": "18 kB", "q_base": "30 kB", "gamma": "24 kB"});
         assert_eq!(
             message(&port(bytes)),
-            "ports[0].q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue"
+            "ports[0].queue.q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue"
         );
-        let times = json!({"q_min": "3 ms", "q_base": "5 ms", "gamma": "4 ms", "rate": "50 Mbit/s"});
+        let times = json!({"q_min": "3 ms", "q_base": "5 ms", "gamma": "4 ms"});
         assert_eq!(
             message(&port(times)),
-            "ports[0].backlog: \"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\""
+            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\""
         );
         let users: Vec<Json> =
             (0..16).map(|i| json!({"prefix": format!("10.{i}.0.0/16"), "meter_of": "address"})).collect();
@@ -481,12 +476,13 @@ mod tests {
         let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
         let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
         assert_eq!(message(&option), problem);
-        let csfq = json!({"node": {"scheme": "csfq"}, "ports": [{
-            "interface": "eth0", "egress": "csfq", "rate": "50 Mbit/s", "q_min": "0 ms", "q_threshold": "3 ms",
+        let csfq = json!({"marker": {"scheme": "csfq"}, "ports": [{
+            "interface": "eth0", "rate": "50 Mbit/s",
+            "queue": {"scheme": "csfq", "q_min": "0 ms", "q_threshold": "3 ms"},
         }]});
         assert_eq!(
             message(&csfq),
-            "ports[0].backlog: \"qdisc\" is a queue in packets here: give q_min and q_threshold in packets, or \"virtual\""
+            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min and q_threshold in packets, or \"virtual\""
         );
         let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");
@@ -508,7 +504,7 @@ mod tests {
 
     /// Action and parameters of the AQM of the one port.
     fn aqm_of(port: Json, scheme: &str) -> (&'static str, Params) {
-        let config = read(&json!({"node": {"scheme": scheme}, "ports": [port]}));
+        let config = read(&json!({"marker": {"scheme": scheme}, "ports": [port]}));
         let switch = Switch::new(&config, METERS, &[]).unwrap();
         let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
         if entry.action == "set_virtual_aqm" {
@@ -535,16 +531,18 @@ mod tests {
     #[test]
     fn an_empty_queue_accepts_however_small_q_min_is() {
         // A hundredth of a packet is less than the sixteenth that queues are counted in.
-        let (_, params) = aqm_of(json!({"interface": "eth0", "egress": "abc", "q_min": "0.01 packets"}), "abc");
+        let (_, params) =
+            aqm_of(json!({"interface": "eth0", "queue": {"scheme": "abc", "q_min": "0.01 packets"}}), "abc");
         assert_eq!(params[2], ("q_min", bits(64, 1)));
-        let (_, params) = aqm_of(json!({"interface": "eth0", "egress": "csfq", "rate": "1 Mbit/s"}), "csfq");
+        let (_, params) = aqm_of(json!({"interface": "eth0", "rate": "1 Mbit/s", "queue": {"scheme": "csfq"}}), "csfq");
         assert_eq!(params[6], ("q_min", bits(64, 0)));
     }
 
     #[test]
     fn the_queue_of_the_switch_holds_more_than_the_aqm_lets_in() {
         let config = json!({"ports": [
-            {"interface": "a", "egress": "abc", "limit": "24 packets"}, {"interface": "b", "limit": "24 packets"},
+            {"interface": "a", "queue": {"scheme": "abc", "limit": "24 packets"}},
+            {"interface": "b", "queue": {"scheme": "droptail", "limit": "24 packets"}},
         ]});
         let queues = Switch::new(&read(&config), METERS, &[]).unwrap().queues;
         // Without an AQM it is the queue itself that has the limit.
@@ -556,8 +554,11 @@ mod tests {
         // 50 Mbit/s: 160 ns a byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
         let (action, params) = aqm_of(
             json!({
-                "interface": "eth0", "egress": "abc", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
-                "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
+                "interface": "eth0", "rate": "50 Mbit/s",
+                "queue": {
+                    "scheme": "abc", "backlog": "virtual", "limit": "36 kB",
+                    "q_min": "2.88 ms", "q_base": "4.8 ms", "gamma": "3.84 ms",
+                },
             }),
             "abc",
         );
@@ -568,8 +569,10 @@ mod tests {
         assert_eq!(params[2..], [&thresholds[..], &queue].concat());
         let (action, params) = aqm_of(
             json!({
-                "interface": "eth0", "egress": "csfq", "backlog": "virtual", "rate": "50 Mbit/s", "limit": "36 kB",
-                "q_min": "0 ms", "q_threshold": "2.88 ms",
+                "interface": "eth0", "rate": "50 Mbit/s",
+                "queue": {
+                    "scheme": "csfq", "backlog": "virtual", "limit": "36 kB", "q_min": "0 ms", "q_threshold": "2.88 ms",
+                },
             }),
             "csfq",
         );

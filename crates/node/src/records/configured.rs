@@ -2,7 +2,7 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{Kind, MarkRuleRecord, NodeRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit, UserKey};
-use crate::config::{Backlog, Egress, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, UserParams, Who};
+use crate::config::{Backlog, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserParams, Who};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET};
@@ -13,14 +13,14 @@ impl NodeRecord {
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
     pub fn new(config: &NodeConfig, start_ns: u64, netns: u64) -> Result<Self, OutOfRange> {
-        let params = FixedMeterParams::new(config.meter.memory, config.default_user.reference_rate)?;
-        let rates = RateConstants::new(config.csfq_meter.rate_constant)?;
-        let (decay, log2_memory) = match config.node.scheme {
+        let params = FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate)?;
+        let rates = RateConstants::new(config.csfq_marker.rate_constant)?;
+        let (decay, log2_memory) = match config.scheme {
             NodeScheme::Abc => (params.decay(), params.log2_memory_q31()),
             NodeScheme::Csfq => (rates.decay(), rates.log2_constant_q31()),
         };
         let users = |is: fn(&Who) -> bool| config.users.iter().filter(|user| is(&user.who)).count() as u32;
-        let factors = [config.meter.accounting_be, config.meter.accounting_ef];
+        let factors = [config.abc_marker.accounting_be, config.abc_marker.accounting_ef];
         let user_timeout_ns = nanos(config.users_table.timeout);
         Ok(Self {
             start_ns,
@@ -32,7 +32,7 @@ impl NodeRecord {
             log2_memory,
             factor_q20: [Accounting::new(factors[0])?.q20(), Accounting::new(factors[1])?.q20()],
             log2_tick: rates.log2_tick_q31(),
-            scheme: config.node.scheme as u32,
+            scheme: config.scheme as u32,
             vlans: users(|who| matches!(who, Who::Vlan(_))),
             marks: users(|who| matches!(who, Who::Mark(_))),
             reserved: 0,
@@ -81,12 +81,12 @@ impl RuleRecord {
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
     pub fn new(key: UserKey, params: &UserParams, config: &NodeConfig) -> Result<Self, OutOfRange> {
-        let offset = match config.node.scheme {
-            NodeScheme::Abc => FixedMeterParams::new(config.meter.memory, params.reference_rate)?.offset_q31(),
-            NodeScheme::Csfq => RateConstants::new(config.csfq_meter.rate_constant)?.offset_q31(params.reference_rate),
+        let offset = match config.scheme {
+            NodeScheme::Abc => FixedMeterParams::new(config.abc_marker.memory, params.reference_rate)?.offset_q31(),
+            NodeScheme::Csfq => RateConstants::new(config.csfq_marker.rate_constant)?.offset_q31(params.reference_rate),
         };
         let per_address = (params.meter_of == MeterOf::Address).into();
-        Ok(Self { key, offset, class_rule: params.class as u32, per_address })
+        Ok(Self { key, offset, class_rule: params.traffic_class as u32, per_address })
     }
 
     /// With the mark that it counts for.
@@ -106,7 +106,7 @@ impl PortRecord {
     /// The integer arithmetic cannot hold a parameter.
     pub fn new(port: &Port, ifindex: u32, made_clsact: bool, unit: BitRate) -> Result<Self, OutOfRange> {
         let rate = port.params.rate.unwrap_or(BitRate(1));
-        let is_virtual = port.params.backlog == Backlog::Virtual;
+        let is_virtual = port.queue.backlog == Backlog::Virtual;
         let named = port.thresholds();
         let queue_unit = match named[0].1 {
             _ if is_virtual => Unit::Virtual,
@@ -117,12 +117,12 @@ impl PortRecord {
         let [q_min, q_base, gamma] = [0, 1, 2].map(|i| named.get(i).map_or(0, |(_, threshold)| units(*threshold)));
         let q_min = q_min.max(port.has_q_min().into());
         FixedThreshold::new(q_min, q_base, gamma)?;
-        let limit = port.params.limit.map_or(0, |limit| match limit {
+        let limit = port.queue.limit.map_or(0, |limit| match limit {
             QueueLimit::Packets(packets) => units(Threshold::Packets(f64::from(packets))),
             QueueLimit::Bytes(bytes) => units(Threshold::Bytes(bytes as f64)),
         });
-        let csfq = match port.params.egress {
-            Egress::Csfq => CsfqParamsRecord::new(&FixedCsfqParams::new(
+        let csfq = match port.queue.scheme {
+            QueueScheme::Csfq => CsfqParamsRecord::new(&FixedCsfqParams::new(
                 port.csfq.aggregate_constant,
                 port.csfq.window,
                 rate,
@@ -133,7 +133,7 @@ impl PortRecord {
         Ok(Self {
             ifindex,
             ingress: port.params.ingress as u32,
-            aqm: port.params.egress as u32,
+            aqm: port.queue.scheme as u32,
             carrier: port.params.carrier as u32,
             unit: queue_unit as u32,
             made_clsact: made_clsact.into(),

@@ -132,7 +132,7 @@ records! {
         /// Bytes metered, from the IP header on.
         bytes: u64,
         /// Packets that an AQM of this node dropped.
-        drops: u64,
+        dropped: u64,
     }
 
     /// What happens at a port.

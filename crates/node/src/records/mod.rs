@@ -14,7 +14,7 @@ pub use maps::{
     SpinLock, UserKey, UserState,
 };
 
-use crate::config::{Carrier, ClassRule, Egress, Ingress, NodeScheme, User};
+use crate::config::{Carrier, ClassRule, Ingress, NodeScheme, QueueScheme, User};
 use maps::Unit;
 
 /// The layouts of the records of the maps.
@@ -38,7 +38,7 @@ pub fn headers() -> [(&'static str, String); 2] {
         RULE_BE = ClassRule::BestEffort, RULE_EF = ClassRule::Expedited, RULE_DSCP = ClassRule::Dscp;
         UNIT_PACKETS = Unit::Packets, UNIT_BYTES = Unit::Bytes, UNIT_VIRTUAL = Unit::Virtual;
         INGRESS_NONE = Ingress::None, INGRESS_METER = Ingress::Meter, INGRESS_TRUSTED = Ingress::Trusted;
-        AQM_NONE = Egress::None, AQM_ABC = Egress::Abc, AQM_CSFQ = Egress::Csfq;
+        AQM_NONE = QueueScheme::DropTail, AQM_ABC = QueueScheme::Abc, AQM_CSFQ = QueueScheme::Csfq;
         CARRIER_NONE = Carrier::None, CARRIER_TAG = Carrier::Tag, CARRIER_OPTION = Carrier::Ipv6Option,
             CARRIER_SHIM = Carrier::Shim;
         KIND_ADDRESS = Kind::Address, KIND_DEFAULT = Kind::Default, KIND_VLAN = Kind::Vlan, KIND_MARK = Kind::Mark;

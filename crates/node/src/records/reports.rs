@@ -1,7 +1,7 @@
 //! What the records say, in words and in physical units.
 
 use super::maps::{IngressStats, Kind, NodeRecord, PortRecord, PortState, Unit, UserKey, UserState};
-use crate::config::{Carrier, Egress, Ingress, NodeScheme};
+use crate::config::{Carrier, Ingress, NodeScheme, QueueScheme};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
@@ -42,7 +42,7 @@ impl PortRecord {
     /// The scheme of the port.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
-        choice::<Egress>(self.aqm)
+        choice::<QueueScheme>(self.aqm)
     }
 
     /// A queue of `units` of the record, for people.

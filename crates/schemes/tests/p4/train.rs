@@ -125,7 +125,7 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
         }
         // Headers that contradict themselves: version and length.
         26 => recipe.first_byte = Some(dice.below(256) as u8),
-        // No IP.
+        // Not IP.
         27..29 => {
             recipe.source = None;
             recipe.destination = None;

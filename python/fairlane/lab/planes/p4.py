@@ -57,8 +57,9 @@ class P4Plane(Plane):
     def _configure(self) -> None:
         """Tables by the same command that users have; then the rate of the paper instead of that of full packets."""
         setup = self._setup
-        link = {"rate": setup.table["topology"]["bottleneck_rate"], "limit": setup.table["queue"]["limit"]}
-        config = self._node_config(**{**link, **(self._aqm() if self._is_managed else {})})
+        port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
+        port["queue"]["limit"] = setup.table["queue"]["limit"]
+        config = self._node_config(**port)
         path = Path(self._folder.name) / "switch.toml"
         path.write_text(tomli_w.dumps(config), encoding="utf-8")
         stations = [f"{client.mac}=client{client.number}" for client in setup.clients]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import tomli_w
 
 from fairlane.lab import hosts
-from fairlane.lab.keys import AQMS, METERS
+from fairlane.lab.keys import AQMS, MARKERS
 from fairlane.lab.namespaces import Namespaces
 from fairlane.lab.node import Reporter
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Client, Setup
@@ -109,24 +109,28 @@ class Plane(ABC):
     def _node_config(self, **server: Any) -> dict[str, Any]:
         """What `fairlane-node` is to do under the scheme: meters of all clients, and the port towards the server."""
         scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
-        meter, names = METERS.get(scheme, METERS["abc"])
+        names = ("scheme", *MARKERS[scheme]) if scheme in MARKERS else ()
         users = [
-            {"prefix": client.address, "reference_rate": f"{client.reference_bps} bit/s", "class": client.rule}
+            {
+                "prefix": client.address,
+                "reference_rate": f"{client.reference_bps} bit/s",
+                "traffic_class": client.traffic_class,
+            }
             for client in self._setup.clients
         ]
         clients = [{"interface": f"client{client.number}", "ingress": "meter"} for client in self._setup.clients]
         return {
-            "node": {"scheme": scheme} if scheme in METERS else {},
-            meter: {name: marker[name] for name in names if name in marker},
+            "node": {},
+            "marker": {name: marker[name] for name in names},
             "users": users,
             "ports": [*clients, {"interface": SERVER_PORT, **server}],
         }
 
-    def _aqm(self) -> dict[str, Any]:
-        """The AQM of the scenario, as a port of the node has it."""
+    def _managed(self) -> dict[str, Any]:
+        """The queue of the scenario, as a port of the node has it, but for its limit."""
         queue = self._setup.table["queue"]
         scheme = queue["scheme"]
-        port = {"egress": scheme, **{name: queue[name] for name in AQMS[scheme]}}
+        port: dict[str, Any] = {"queue": {name: queue[name] for name in ("scheme", *AQMS.get(scheme, ()))}}
         if scheme == "csfq":
             # It counts frames. Links carry packets, most of them full ones.
             port["rate"] = f"{round(self._setup.bottleneck_bps * (1 + ETHERNET_BYTES / FULL_PACKET_BYTES))} bit/s"

@@ -83,7 +83,8 @@ fn config(scheme: Scheme) -> ForwardConfig {
     let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
     let queue = QueueConfig::of(scheme, buffer).write();
     let marker = MarkerConfig::of(scheme.marker()).write();
-    let users: Vec<_> = (0..12).map(|user| json!({"prefix": format!("10.0.0.{user}"), "class": "dscp"})).collect();
+    let users: Vec<_> =
+        (0..12).map(|user| json!({"prefix": format!("10.0.0.{user}"), "traffic_class": "dscp"})).collect();
     let egress = json!({"rate": "10 Mbit/s", "queue": queue, "marker": marker});
     // The number of the port names its stream of random numbers: that of the vectors is 0.
     let ports = json!([{"interface": "out", "egress": egress}, {"interface": "in"}]);

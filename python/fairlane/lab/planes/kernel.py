@@ -1,4 +1,4 @@
-"""The plane `ebpf`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
+"""The plane `kernel`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
 
 The forwarder emulates access links and delays on the way to and from it.
 
@@ -24,7 +24,7 @@ BURST_BYTES = 3200
 QUEUE_HANDLE = 0x10
 
 
-class EbpfPlane(Plane):
+class KernelPlane(Plane):
     """The queue in the kernel."""
 
     version = 5
@@ -32,7 +32,7 @@ class EbpfPlane(Plane):
 
     def _build(self) -> None:
         if not node.has_kernel_plane():
-            raise UserError("--plane ebpf: this fairlane-node was built without the feature ebpf")
+            raise UserError("--plane kernel: this fairlane-node was built without the feature ebpf")
         self._node = self._namespaces.add("node")
         links, ports = self._links_around(self._node)
         self._bridge()
@@ -61,7 +61,7 @@ class EbpfPlane(Plane):
         if self._setup.table["queue"]["scheme"] == "droptail":
             return
         pin_path = str(self._namespaces.mount_bpf() / "node")
-        config = self._node_config(**self._aqm())
+        config = self._node_config(**self._managed())
         config["node"]["pin_path"] = pin_path
         self._config = Path(self._folder.name) / "node.toml"
         self._config.write_text(tomli_w.dumps(config), encoding="utf-8")
@@ -119,6 +119,6 @@ class EbpfPlane(Plane):
             )
             server = next(port for port in status["ports"] if port["interface"] == SERVER_PORT)
             counters["aqm"] = server["dropped"]
-            drops = {user["user"].partition("/")[0]: user["drops"] for user in status["users"]}
-            counters |= {client.address: drops.get(client.address, 0) for client in self._setup.clients}
+            dropped = {user["user"].partition("/")[0]: user["dropped"] for user in status["users"]}
+            counters |= {client.address: dropped.get(client.address, 0) for client in self._setup.clients}
         return counters

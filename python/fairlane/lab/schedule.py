@@ -14,8 +14,8 @@ from fairlane.base.progress import progress
 from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
-from fairlane.lab.runs import PlaneRuns
 from fairlane.lab.setup import Setup, setup_of
+from fairlane.lab.table import PlaneRuns
 from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.papers.grid import Measured
 from fairlane.simulate.replications import replications
@@ -56,7 +56,7 @@ def run_in_lab(
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
     check(scenarios, plane)
-    engines = engines_beside(known, scenarios, plane)
+    engines = engines_of(known, scenarios, plane)
     points = {scenario: _Point(setup_of(scenario), identity(scenario, engines[scenario])) for scenario in scenarios}
     for scenario, point in points.items():
         point.load(store)
@@ -105,7 +105,7 @@ def engine_of(plane: str, scheme: str) -> str:
     return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *loaded])
 
 
-def engines_beside(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) -> dict[str, str]:
+def engines_of(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) -> dict[str, str]:
     """What decides the runs of each scenario beside those that are known: where these are all, nobody needs a switch.
 
     Raises:

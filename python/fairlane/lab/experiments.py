@@ -1,4 +1,4 @@
-"""The verb `lab run`: experiments of a paper on real packets, beside the simulator."""
+"""The command `lab run`: experiments of a paper on real packets, alongside the simulator."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.folders import staged
-from fairlane.lab import node, runs, switch
+from fairlane.base.planes import FORWARDER, P4, SIMULATOR, problem_of_plane
+from fairlane.lab import node, switch, table
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
-from fairlane.lab.planes import PLANES
-from fairlane.lab.runner import check, engines_beside, run_in_lab
+from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.papers.reproduce import Reproduction, plan, reproduce
 from fairlane.store import Store
 
-SIMULATOR = "sim"
-ALL_PLANES = (SIMULATOR, *PLANES)
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
 """Real time is dear. Meters remember 3 s."""
 REPLICATIONS = 5
@@ -28,7 +26,7 @@ REPLICATIONS = 5
 
 def lab(
     *names: str,
-    planes: Sequence[str] = ("user",),
+    planes: Sequence[str] = (FORWARDER,),
     quick: bool = False,
     replications: int = REPLICATIONS,
     settings: Mapping[str, Any] | None = None,
@@ -41,13 +39,13 @@ def lab(
 
     Args:
         names: As for `reproduce`.
-        planes: `user`, `ebpf`, `p4`, `sim`.
+        planes: `forwarder`, `kernel`, `p4`, `simulator`.
         quick: Whether to run fewer points.
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s; a key that
             begins with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
-        known: Tables of runs that other labs have made, see `runs`: they are not made again. The simulator's are.
+        known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
         jobs: Runs at once on real planes; one for every two processors if None.
         progress: Whether to report on stderr.
 
@@ -61,14 +59,14 @@ def lab(
     """
     check_planes(planes)
     wanted = {plane: _wanted(plane, quick, replications, settings or {}) for plane in planes}
-    read = runs.read(known)
+    read = table.read(known)
     scenarios = {
         plane: [place.scenario for place in plan(*names, **wanted[plane])[1]] for plane in planes if plane != SIMULATOR
     }
     prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
     for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
         check(own, plane)
-        engines_beside(read.get(plane), own, plane)
+        engines_of(read.get(plane), own, plane)
     found = {}
     for plane in planes:
         how: dict[str, Any] = {"plane": plane, "known": read.get(plane), "jobs": jobs, "show_progress": progress}
@@ -91,10 +89,10 @@ def made(
     settings: Mapping[str, Any],
     store: str | Path | None,
     known: Sequence[Path],
-) -> list[runs.Row]:
+) -> list[table.Row]:
     """All runs that `lab` with these arguments has made so far or was given, a row each."""
-    read = runs.read(known)
-    rows: list[runs.Row] = []
+    read = table.read(known)
+    rows: list[table.Row] = []
     for plane in planes:
         paper, places = plan(*names, **_wanted(plane, quick, replications, settings))
         scenarios = [place.scenario for place in places]
@@ -102,8 +100,8 @@ def made(
             own, engines = None, dict.fromkeys(scenarios, _fairlane.engine_version())
         else:
             own = read.get(plane)
-            engines = engines_beside(own, scenarios, plane)
-        rows += runs.rows(plane, paper, places, engines, Store(store), own)
+            engines = engines_of(own, scenarios, plane)
+        rows += table.rows(plane, paper, places, engines, Store(store), own)
     return rows
 
 
@@ -128,14 +126,14 @@ def own_settings(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         where, colon, name = key.rpartition(":")
         if not colon:
             common[key] = value
-        elif where not in ALL_PLANES:
-            raise UserError(f'{key}: "{where}" is no plane; planes are {", ".join(ALL_PLANES)}')
+        elif problem := problem_of_plane(where):
+            raise UserError(f"{key}: {problem}")
         elif where == plane:
             own[name] = value
     return {**common, **own}
 
 
-def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: Path) -> list[Path]:
+def write(found: Mapping[str, Reproduction], rows: Sequence[table.Row], folder: Path) -> list[Path]:
     """Writes points and claims of every plane, figures with all planes in them, `lab.md` and `runs.csv`.
 
     Args:
@@ -160,22 +158,22 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[runs.Row], folder: P
                 figures.append(folder / f"{experiment.name}.png")
         (stage / "lab.md").write_text(page(found, rows), encoding="utf-8")
         if rows:
-            runs.write(rows, stage / runs.NAME)
+            table.write(rows, stage / table.NAME)
     return figures
 
 
-def write_runs(rows: Sequence[runs.Row], folder: Path) -> None:
+def write_runs(rows: Sequence[table.Row], folder: Path) -> None:
     """Writes the table of runs alone: of a lab that was interrupted."""
     if rows:
         with staged(folder) as stage:
-            runs.write(rows, stage / runs.NAME)
+            table.write(rows, stage / table.NAME)
 
 
 def check_planes(planes: Sequence[str]) -> None:
     """Raises a UserError unless all are planes."""
     for plane in planes:
-        if plane not in ALL_PLANES:
-            raise UserError(f"--plane: {plane} is none of {', '.join(ALL_PLANES)}")
+        if problem := problem_of_plane(plane):
+            raise UserError(f"--plane: {problem}")
 
 
 def prepare(planes: Collection[str]) -> None:
@@ -187,7 +185,7 @@ def prepare(planes: Collection[str]) -> None:
     if planes:
         _check_machine()
         clean()
-    if "p4" in planes:
+    if P4 in planes:
         switch.check()
 
 
@@ -197,9 +195,9 @@ def _check_machine() -> None:
     import sys
 
     if sys.platform != "linux":
-        raise UserError("lab: real packets need Linux; --plane sim does not")
+        raise UserError("lab: real packets need Linux; --plane simulator does not")
     if os.geteuid() != 0:
-        raise UserError("lab: real packets need root, for network namespaces; --plane sim does not")
+        raise UserError("lab: real packets need root, for network namespaces; --plane simulator does not")
     missing = [name for name in ("ip", "tc", "ethtool", "iperf3", "sysctl") if shutil.which(name) is None]
     if missing:
         raise UserError(

@@ -1,4 +1,4 @@
-"""A process that makes runs, one after another, for a lab that makes several at once: `python -m fairlane.lab.worker`.
+"""A process that makes runs, one after another, for a lab that makes several at once: `python -m fairlane.lab.process`.
 
 It reads jobs from its input, a line of JSON each, and answers each with a line. Every run is a matter of one process,
 with namespaces that carry its id: what a run needs ends with it, whatever happens to the others. When its input ends,

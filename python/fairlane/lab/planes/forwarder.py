@@ -1,4 +1,4 @@
-"""The plane `user`: the forwarder does everything, access links, the bottleneck with its scheme, delays.
+"""The plane `forwarder`: the forwarder does everything, access links, the bottleneck with its scheme, delays.
 
 client namespaces ---- [ node: forwarder, one port each ] ---- server
 """
@@ -11,7 +11,7 @@ from fairlane.lab import hosts
 from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 
 
-class UserPlane(Plane):
+class ForwarderPlane(Plane):
     """Everything in the forwarder."""
 
     version = 4
@@ -34,7 +34,7 @@ class UserPlane(Plane):
                         "prefix": client.address,
                         "reference_rate": client.reference_rate,
                         "weight": client.weight,
-                        "class": client.rule,
+                        "traffic_class": client.traffic_class,
                     }
                     for client in setup.clients
                 ],

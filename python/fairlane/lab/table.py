@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.errors import UserError
+from fairlane.base.planes import problem_of_plane
 from fairlane.papers.grid import Measured
 from fairlane.papers.measurements import metrics_of
 from fairlane.simulate.replications import replications
@@ -68,7 +69,7 @@ class PlaneRuns:
         return all(self.of(one).keys() >= set(range(replications(one))) for one in scenarios)
 
     def engine(self, scenarios: Iterable[str]) -> str:
-        """What decided the runs of these canonical scenarios, of which there must be some; see `runner.engine_of`."""
+        """What decided the runs of these canonical scenarios, of which there must be some; see `schedule.engine_of`."""
         return next(str(row["engine"]) for scenario in scenarios for row in self.of(scenario).values())
 
     def check_engine(self, engine: str, scenarios: Iterable[str]) -> None:
@@ -90,6 +91,8 @@ def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
     places: dict[tuple[Any, ...], Row] = {}
     for file in files:
         for line, row in enumerate(_rows(file), start=2):
+            if problem := problem_of_plane(row["plane"]):
+                raise UserError(f"{file}, line {line}: plane: {problem}")
             runs = planes.setdefault(row["plane"], PlaneRuns(file))
             engine = engines.setdefault((row["plane"], row["scheme"]), row["engine"])
             if row["engine"] != engine:

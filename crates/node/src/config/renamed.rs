@@ -1,0 +1,25 @@
+//! Keys that have other names now.
+
+use fairlane_schemes::base::config::ConfigError;
+use serde_json::Value as Json;
+
+/// Refuses a configuration with a key of `renamed`, pairs of the old pattern, such as `users[].class`, and the new one.
+pub(crate) fn refuse_renamed(json: &Json, renamed: &[(&str, &str)]) -> Result<(), ConfigError> {
+    match renamed.iter().find_map(|(old, new)| Some((fitting(json, old)?, new))) {
+        Some((key, new)) => Err(ConfigError::new(key, format!("is now {new}"))),
+        None => Ok(()),
+    }
+}
+
+/// The first key that fits a pattern.
+fn fitting(json: &Json, pattern: &str) -> Option<String> {
+    let (head, rest) = pattern.split_once('.').unwrap_or((pattern, ""));
+    let Some(tables) = head.strip_suffix("[]") else {
+        let value = json.get(head)?;
+        return if rest.is_empty() { Some(head.into()) } else { Some(format!("{head}.{}", fitting(value, rest)?)) };
+    };
+    let tables = json.get(tables)?.as_array()?.iter().enumerate();
+    tables
+        .into_iter()
+        .find_map(|(i, table)| Some(format!("{}[{i}].{}", &head[..head.len() - 2], fitting(table, rest)?)))
+}

@@ -1,0 +1,18 @@
+"""The planes on which a scenario can run, by name."""
+
+from __future__ import annotations
+
+SIMULATOR = "simulator"
+FORWARDER = "forwarder"
+KERNEL = "kernel"
+P4 = "p4"
+PLANES = (FORWARDER, KERNEL, P4, SIMULATOR)
+RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}
+"""What planes were called."""
+
+
+def problem_of_plane(name: str) -> str | None:
+    """Why a name is not that of a plane, if it is not."""
+    if name in PLANES:
+        return None
+    return f'"{name}" is now "{RENAMED[name]}"' if name in RENAMED else f'"{name}" is not one of {", ".join(PLANES)}'
