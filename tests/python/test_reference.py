@@ -40,10 +40,9 @@ def test_links_between_the_docs_lead_to_files_and_headings() -> None:
 
 
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
-CHECKED = [page for page in PAGES if "\nChecked against: " in (DOCS / page).read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", CHECKED)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_ends_with_the_files_that_it_was_checked_against(page: str) -> None:
     last = (DOCS / page).read_text(encoding="utf-8").rstrip().split("\n\n")[-1]
     assert re.fullmatch(r"Checked against: `[^`]+`(,\s`[^`]+`)*\.", last), last
