@@ -28,7 +28,7 @@ reproduce: setup ## Reproduce all papers: claims, figures, points in results/; Q
 
 verdicts: setup ## Reproduce all papers, make the verdicts the expected ones, write them into the documentation
 	$(BIN)/fairlane reproduce all --write-verdicts
-	$(BIN)/python -m fairlane.reference docs
+	$(BIN)/python -m fairlane.docs_generator docs
 
 figures: setup ## Draw the figure of a paper that the README shows, into docs/figures/
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
@@ -77,13 +77,13 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
 	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
 	$(BIN)/stubtest fairlane._fairlane
-	$(BIN)/python -m fairlane.reference --check docs
+	$(BIN)/python -m fairlane.docs_generator --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
 	$(BIN)/ruff format python tests benches tools
 	$(BIN)/ruff check --fix python tests benches tools
-	$(BIN)/python -m fairlane.reference docs
+	$(BIN)/python -m fairlane.docs_generator docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
 	cargo run --release --quiet --bin speed -- abc

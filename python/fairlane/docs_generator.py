@@ -1,4 +1,4 @@
-"""Generated tables of the documentation, and of the README beside it: `python -m fairlane.reference [--check] docs`.
+"""Generated tables of the documentation and of the README: `python -m fairlane.docs_generator [--check] docs`.
 
 A Markdown file marks the place of a table:
 
@@ -63,7 +63,9 @@ class MarkError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m fairlane.reference", description="Write the generated tables.")
+    parser = argparse.ArgumentParser(
+        prog="python -m fairlane.docs_generator", description="Write the generated tables."
+    )
     parser.add_argument("docs", type=Path, help="folder with Markdown files")
     parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
     options = parser.parse_args(arguments)
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     for file, text in stale.items():
         if options.check:
-            sys.stderr.write(f"{file}: stale, run: python -m fairlane.reference {options.docs}\n")
+            sys.stderr.write(f"{file}: stale, run: python -m fairlane.docs_generator {options.docs}\n")
         else:
             file.write_text(text, encoding="utf-8")
     return 1 if options.check and stale else 0
