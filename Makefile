@@ -7,8 +7,8 @@ PAPER_FIGURES := abc2018.fig4a
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
-# Benchmarks and examples are compiled by the lints, not once more for tests.
-TESTED  := --workspace --exclude fairlane-bench
+# Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
+TESTED  := --workspace --exclude fairlane-bench --exclude fairlane-py
 LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
