@@ -49,7 +49,7 @@ class Refused:
 
     Attributes:
         why: Completes the error message.
-        same: Values beside the default that mean what the lab does anyway.
+        same: Values besides the default that mean what the lab does anyway.
     """
 
     why: str

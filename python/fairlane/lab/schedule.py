@@ -106,7 +106,7 @@ def engine_of(plane: str, scheme: str) -> str:
 
 
 def engines_of(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) -> dict[str, str]:
-    """What decides the runs of each scenario beside those that are known: where these are all, nobody needs a switch.
+    """What decides the runs of each scenario besides those that are known: where these are all, nobody needs a switch.
 
     Raises:
         UserError: As `engine_of`; or new runs do not go with the known ones.

@@ -9,7 +9,7 @@
 //!
 //! Cost: O(1) to append and remove, apart from raising a bound, which is O(1) on average for queues that grow alike
 //! and O(log n) at most. To find the longest: each removal pays for at most one bound to be lowered, O(log n), and
-//! only schemes that ask pay at all. Bytes: 32 a queue beside the record, 24 + 4 in the heap.
+//! only schemes that ask pay at all. Bytes: 32 a queue besides the record, 24 + 4 in the heap.
 
 use crate::base::units::QueueLimit;
 use crate::contract::discipline::Backlog;

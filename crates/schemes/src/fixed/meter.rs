@@ -222,7 +222,7 @@ mod tests {
 
     const BOUND: f64 = 2.6e-5;
 
-    /// The integer meter beside the literal formula.
+    /// The integer meter against the literal formula.
     struct Pair {
         params: FixedMeterParams,
         fixed: FixedMeter,

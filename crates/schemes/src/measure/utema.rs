@@ -10,7 +10,7 @@
 //! | UTEMA | `S = g*S + x`, `N = g*N + 1`, mean `S/N` |
 //! | TDRM-UTEMA | `S = g*S + L`, `T = M*(1 - exp(-(t - t0)/M))`, rate `S/T` |
 //!
-//! Cost: one exponential, one division per update. A rate keeps 24 bytes beside its memory, a mean 48 with it.
+//! Cost: one exponential, one division per update. A rate keeps 24 bytes besides its memory, a mean 48 with it.
 //!
 //! `T/M = D` is carried on as `D + (1 - D)(1 - g)`, which is the same by `1 - exp(-(a + b)) = 1 - exp(-a)exp(-b)`: one
 //! exponential serves S and T. Rounding leaves D off by at most `2^-53 / (1 - g)`, below 1e-9 with a packet each

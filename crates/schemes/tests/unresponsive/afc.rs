@@ -1,4 +1,4 @@
-//! AFC in its three readings, beside the figures of an independent model of the same set-up.
+//! AFC in its three readings, against the figures of an independent model of the same set-up.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! BLACK beside the figures of an independent model of the same set-up.
+//! BLACK against the figures of an independent model of the same set-up.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! CARE with each estimator, beside the figures of an independent model of the same set-up.
+//! CARE with each estimator, against the figures of an independent model of the same set-up.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;
