@@ -34,7 +34,7 @@ figures: setup ## Draw the figure of a paper that the README shows, into docs/fi
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 
-test: lint ## Run all tests, Rust and Python, lint included
+test: lint ## Run lint and tests, Rust and Python; test-long has those that take long
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
 	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet
 	cargo test $(TESTED) $(EBPF) --doc --quiet
