@@ -18,6 +18,7 @@ BELOW = {
     "fixed": {"base"},
     "contract": {"base"},
     "queue": {"base", "contract"},
+    "port": {"base", "contract"},
     **dict.fromkeys(SCHEMES, PARTS | SCHEMES),
     "registry": PARTS | SCHEMES,
     "testing": PARTS | {"registry"},
