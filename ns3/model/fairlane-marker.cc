@@ -201,7 +201,7 @@ FairlaneMarker::Mark(const Packet& packet, const QueueDiscItem& item, const uint
     auto described = fairlane::Describe(item);
     described.user = *user;
     fairlane::CheckCall(
-        fairlane_marker_mark(m_marker.get(), &described, Simulator::Now().GetNanoSeconds()));
+        fairlane_marker_label(m_marker.get(), &described, Simulator::Now().GetNanoSeconds()));
     tag = FairlaneTag(described.label, *user);
     tagged.ReplacePacketTag(tag);
 }

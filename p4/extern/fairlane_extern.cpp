@@ -68,7 +68,7 @@ void fairlane_abc_meter(const bm::Data &step, const bm::Data &shift, const bm::D
   if (state.last_ns < start_ns) fairlane_abc_meter_reset(&state, start_ns);
   double result = 0;
   const auto status =
-      fairlane_abc_meter_mark(&config, &state, whole(now_ns), static_cast<uint32_t>(whole(bytes)),
+      fairlane_abc_meter_label(&config, &state, whole(now_ns), static_cast<uint32_t>(whole(bytes)),
                               static_cast<uint8_t>(whole(is_expedited)), &result);
   // A packet that cannot be metered keeps activity 0, and the meter its state.
   if (status == FAIRLANE_OK) {

@@ -81,14 +81,14 @@ def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout:
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("scheme", "Toy", "'Toy' is no name of a module: a to z, 0 to 9 and _"),
-        ("scheme", "../toy", "is no name of a module"),
+        ("scheme", "Toy", "'Toy' is not a name for a module: a to z, 0 to 9 and _"),
+        ("scheme", "../toy", "is not a name for a module"),
         ("scheme", "fn", "no keyword of Rust"),
         ("scheme", "x" * 33, "32 characters at most"),
         ("scheme", "blue", "blue is there already, in "),
         ("scheme", "csfq", "csfq is there already, in "),
         ("scheme", "drop_tail", "drop_tail is there already, in "),
-        ("congestion-control", "to-y", "is no name of a module"),
+        ("congestion-control", "to-y", "is not a name for a module"),
         ("congestion-control", "cubic", "cubic is there already, in "),
         ("congestion-control", "control", "control is there already, in "),
         ("experiment", "fig99", "'fig99' is not PAPER.NAME; papers: abc2018, afc"),
@@ -104,7 +104,7 @@ def test_a_name_that_is_taken_or_none_is_refused(kind: str, name: str, message: 
 
 
 def test_without_the_source_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is no checkout of Fairlane's source"):
+    with pytest.raises(UserError, match="is not a checkout of Fairlane's source"):
         skeleton("scheme", "toy_red", tmp_path)
 
 
@@ -128,7 +128,7 @@ def test_the_command_names_the_files_and_what_comes_next(checkout: Path) -> None
 def test_a_mistake_is_one_line(cli: Cli) -> None:
     done = cli("new", "scheme", "fn")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: new scheme: 'fn' is no name of a module: ")
+    assert done.stderr.startswith("error: new scheme: 'fn' is not a name for a module: ")
     assert len(done.stderr.splitlines()) == 1
 
 

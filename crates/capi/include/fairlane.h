@@ -57,7 +57,7 @@ typedef struct fairlane_abc_meter_state {
 fairlane_status fairlane_abc_meter_reset(fairlane_abc_meter_state *state, uint64_t start_ns);
 
 /* Counts a packet of at least one byte; *activity is at least -32. */
-fairlane_status fairlane_abc_meter_mark(const fairlane_abc_meter_config *config, fairlane_abc_meter_state *state,
+fairlane_status fairlane_abc_meter_label(const fairlane_abc_meter_config *config, fairlane_abc_meter_state *state,
 					uint64_t now_ns, uint32_t bytes, uint8_t traffic_class, double *activity);
 
 /* Averager: mean activity of the accepted packets by UTEMA. All zero: nothing so far. To be kept bit for bit. */
@@ -167,7 +167,7 @@ fairlane_status fairlane_marker_create(const char *description, const fairlane_u
 void fairlane_marker_destroy(fairlane_marker *marker);
 
 /* Counts a packet at the meter of packet->user and writes packet->label. */
-fairlane_status fairlane_marker_mark(fairlane_marker *marker, fairlane_packet *packet, uint64_t now_ns);
+fairlane_status fairlane_marker_label(fairlane_marker *marker, fairlane_packet *packet, uint64_t now_ns);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 //! Any marker with the meters of its users behind an opaque handle.
 
-use crate::packet::{CPacket, Held};
+use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
 use crate::{Status, guard, time, write};
 use fairlane_schemes::base::config::Table;
@@ -100,18 +100,18 @@ pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
 /// # Safety
 /// `marker` is null or a marker, `packet` is null or points to a packet; nobody else uses either during the call.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlane_marker_mark(marker: *mut Markers, packet: *mut CPacket, now_ns: u64) -> Status {
+pub unsafe extern "C" fn fairlane_marker_label(marker: *mut Markers, packet: *mut CPacket, now_ns: u64) -> Status {
     guard(|| {
         // SAFETY: guaranteed by the caller, for both.
         let (marker, packet) = unsafe { (write(marker)?, write(packet)?) };
-        let mut held = Held::new(*packet)?;
+        let mut checked = CheckedPacket::new(*packet)?;
         let user = packet.user as usize;
         if user >= marker.users {
             return Err(Status::OutOfRange);
         }
         marker.now = marker.now.max(time(now_ns)?);
-        marker.bank.label(user, &mut held, marker.now, &mut marker.rng);
-        *packet = held.c();
+        marker.bank.label(user, &mut checked, marker.now, &mut marker.rng);
+        *packet = checked.c();
         Ok(())
     })
 }

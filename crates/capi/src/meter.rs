@@ -1,6 +1,6 @@
 //! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::label::abc`].
 
-use crate::packet::{CPacket, Held};
+use crate::packet::{CPacket, CheckedPacket};
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_
 /// # Safety
 /// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else during the call.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlane_abc_meter_mark(
+pub unsafe extern "C" fn fairlane_abc_meter_label(
     config: *const MeterConfig,
     state: *mut MeterState,
     now_ns: u64,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_mark(
         let marker = config.marker()?;
         let now_ns = now_ns.max(state.last_ns);
         let packet = CPacket { id: 0, label: 0.0, flow: 0, user: 0, bytes, traffic_class, ecn: 0, reserved: 0 };
-        let (mut packet, now) = (Held::new(packet)?, time(now_ns)?);
+        let (mut packet, now) = (CheckedPacket::new(packet)?, time(now_ns)?);
         let reference_rate = BitRate(config.reference_rate_bps);
         let spec = MeterSpec { reference_rate, weight: 1.0, start: Time::ZERO };
         let mut meter = marker.resume(&spec, state.rate()?);

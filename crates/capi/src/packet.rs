@@ -36,13 +36,13 @@ const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 /// A packet of the caller, checked, with what schemes add.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct CheckedPacket {
     packet: CPacket,
     class: TrafficClass,
     enqueued_at: Time,
 }
 
-impl Held {
+impl CheckedPacket {
     pub(crate) fn new(packet: CPacket) -> Result<Self, Status> {
         let is_known = usize::from(packet.ecn) < ECN.len() && packet.reserved == 0;
         if !is_known || packet.bytes == 0 || !packet.label.is_finite() {
@@ -57,7 +57,7 @@ impl Held {
     }
 }
 
-impl Packet for Held {
+impl Packet for CheckedPacket {
     fn flow(&self) -> u32 {
         self.packet.flow
     }

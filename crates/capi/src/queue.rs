@@ -1,6 +1,6 @@
 //! Any scheme as a queue discipline behind an opaque handle: it owns the packets that wait.
 
-use crate::packet::{CPacket, Held};
+use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
 use crate::{Status, guard, read, time, write};
 use fairlane_schemes::base::config::Table;
@@ -22,7 +22,7 @@ const MARKED: u8 = 3;
 /// A queue discipline, opaque to C.
 #[derive(Debug)]
 pub struct Queue {
-    discipline: AnyDiscipline<Held>,
+    discipline: AnyDiscipline<CheckedPacket>,
     rng: Rng,
     now: Time,
     stats: QueueStats,
@@ -56,7 +56,7 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    fn tell(&self, packet: &Held, reason: u8) {
+    fn tell(&self, packet: &CheckedPacket, reason: u8) {
         if let Some(on_drop) = self.on_drop {
             let packet = packet.c();
             // SAFETY: the host gave function and context for this call; the packet lives beyond it.
@@ -65,12 +65,12 @@ impl Sink<'_> {
     }
 }
 
-impl DropSink<Held> for Sink<'_> {
-    fn dropped(&mut self, packet: &Held, reason: DropReason, _: Backlog) {
+impl DropSink<CheckedPacket> for Sink<'_> {
+    fn dropped(&mut self, packet: &CheckedPacket, reason: DropReason, _: Backlog) {
         self.stats.dropped_packets[reason.index()] += 1;
         self.tell(packet, reason.index() as u8);
     }
-    fn marked(&mut self, packet: &Held) {
+    fn marked(&mut self, packet: &CheckedPacket) {
         self.stats.marked_packets += 1;
         self.tell(packet, MARKED);
     }
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn fairlane_queue_enqueue(
     guard(|| {
         // SAFETY: guaranteed by the caller, for both.
         let (queue, packet) = unsafe { (write(queue)?, read(packet)?) };
-        let packet = Held::new(*packet)?;
+        let packet = CheckedPacket::new(*packet)?;
         let now = queue.advance(now_ns)?;
         queue.stats.offered_packets += 1;
         let mut sink = Sink { stats: &mut queue.stats, on_drop, context };

@@ -42,7 +42,7 @@ static int abc(void)
 		double activity, average, threshold;
 		uint8_t drop;
 
-		CHECK(!fairlane_abc_meter_mark(&meter, &metered, now_ns, 40 + i % 1461, i % 10 == 0, &activity));
+		CHECK(!fairlane_abc_meter_label(&meter, &metered, now_ns, 40 + i % 1461, i % 10 == 0, &activity));
 		CHECK(!fairlane_abc_averager_average(&averager, &average));
 		CHECK(!fairlane_abc_aqm_threshold(&aqm, activity, average, &threshold));
 		CHECK(!fairlane_abc_aqm_verdict(i % 30, threshold, &drop));
@@ -73,7 +73,7 @@ static int queue(void)
 		packet.id = i;
 		packet.user = packet.flow = i % 4 == 0;
 		packet.bytes = 1500;
-		CHECK(!fairlane_marker_mark(marker, &packet, now_ns));
+		CHECK(!fairlane_marker_label(marker, &packet, now_ns));
 		CHECK(!fairlane_queue_enqueue(queue, &packet, now_ns, on_drop, &drops));
 		if (i % 6 != 0) { /* 10 Mbit/s: five packets in 6 ms */
 			CHECK(!fairlane_queue_dequeue(queue, now_ns, on_drop, &drops, &next, &found));
@@ -110,18 +110,18 @@ static int mistakes(void)
 	CHECK(!strcmp(fairlane_status_message(99), "unknown status"));
 	CHECK(fairlane_abc_meter_reset(NULL, 0) == FAIRLANE_NULL);
 	CHECK(fairlane_abc_meter_reset(&state, UINT64_MAX) == FAIRLANE_OUT_OF_RANGE);
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 100, 0, NULL) == FAIRLANE_NULL);
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 0, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 100, 2, &activity) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 100, 0, NULL) == FAIRLANE_NULL);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 0, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 100, 2, &activity) == FAIRLANE_OUT_OF_RANGE);
 	meter.memory_ns = 999999;
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
 	meter.memory_ns = 3000000000u;
 	meter.accounting_be = NAN;
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
 	meter.accounting_be = 1;
 	state.measured = 2;
 	before = state;
-	CHECK(fairlane_abc_meter_mark(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_abc_meter_label(&meter, &state, 1, 100, 0, &activity) == FAIRLANE_OUT_OF_RANGE);
 	CHECK(!memcmp(&state, &before, sizeof(state)) && activity == 7);
 
 	CHECK(fairlane_queue_create(NULL, 1, 1, &queue, message, sizeof(message)) == FAIRLANE_NULL);
@@ -141,7 +141,7 @@ static int mistakes(void)
 	CHECK(!fairlane_marker_create("scheme = \"abc\"", &user, 1, 0, 1, &marker, NULL, 0));
 	packet.bytes = 1500;
 	packet.user = 1;
-	CHECK(fairlane_marker_mark(marker, &packet, 0) == FAIRLANE_OUT_OF_RANGE);
+	CHECK(fairlane_marker_label(marker, &packet, 0) == FAIRLANE_OUT_OF_RANGE);
 	fairlane_marker_destroy(marker);
 	return 0;
 }

@@ -7,7 +7,7 @@ use fairlane_capi::aqm::{
     AqmConfig, AveragerState, fairlane_abc_aqm_threshold, fairlane_abc_averager_accept, fairlane_abc_averager_average,
 };
 use fairlane_capi::marker::{UserSpec, fairlane_marker_create};
-use fairlane_capi::meter::{MeterConfig, MeterState, fairlane_abc_meter_mark};
+use fairlane_capi::meter::{MeterConfig, MeterState, fairlane_abc_meter_label};
 use std::ptr::{null, null_mut};
 
 const MEMORY_NS: u64 = 300_000_000;
@@ -17,7 +17,7 @@ fn mark(weighted_sum_bits: f64, measured: f64) -> (Status, f64) {
     let config = MeterConfig { memory_ns: MEMORY_NS, reference_rate_bps: 1, accounting_be: 1.0, accounting_ef: 1.0 };
     let (mut state, mut activity) = (MeterState { weighted_sum_bits, measured, last_ns: 0 }, 0.0);
     // SAFETY: all three live here and are used by nobody else.
-    let status = unsafe { fairlane_abc_meter_mark(&raw const config, &raw mut state, 1, 1500, 0, &raw mut activity) };
+    let status = unsafe { fairlane_abc_meter_label(&raw const config, &raw mut state, 1, 1500, 0, &raw mut activity) };
     (status, activity)
 }
 

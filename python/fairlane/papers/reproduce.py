@@ -1,4 +1,4 @@
-"""The verb `reproduce`: runs the experiments of a paper, tests its claims, draws its figures."""
+"""The command `reproduce`: runs the experiments of a paper, tests its claims, draws its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `report`: stored results and verdicts as a set of HTML pages that need no network, with their figures."""
+"""The command `report`: stored results and verdicts as a set of HTML pages that need no network, with their figures."""
 
 from __future__ import annotations
 

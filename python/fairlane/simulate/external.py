@@ -67,7 +67,7 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
     """Decorator: makes a class the scheme `name`, for `queue.scheme` and for `compare`. The last one of a name counts.
 
     Raises:
-        UserError: The name is not one, or taken by a scheme of Fairlane; the class has not the methods of a scheme.
+        UserError: The name is not one, or taken by a scheme of Fairlane; the class lacks methods of a scheme.
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is not a name for a scheme: lower-case letters, digits, - and _, a letter first")

@@ -39,10 +39,10 @@ def skeleton(kind: str, name: str, root: Path) -> Skeleton:
     """The skeleton of a new scheme, congestion control or experiment.
 
     Raises:
-        UserError: There is no source to write into, or the name has not the form it needs, or is taken.
+        UserError: There is no source to write into, or the name does not have the form it needs, or is taken.
     """
     if not (root / "crates" / "schemes" / "Cargo.toml").is_file():
-        raise UserError(f"new: {root} is no checkout of Fairlane's source; clone it and call its .venv/bin/fairlane")
+        raise UserError(f"new: {root} is not a checkout of Fairlane's source; clone it and call its .venv/bin/fairlane")
     return KINDS[kind](name, root)
 
 
@@ -115,7 +115,7 @@ def _type_of(kind: str, name: str) -> str:
     """The name of the type in Rust: `ToyRed` of `toy_red`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in KEYWORDS:
         allowed = "a to z, 0 to 9 and _, from a letter on, 32 characters at most, no keyword of Rust"
-        raise UserError(f"new {kind}: {quoted(name)} is no name of a module: {allowed}")
+        raise UserError(f"new {kind}: {quoted(name)} is not a name for a module: {allowed}")
     return "".join(part.capitalize() for part in name.split("_"))
 
 

@@ -1,4 +1,4 @@
-"""The verb `sweep`."""
+"""The command `sweep`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use clap::Args;
-use fairlane_node::config::{Backlog, Carrier, NodeConfig, QueueScheme};
+use fairlane_node::config::{BacklogSource, Carrier, NodeConfig, QueueScheme};
 use fairlane_node::kernel;
 use serde_json::Value as Json;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ impl Attach {
         let was_attached = kernel::attach(&config)?;
         println!("{}: {} ports", if was_attached { "reloaded" } else { "attached" }, config.ports.len());
         for port in &config.ports {
-            if port.queue.scheme != QueueScheme::DropTail && port.queue.backlog == Backlog::Qdisc {
+            if port.queue.scheme != QueueScheme::DropTail && port.queue.backlog == BacklogSource::Qdisc {
                 warn_of_qdisc(&port.interface);
             }
             if matches!(port.params.carrier, Carrier::Ipv6Option | Carrier::Shim) {

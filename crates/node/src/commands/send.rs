@@ -2,7 +2,7 @@
 
 use super::{Outcome, duration};
 use clap::Args;
-use fairlane_node::traffic::Mark;
+use fairlane_node::traffic::PayloadHeader;
 use fairlane_node::traffic::sender::{self, Gaps, Sending};
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -18,7 +18,7 @@ pub struct Send {
     #[arg(long, value_parser = rate)]
     rate: BitRate,
     /// Payload of a packet in bytes
-    #[arg(long, default_value_t = 1448, value_parser = clap::value_parser!(u16).range(Mark::BYTES as i64..=65_507))]
+    #[arg(long, default_value_t = 1448, value_parser = clap::value_parser!(u16).range(PayloadHeader::BYTES as i64..=65_507))]
     payload: u16,
     /// Gaps between packets: "cbr" or "poisson"
     #[arg(long, default_value = "cbr", value_parser = gaps)]

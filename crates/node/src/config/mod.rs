@@ -11,7 +11,7 @@ mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
-pub use port::{Backlog, Carrier, Ingress, Port, PortParams, QueueParams, QueueScheme};
+pub use port::{BacklogSource, Carrier, Ingress, Port, PortParams, QueueParams, QueueScheme};
 pub use prefix::Prefix;
 pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};

@@ -48,7 +48,7 @@ choices! {
 
 choices! {
     /// Which queue the AQM reads.
-    pub enum Backlog {
+    pub enum BacklogSource {
         /// The root qdisc of the port.
         Qdisc = "qdisc",
         /// A virtual one, drained at `rate`, for bottlenecks that the kernel does not see.
@@ -78,7 +78,7 @@ params! {
         /// What decides on packets that go out.
         scheme: QueueScheme = "droptail", source "our choice";
         /// Which queue the AQM reads.
-        backlog: Backlog = "qdisc", source "our choice";
+        backlog: BacklogSource = "qdisc", source "our choice";
         /// Most that may wait, tested after the AQM; without it the qdisc alone drops at its own limit.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
     }
@@ -191,12 +191,12 @@ impl Port {
             QueueScheme::Abc => check_opens(self.abc.q_min, table)?,
             QueueScheme::Csfq => self.check_csfq(table, rate)?,
         }
-        let needs_rate = measure == QueueMeasure::Delay || backlog == Backlog::Virtual;
+        let needs_rate = measure == QueueMeasure::Delay || backlog == BacklogSource::Virtual;
         if scheme != QueueScheme::DropTail && needs_rate && self.params.rate.is_none() {
-            let why = if backlog == Backlog::Virtual { "a virtual queue" } else { "thresholds in time" };
+            let why = if backlog == BacklogSource::Virtual { "a virtual queue" } else { "thresholds in time" };
             return Err(ConfigError::new(rate, format!("missing, {why} cannot do without")));
         }
-        if backlog == Backlog::Virtual && measure == QueueMeasure::Packets {
+        if backlog == BacklogSource::Virtual && measure == QueueMeasure::Packets {
             let problem = "\"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time";
             return Err(ConfigError::new(table.key("backlog"), problem));
         }

@@ -34,7 +34,7 @@ params! {
 
 params! {
     /// Who is metered against what.
-    pub struct UserParams {
+    pub struct ForwardUserParams {
         /// The rate that has activity 0; the weight multiplies it.
         reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
         /// Weight in every scheme that shares by weight.
@@ -66,7 +66,7 @@ pub struct User {
     /// Source addresses.
     pub prefix: Prefix,
     /// Rate, weight, class.
-    pub params: UserParams,
+    pub params: ForwardUserParams,
 }
 
 /// What a port sends on.
@@ -163,7 +163,7 @@ pub struct ForwardConfig {
     /// `[forward]`.
     pub forward: ForwardParams,
     /// `[default_user]`: whoever sends from an address of no user.
-    pub default_user: UserParams,
+    pub default_user: ForwardUserParams,
     /// `[[users]]`.
     pub users: Vec<User>,
     /// `[[ports]]`, at least two.
@@ -212,7 +212,7 @@ impl ForwardConfig {
     #[must_use]
     pub fn meters(&self) -> Vec<MeterSpec> {
         let users = self.users.iter().map(|user| &user.params).chain([&self.default_user]);
-        let spec = |user: &UserParams| MeterSpec {
+        let spec = |user: &ForwardUserParams| MeterSpec {
             reference_rate: BitRate((user.reference_rate.as_f64() * user.weight).round() as u64),
             weight: user.weight,
             start: Time::ZERO,
@@ -231,7 +231,7 @@ fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, C
 fn read_user(table: &mut Table<'_>) -> Result<User, ConfigError> {
     let prefix: Prefix = table.required("prefix")?;
     let name = table.optional("name", None)?.unwrap_or_else(|| prefix.to_string());
-    let user = User { name, prefix, params: UserParams::read(table)? };
+    let user = User { name, prefix, params: ForwardUserParams::read(table)? };
     table.finish()?;
     Ok(user)
 }
@@ -426,8 +426,8 @@ mod tests {
         ForwardConfig::read(&toml::from_str(&text).unwrap()).unwrap();
         const OTHERS: [&str; 9] =
             ["prefix", "name", "interface", "peer", "queue", "marker", "address", "port", "next_hop"];
-        let keys =
-            [ForwardParams::specs(), UserParams::specs(), IngressParams::specs(), EgressParams::specs()].concat();
+        let keys = [ForwardParams::specs(), ForwardUserParams::specs(), IngressParams::specs(), EgressParams::specs()]
+            .concat();
         for key in keys.iter().map(|spec| spec.name).chain(OTHERS) {
             assert!(text.contains(&format!("{key} =")), "{key}");
         }

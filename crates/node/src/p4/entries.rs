@@ -17,7 +17,7 @@
 //! addresses of one hash share a meter.
 
 use crate::config::{
-    Backlog, Carrier, ClassRule, Ingress, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
+    BacklogSource, Carrier, ClassRule, Ingress, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
 };
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
@@ -369,8 +369,8 @@ fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let key = |name: &str| format!("ports[{number}].queue.{name}");
     match (q_min.measure(), port.queue.backlog) {
         (QueueMeasure::Packets, _) => Ok(false),
-        (QueueMeasure::Delay, Backlog::Virtual) => Ok(true),
-        (QueueMeasure::Delay, Backlog::Qdisc) => {
+        (QueueMeasure::Delay, BacklogSource::Virtual) => Ok(true),
+        (QueueMeasure::Delay, BacklogSource::Qdisc) => {
             let all = if thresholds.len() == 2 { "q_min and q_threshold" } else { "q_min, q_base and gamma" };
             let problem = format!("\"qdisc\" is a queue in packets here: give {all} in packets, or \"virtual\"");
             Err(ConfigError::new(key("backlog"), problem))
@@ -422,7 +422,7 @@ fn queues(ports: &[Port]) -> Vec<Queue> {
             _ => None,
         };
         // A virtual queue must stay the only one.
-        let is_served = queue.backlog == Backlog::Qdisc;
+        let is_served = queue.backlog == BacklogSource::Qdisc;
         let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
         Queue { port, depth_packets, rate_packets }
     };

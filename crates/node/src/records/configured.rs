@@ -2,7 +2,9 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{Kind, MarkRuleRecord, NodeRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit, UserKey};
-use crate::config::{Backlog, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserParams, Who};
+use crate::config::{
+    BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserParams, Who,
+};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET};
@@ -106,7 +108,7 @@ impl PortRecord {
     /// The integer arithmetic cannot hold a parameter.
     pub fn new(port: &Port, ifindex: u32, made_clsact: bool, unit: BitRate) -> Result<Self, OutOfRange> {
         let rate = port.params.rate.unwrap_or(BitRate(1));
-        let is_virtual = port.queue.backlog == Backlog::Virtual;
+        let is_virtual = port.queue.backlog == BacklogSource::Virtual;
         let named = port.thresholds();
         let queue_unit = match named[0].1 {
             _ if is_virtual => Unit::Virtual,

@@ -1,13 +1,13 @@
 //! Own traffic: a UDP sender whose packets come at constant or exponential gaps, and a sink that counts what arrives.
 //!
-//! A packet's payload starts with [`Mark`]; the rest is zeros.
+//! A packet's payload starts with [`PayloadHeader`]; the rest is zeros.
 
 pub mod sender;
 pub mod sink;
 
 /// What a packet says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct PayloadHeader {
     /// Number of the sender.
     pub stream: u32,
     /// Number of the packet, from 0.
@@ -16,7 +16,7 @@ pub struct Mark {
     pub sent_ns: u64,
 }
 
-impl Mark {
+impl PayloadHeader {
     /// Bytes that it takes: the least payload.
     pub const BYTES: usize = 24;
     /// "FAIR".
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_reads_back_and_nothing_else_does() {
-        let mark = Mark { stream: 7, sequence: 1 << 40, sent_ns: 5 };
+    fn a_header_reads_back_and_nothing_else_does() {
+        let header = PayloadHeader { stream: 7, sequence: 1 << 40, sent_ns: 5 };
         let mut payload = [0; 30];
-        mark.write(&mut payload);
-        assert_eq!(Mark::read(&payload), Some(mark));
-        assert_eq!(Mark::read(&payload[..23]), None);
+        header.write(&mut payload);
+        assert_eq!(PayloadHeader::read(&payload), Some(header));
+        assert_eq!(PayloadHeader::read(&payload[..23]), None);
         payload[0] = b'X';
-        assert_eq!(Mark::read(&payload), None);
+        assert_eq!(PayloadHeader::read(&payload), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Sends UDP packets at constant or exponential gaps.
 
-use super::Mark;
+use super::PayloadHeader;
 use crate::histogram;
 use crate::io;
 use fairlane_schemes::base::rng::Rng;
@@ -28,7 +28,7 @@ pub struct Sending {
     pub to: SocketAddr,
     /// Rate, headers of IP and UDP included.
     pub rate: BitRate,
-    /// Payload of a packet, at least [`Mark::BYTES`].
+    /// Payload of a packet, at least [`PayloadHeader::BYTES`].
     pub payload: usize,
     /// Gaps.
     pub gaps: Gaps,
@@ -88,7 +88,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
                 continue; // a long gap, or a signal
             }
         }
-        Mark { stream: sending.stream, sequence, sent_ns: now.0 / 1000 }.write(&mut payload);
+        PayloadHeader { stream: sending.stream, sequence, sent_ns: now.0 / 1000 }.write(&mut payload);
         // Nobody listens yet, or the queue of the interface is full: lost, as on the way.
         match socket.send(&payload) {
             Err(error) if error.kind() != ErrorKind::Interrupted => refused += 1,
@@ -154,7 +154,7 @@ mod tests {
         let mut buffer = [0; 200];
         for sequence in 0..sent {
             assert_eq!(receiver.recv(&mut buffer).unwrap(), 100);
-            assert_eq!(Mark::read(&buffer).unwrap().sequence, sequence);
+            assert_eq!(PayloadHeader::read(&buffer).unwrap().sequence, sequence);
         }
     }
 }

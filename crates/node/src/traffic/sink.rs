@@ -1,6 +1,6 @@
 //! Receives what our sender sends, and counts it.
 
-use super::Mark;
+use super::PayloadHeader;
 use crate::histogram;
 use crate::io::{self, Asked};
 use fairlane_schemes::base::units::Time;
@@ -30,13 +30,13 @@ struct Stream {
 }
 
 impl Stream {
-    fn add(&mut self, mark: Mark, bytes: usize, now: Time) {
+    fn add(&mut self, header: PayloadHeader, bytes: usize, now: Time) {
         self.packets += 1;
         self.payload_bytes += bytes as u64;
-        let (first, last) = self.numbers.unwrap_or((mark.sequence, mark.sequence));
-        self.reordered += u64::from(mark.sequence < last);
-        self.numbers = Some((first.min(mark.sequence), last.max(mark.sequence)));
-        self.delay.record(now.saturating_sub(Time::from_nanos(mark.sent_ns)));
+        let (first, last) = self.numbers.unwrap_or((header.sequence, header.sequence));
+        self.reordered += u64::from(header.sequence < last);
+        self.numbers = Some((first.min(header.sequence), last.max(header.sequence)));
+        self.delay.record(now.saturating_sub(Time::from_nanos(header.sent_ns)));
     }
 
     fn report(&self, number: u32, window_s: f64) -> Json {
@@ -69,9 +69,9 @@ pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&
     loop {
         if let Ok(bytes) = socket.recv(&mut buffer) {
             let now = io::monotonic();
-            match Mark::read(&buffer[..bytes]) {
-                Some(mark) if streams.len() < MOST_STREAMS || streams.contains_key(&mark.stream) => {
-                    streams.entry(mark.stream).or_default().add(mark, bytes, now);
+            match PayloadHeader::read(&buffer[..bytes]) {
+                Some(header) if streams.len() < MOST_STREAMS || streams.contains_key(&header.stream) => {
+                    streams.entry(header.stream).or_default().add(header, bytes, now);
                 }
                 _ => foreign += 1,
             }
@@ -103,7 +103,7 @@ mod tests {
     fn losses_and_reordering_are_seen_by_number() {
         let mut stream = Stream::default();
         for sequence in [10, 11, 14, 13] {
-            stream.add(Mark { stream: 0, sequence, sent_ns: 1000 }, 100, Time::from_micros(3));
+            stream.add(PayloadHeader { stream: 0, sequence, sent_ns: 1000 }, 100, Time::from_micros(3));
         }
         let report = stream.report(0, 2.0);
         let counts = ["packets", "payload_bytes", "lost_packets", "reordered_packets"].map(|name| report[name].clone());

@@ -85,9 +85,9 @@ impl SchemeSpec for DrrScheme {
     }
 }
 
-/// A queue's place in the round.
+/// A queue in the round.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct DrrQueue {
     key: u32,
     /// Bytes per visit: quantum times weight.
     quantum: f64,
@@ -109,7 +109,7 @@ struct Savings {
 /// The queues of one port and their round.
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
-    queues: QueueStore<P, (), Turn>,
+    queues: QueueStore<P, (), DrrQueue>,
     by_key: FlowTable<u32>,
     /// Queues with packets, in the order of their visits.
     round: IntrusiveList,
@@ -157,7 +157,7 @@ impl<P: Packet> Drr<P> {
         let Self { queues, by_key, quantum, weights, savings, .. } = self;
         let queue = *by_key.or_insert_with(key, || {
             let deficit = savings.as_ref().map_or(0.0, |savings| savings.most);
-            queues.open(Turn { key, quantum: *quantum * weights.of(packet.user()), deficit, round: NEW })
+            queues.open(DrrQueue { key, quantum: *quantum * weights.of(packet.user()), deficit, round: NEW })
         });
         if queues.length(queue).packets == 0 {
             let round = queues[queue].round;
@@ -232,7 +232,7 @@ impl<P: Packet> Drr<P> {
 
     /// All queues were visited and none could send: makes up the rounds up to the last one of this kind.
     fn skip_rounds(&mut self) {
-        let visits = |queues: &QueueStore<P, (), Turn>, queue| {
+        let visits = |queues: &QueueStore<P, (), DrrQueue>, queue| {
             let head = queues.front(queue).map_or(0.0, |(packet, ())| f64::from(packet.wire_bytes()));
             ((head - queues[queue].deficit) / queues[queue].quantum).ceil()
         };
@@ -248,7 +248,7 @@ impl<P: Packet> Drr<P> {
 const NEW: u64 = u64::MAX;
 
 /// What an empty queue has saved by round `now`.
-fn saved(turn: &Turn, now: u64) -> f64 {
+fn saved(turn: &DrrQueue, now: u64) -> f64 {
     turn.deficit + turn.quantum * (now - turn.round) as f64
 }
 
