@@ -18,7 +18,11 @@ pub struct Send {
     #[arg(long, value_parser = rate)]
     rate: BitRate,
     /// Payload of a packet in bytes
-    #[arg(long, default_value_t = 1448, value_parser = clap::value_parser!(u16).range(PayloadHeader::BYTES as i64..=65_507))]
+    #[arg(
+        long,
+        default_value_t = 1448,
+        value_parser = clap::value_parser!(u16).range(PayloadHeader::BYTES as i64..=65_507)
+    )]
     payload: u16,
     /// Gaps between packets: "cbr" or "poisson"
     #[arg(long, default_value = "cbr", value_parser = gaps)]
