@@ -161,7 +161,7 @@ def examine(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | No
     """All comparisons of a claim.
 
     Raises:
-        NotApplicable: There is none.
+        NotApplicable: The tables have nothing to compare.
         ExpressionError: A formula or predicate is wrong.
     """
     if statistic:

@@ -51,7 +51,7 @@ pub fn observe<O: Observer>(
 /// As [`observe`], and says why there is no record.
 ///
 /// # Errors
-/// There is none.
+/// The run was cancelled, its observer gave up, or a discipline from outside failed.
 pub fn try_observe<O: Observer>(
     scenario: &Scenario,
     replication: u32,

@@ -358,7 +358,7 @@ fn check_arrivals(web: &WebParams, table: &Table<'_>) -> Result<(), ConfigError>
         )),
         (Some(interval), Some(sessions)) => Err(ConfigError::new(
             table.key("sessions"),
-            format!("{sessions} beside interval \"{interval}\": sessions start by one rule, give one of the two"),
+            format!("{sessions} and interval \"{interval}\": sessions start by one rule, give one of the two"),
         )),
         _ => Ok(()),
     }
