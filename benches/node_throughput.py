@@ -25,7 +25,7 @@ pin_path = "{pins}"
 meter_of = "address"
 [[ports]]
 interface = "in0"
-ingress = "meter"
+arrivals = "meter"
 [[ports]]
 interface = "out0"
 [ports.queue]

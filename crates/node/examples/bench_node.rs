@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"prefix": "10.1.0.0/16", "traffic_class": "EF"},
             {"prefix": "fd00::/16", "meter_of": "address"},
         ],
-        "ports": [{"interface": "lo", "ingress": "meter", "queue": {"scheme": "abc", "limit": "24 packets"}}],
+        "ports": [{"interface": "lo", "arrivals": "meter", "queue": {"scheme": "abc", "limit": "24 packets"}}],
     }))?;
     let programs = Programs::load(Mode::Unpinned, config.users_table.limit)?;
     configure(&programs, &config, &[LOOPBACK], 1)?;
@@ -54,8 +54,8 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
     println!("\n{:<16} {:>9} {:>9}", "carrier, IPv6", "put, net", "take, net");
     let frame = ipv6();
     let node = |carrier: &str| -> Result<Programs, Box<dyn std::error::Error>> {
-        let ingress = if carrier == "none" { "none" } else { "trusted" };
-        let port = json!({"interface": "lo", "ingress": ingress, "carrier": carrier});
+        let arrivals = if carrier == "none" { "none" } else { "trusted" };
+        let port = json!({"interface": "lo", "arrivals": arrivals, "carrier": carrier});
         let programs = Programs::load(Mode::Unpinned, 1)?;
         configure(&programs, &NodeConfig::read(&json!({"ports": [port]}))?, &[LOOPBACK], 1)?;
         Ok(programs)

@@ -17,7 +17,7 @@ const CLASS_AND_ACTIVITY: u32 = 0x007f_ffff;
 
 /// A node that is both ends of a link: labels go on where packets leave, and off where they come in.
 fn link(carrier: &str) -> Programs {
-    replayed(&config(&json!({"ingress": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier}), &json!({})))
+    replayed(&config(&json!({"arrivals": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier}), &json!({})))
 }
 
 /// A node that meters what comes in; what leaves without a label must bring none.

@@ -20,7 +20,7 @@ fn one_node() -> Lab {
 }
 
 /// Meters what comes in at `in0` and manages what goes out at `out0`.
-const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
+const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 /// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
 ///
@@ -68,7 +68,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
     lab.run("c", "ip addr add 10.1.0.3/24 dev c0");
     lab.run("n", "ip neigh add 10.1.0.3 lladdr 02:00:0a:01:00:02 dev in0 nud permanent");
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 100000");
-    let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\n\
+    let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\n\
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
@@ -110,7 +110,7 @@ fn detach_leaves_the_machine_as_it_was() {
     // A mistake leaves nothing behind either.
     let wrong = lab.config(
         "w",
-        "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n[[ports]]\ninterface = \"nowhere0\"\nqueue = { scheme = \"abc\" }\n",
+        "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"nowhere0\"\nqueue = { scheme = \"abc\" }\n",
     );
     let output = lab.node("n", "attach", &wrong);
     assert!(!output.status.success());
@@ -228,7 +228,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     let lab = one_node();
     let text = |rate: &str, ports: &str| {
         let users = format!("[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\nreference_rate = \"{rate}\"\n");
-        format!("{users}[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n{ports}")
+        format!("{users}[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n{ports}")
     };
     let out = "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
     let config = lab.config("n", &text("10 kbit/s", out));
@@ -306,12 +306,12 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
     lab.run("s", "ip route add default via 10.2.0.1");
     let edge = lab.config(
         "a",
-        "[default_user]\ntraffic_class = \"dscp\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+        "[default_user]\ntraffic_class = \"dscp\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
          [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\n",
     );
     let core = lab.config(
         "b",
-        "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"802.1ad\"\n\
+        "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n\
          [[ports]]\ninterface = \"out1\"\nqdisc_class_ef = \"1:10\"\nqdisc_class_be = \"1:20\"\n\
          queue = { scheme = \"abc\", q_min = \"900 packets\" }\n",
     );
@@ -375,7 +375,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
 fn frames_cut_off_anywhere_pass_the_meter() {
     skip_unless_live!();
     let lab = one_node();
-    let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n");
+    let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
     lab.node_ok("n", "attach", &config);
     // Both families from the bare Ethernet header on to behind the IP header: 2 times 60 lengths.
     let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -396,7 +396,7 @@ fn counters_are_shown_by_status_top_and_export() {
     let lab = one_node();
     let config = lab.config(
         "n",
-        "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+        "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
          [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n",
     );
     let warned = String::from_utf8(lab.node("n", "attach", &config).stderr).unwrap();

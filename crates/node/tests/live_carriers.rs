@@ -42,14 +42,14 @@ impl Domain {
         let edge = lab.config(
             "a",
             &format!(
-                "[[ports]]\ninterface = \"in0\"\ningress = \"meter\"\n\
+                "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
                  [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\n"
             ),
         );
         let core = lab.config(
             "b",
             &format!(
-                "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"{carrier}\"\n\
+                "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"{carrier}\"\n\
                  [[ports]]\ninterface = \"out1\"\nqueue = {{ scheme = \"abc\" }}\n"
             ),
         );
@@ -207,7 +207,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     domain.attach();
     assert!(domain.lab.run("b", "ip link show mid1").contains("xdpgeneric"));
     // XDP has room for one: another node is refused there, and leaves nothing.
-    let text = "[[ports]]\ninterface = \"mid1\"\ningress = \"trusted\"\ncarrier = \"shim\"\n";
+    let text = "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"shim\"\n";
     let attached = domain.traces();
     let second = domain.lab.node("b", "attach", &domain.lab.config("second", text));
     let error = String::from_utf8(second.stderr).unwrap();

@@ -52,7 +52,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
             &format!(
                 "[marker]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\ntimeout = \"1 s\"\n[default_user]\n\
                  meter_of = \"address\"\nreference_rate = \"{rate}\"\n[[ports]]\ninterface = \"in0\"\n\
-                 ingress = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = {{ scheme = \"abc\" }}\n"
+                 arrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = {{ scheme = \"abc\" }}\n"
             ),
         )
     };

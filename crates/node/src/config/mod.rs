@@ -11,7 +11,7 @@ mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
-pub use port::{BacklogSource, Carrier, Ingress, Port, PortParams, QueueParams, QueueScheme};
+pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme};
 pub use prefix::Prefix;
 pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
@@ -76,12 +76,13 @@ pub struct NodeConfig {
 }
 
 /// Keys of earlier versions, and their names now.
-const RENAMED: [(&str, &str); 20] = [
+const RENAMED: [(&str, &str); 21] = [
     ("node.scheme", "marker.scheme"),
     ("meter", "marker"),
     ("csfq_meter", "marker, with scheme = \"csfq\""),
     ("default_user.class", "default_user.traffic_class"),
     ("users[].class", "users[].traffic_class"),
+    ("ports[].ingress", "ports[].arrivals"),
     ("ports[].egress", "ports[].queue.scheme"),
     ("ports[].backlog", "ports[].queue.backlog"),
     ("ports[].limit", "ports[].queue.limit"),
@@ -306,7 +307,7 @@ mod tests {
             ),
             ("/ports/1/interface", json!("eth0"), "ports[1].interface: \"eth0\" is in another table already"),
             (
-                "/ports/0/ingress",
+                "/ports/0/arrivals",
                 json!("trusted"),
                 "ports[0].carrier: \"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim",
             ),

@@ -10,7 +10,7 @@ use fairlane_schemes::{choices, params};
 
 choices! {
     /// What happens to packets that come in.
-    pub enum Ingress {
+    pub enum Arrivals {
         /// Nothing.
         None = "none",
         /// Labels are stripped, users metered: the edge of the domain.
@@ -60,7 +60,7 @@ params! {
     /// A port, apart from its queue.
     pub struct PortParams {
         /// What happens to packets that come in.
-        ingress: Ingress = "none", source "our choice";
+        arrivals: Arrivals = "none", source "our choice";
         /// What carries the label on the link of the port.
         carrier: Carrier = "none", source "our choice";
         /// Rate of the link; thresholds in time and the virtual queue need it.
@@ -149,7 +149,7 @@ impl Port {
                 return Err(ConfigError::new(table.key(name), problem));
             }
         }
-        if self.params.ingress == Ingress::Trusted && self.params.carrier == Carrier::None {
+        if self.params.arrivals == Arrivals::Trusted && self.params.carrier == Carrier::None {
             let problem = "\"none\" brings no labels to trust, it must be 802.1ad, ipv6_option or shim";
             return Err(ConfigError::new(table.key("carrier"), problem));
         }

@@ -2,7 +2,7 @@
 //!
 //! | configuration | table | action |
 //! |---|---|---|
-//! | `ports[].ingress` | `ports` | `untrusted` (meter), `trusted`; none: no entry |
+//! | `ports[].arrivals` | `ports` | `untrusted` (meter), `trusted`; none: no entry |
 //! | `marker` | `domain` | `set_domain` |
 //! | `users[]`, `default_user` | `users`, `default_user` | `set_user`, `set_user_of_address` |
 //! | `ports[].queue` | `aqm` | `set_aqm` (packets), `set_virtual_aqm` (time) |
@@ -17,7 +17,7 @@
 //! addresses of one hash share a meter.
 
 use crate::config::{
-    BacklogSource, Carrier, ClassRule, Ingress, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
+    Arrivals, BacklogSource, Carrier, ClassRule, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
 };
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
@@ -130,7 +130,7 @@ impl Switch {
         }
         let mut entries = Vec::new();
         for (number, port) in config.ports.iter().enumerate() {
-            entries.extend(role(number, port.params.ingress));
+            entries.extend(role(number, port.params.arrivals));
         }
         entries.push(domain(config)?);
         entries.extend(users(config, meters)?);
@@ -195,11 +195,11 @@ fn carry_label(port: usize) -> Entry {
     Entry::of_port("links", "standard_metadata.egress_port", port, "carry_label", vec![])
 }
 
-fn role(port: usize, ingress: Ingress) -> Option<Entry> {
-    let action = match ingress {
-        Ingress::None => return None,
-        Ingress::Meter => "untrusted",
-        Ingress::Trusted => "trusted",
+fn role(port: usize, arrivals: Arrivals) -> Option<Entry> {
+    let action = match arrivals {
+        Arrivals::None => return None,
+        Arrivals::Meter => "untrusted",
+        Arrivals::Trusted => "trusted",
     };
     Some(Entry::of_port("ports", "standard_metadata.ingress_port", port, action, vec![]))
 }

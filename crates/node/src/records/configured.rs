@@ -134,7 +134,7 @@ impl PortRecord {
         };
         Ok(Self {
             ifindex,
-            ingress: port.params.ingress as u32,
+            ingress: port.params.arrivals as u32,
             aqm: port.queue.scheme as u32,
             carrier: port.params.carrier as u32,
             unit: queue_unit as u32,

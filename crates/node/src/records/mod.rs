@@ -14,7 +14,7 @@ pub use maps::{
     SpinLock, UserKey, UserState,
 };
 
-use crate::config::{Carrier, ClassRule, Ingress, NodeScheme, QueueScheme, User};
+use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User};
 use maps::Unit;
 
 /// The layouts of the records of the maps.
@@ -37,7 +37,7 @@ pub fn headers() -> [(&'static str, String); 2] {
         SCHEME_ABC = NodeScheme::Abc, SCHEME_CSFQ = NodeScheme::Csfq;
         RULE_BE = ClassRule::BestEffort, RULE_EF = ClassRule::Expedited, RULE_DSCP = ClassRule::Dscp;
         UNIT_PACKETS = Unit::Packets, UNIT_BYTES = Unit::Bytes, UNIT_VIRTUAL = Unit::Virtual;
-        INGRESS_NONE = Ingress::None, INGRESS_METER = Ingress::Meter, INGRESS_TRUSTED = Ingress::Trusted;
+        INGRESS_NONE = Arrivals::None, INGRESS_METER = Arrivals::Meter, INGRESS_TRUSTED = Arrivals::Trusted;
         AQM_NONE = QueueScheme::DropTail, AQM_ABC = QueueScheme::Abc, AQM_CSFQ = QueueScheme::Csfq;
         CARRIER_NONE = Carrier::None, CARRIER_TAG = Carrier::Tag, CARRIER_OPTION = Carrier::Ipv6Option,
             CARRIER_SHIM = Carrier::Shim;

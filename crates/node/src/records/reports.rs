@@ -1,7 +1,7 @@
 //! What the records say, in words and in physical units.
 
 use super::maps::{IngressStats, Kind, NodeRecord, PortRecord, PortState, Unit, UserKey, UserState};
-use crate::config::{Carrier, Ingress, NodeScheme, QueueScheme};
+use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
@@ -24,7 +24,7 @@ impl PortRecord {
     /// Whether shims are taken off before the packets come in.
     #[must_use]
     pub fn has_unwrap(&self) -> bool {
-        self.ingress == Ingress::Trusted as u32 && self.carrier == Carrier::Shim as u32
+        self.ingress == Arrivals::Trusted as u32 && self.carrier == Carrier::Shim as u32
     }
 
     /// Whether anything happens to packets that go out.

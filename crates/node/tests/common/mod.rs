@@ -45,7 +45,7 @@ macro_rules! skip_unless_possible {
 
 /// A node whose only port, the loopback interface, meters and manages; `changes` are merged into its tables.
 pub fn config(port: &Json, changes: &Json) -> NodeConfig {
-    let mut tables = json!({"ports": [{"interface": "lo", "ingress": "meter", "queue": {"scheme": "abc"}}]});
+    let mut tables = json!({"ports": [{"interface": "lo", "arrivals": "meter", "queue": {"scheme": "abc"}}]});
     for (key, value) in port.as_object().expect("a table") {
         tables["ports"][0][key] = value.clone();
     }

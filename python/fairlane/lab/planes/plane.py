@@ -118,7 +118,7 @@ class Plane(ABC):
             }
             for client in self._setup.clients
         ]
-        clients = [{"interface": f"client{client.number}", "ingress": "meter"} for client in self._setup.clients]
+        clients = [{"interface": f"client{client.number}", "arrivals": "meter"} for client in self._setup.clients]
         return {
             "node": {},
             "marker": {name: marker[name] for name in names},
