@@ -13,7 +13,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-beside bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -89,9 +89,9 @@ bench: ## Run the benchmarks: per packet of each scheme, per scenario of the eng
 	cargo run --release --quiet --bin speed -- abc
 	cargo bench --package fairlane-bench
 
-bench-beside: setup ## Measure turn by turn beside another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
-	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
-	$(BIN)/python benches/beside.py benches/scenarios/dumbbell-1000.toml --turns 9 $(if $(OTHER1000),--other $(OTHER1000))
+bench-peer: setup ## Measure turn by turn with another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
+	$(BIN)/python benches/peer.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
+	$(BIN)/python benches/peer.py benches/scenarios/dumbbell-1000.toml --turns 9 $(if $(OTHER1000),--other $(OTHER1000))
 
 bench-instructions: setup ## Count instructions per packet against the baseline; UPDATE=1 writes it
 	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)

@@ -98,14 +98,14 @@ static __always_inline void source_of(struct __sk_buff *skb, struct source *sour
 		source->vlan = skb->vlan_tci & 0xfff;
 }
 
-/* The place of the rule of a mark; MOST_MARKS if there is none. */
-__noinline __u32 place_of_mark(__u32 mark, __u32 marks)
+/* The index of the rule of a mark; MOST_MARKS if there is none. */
+__noinline __u32 index_of_mark(__u32 mark, __u32 marks)
 {
 	__u32 i;
 
 	for (i = 0; i < MOST_MARKS && i < marks; i++) {
-		__u32 place = i;
-		struct mark_rule *rule = bpf_map_lookup_elem(&mark_rules, &place);
+		__u32 index = i;
+		struct mark_rule *rule = bpf_map_lookup_elem(&mark_rules, &index);
 
 		if (rule && (mark & rule->mask) == rule->value)
 			return i;
@@ -117,12 +117,12 @@ __noinline __u32 place_of_mark(__u32 mark, __u32 marks)
 static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
 {
 	struct mark_rule *rule;
-	__u32 place;
+	__u32 index;
 
 	if (!node->marks)
 		return 0;
-	place = place_of_mark(mark, node->marks);
-	rule = bpf_map_lookup_elem(&mark_rules, &place);
+	index = index_of_mark(mark, node->marks);
+	rule = bpf_map_lookup_elem(&mark_rules, &index);
 	return rule ? &rule->rule : 0;
 }
 

@@ -73,14 +73,14 @@ def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
             best = pick(cells, key=lambda cell: cell.interval.mean)
             return Number(best.at, best.interval, cells)
         case "argmax":
-            return _place_of_largest(claim, cells)
+            return _argmax(claim, cells)
         case str() as reduction if reduction.startswith("quantile_"):
             return Number(cells[0].at, _pooled_quantile(float(reduction.removeprefix("quantile_")), cells), cells)
         case reduction:
             raise NotApplicable(f"no test for reduce = '{reduction}'")
 
 
-def _place_of_largest(claim: Claim, cells: Sequence[Cell]) -> Number:
+def _argmax(claim: Claim, cells: Sequence[Cell]) -> Number:
     """Where the largest mean is, with every place that could be it: the argmax of papers/rule.py."""
     argument = claim["argument"]
     means = [cell.interval for cell in cells]

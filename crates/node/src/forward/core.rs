@@ -8,9 +8,9 @@
 use super::bridge::{Bridge, Target};
 use super::config::ForwardConfig;
 use super::egress::EgressLink;
+use super::frame_pool::{FrameId, FramePool};
 use super::ingress::IngressLink;
 use super::packet::NodePacket;
-use super::pool::{FrameId, Pool};
 use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
 use super::stats::{EgressStats, IngressStats};
 use crate::config::ClassRule;
@@ -64,7 +64,7 @@ pub struct Core {
     users: UserIndex,
     classes: Vec<ClassRule>,
     user_names: Vec<String>,
-    pool: Pool,
+    pool: FramePool,
     /// Time of the last step.
     now: Time,
     since: Time,
@@ -93,7 +93,7 @@ impl Core {
                 .chain([config.default_user.traffic_class])
                 .collect(),
             user_names: config.users.iter().map(|user| user.name.clone()).chain(["default".into()]).collect(),
-            pool: Pool::new(config.forward.frames, config.forward.frame_size.0 as usize),
+            pool: FramePool::new(config.forward.frames, config.forward.frame_size.0 as usize),
             now: Time::ZERO,
             since: Time::ZERO,
         }

@@ -1,8 +1,8 @@
 //! The link that a port sends on: meters, and a port with a rate, or a wire without.
 
 use super::config;
+use super::frame_pool::FramePool;
 use super::packet::NodePacket;
-use super::pool::Pool;
 use super::stats::EgressStats;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -80,7 +80,7 @@ impl EgressLink {
 
     /// Offers a packet that arrives at `now`.
     #[inline]
-    pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut Pool) {
+    pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut FramePool) {
         self.serve_until(now, pool);
         self.stats.arrived(packet.user, packet.bytes);
         self.markers.label(packet.user as usize, &mut packet, now, &mut self.marker_rng);
@@ -98,7 +98,7 @@ impl EgressLink {
 
     /// Starts every transmission that starts by `now`.
     #[inline]
-    pub fn serve_until(&mut self, now: Time, pool: &mut Pool) {
+    pub fn serve_until(&mut self, now: Time, pool: &mut FramePool) {
         if let Way::Port(port) = &mut self.way
             && port.busy_until() <= now
             && port.discipline().backlog().packets > 0
@@ -122,7 +122,7 @@ impl EgressLink {
 
     /// The next packet that is due by `now`, with the time when it was, its frame as the scheme wants it.
     #[inline]
-    pub fn take_due(&mut self, now: Time, pool: &mut Pool) -> Option<(Time, NodePacket)> {
+    pub fn take_due(&mut self, now: Time, pool: &mut FramePool) -> Option<(Time, NodePacket)> {
         let due = self.next_due();
         if due > now {
             return None;
@@ -139,7 +139,7 @@ impl EgressLink {
 }
 
 #[cold]
-fn write_ecn(pool: &mut Pool, packet: &NodePacket, ecn: Ecn) {
+fn write_ecn(pool: &mut FramePool, packet: &NodePacket, ecn: Ecn) {
     let frame = pool.frame_mut(packet.frame);
     let parsed = crate::frame::Frame::parse(frame);
     crate::frame::set_ecn(frame, &parsed, ecn);
@@ -147,7 +147,7 @@ fn write_ecn(pool: &mut Pool, packet: &NodePacket, ecn: Ecn) {
 
 /// Counts what happens at a port, and gives the frames of dropped packets back.
 struct Recorder<'a> {
-    pool: &'a mut Pool,
+    pool: &'a mut FramePool,
     stats: &'a mut EgressStats,
 }
 

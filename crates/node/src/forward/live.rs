@@ -2,7 +2,7 @@
 
 use super::config::ForwardConfig;
 use super::core::{Burst, Core};
-use super::pool::FrameId;
+use super::frame_pool::FrameId;
 use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::base::units::Time;
 use serde_json::{Value as Json, json};

@@ -1,6 +1,6 @@
 //! A packet as the schemes see it: what was read of its frame, and the slot of the pool that it is in.
 
-use super::pool::FrameId;
+use super::frame_pool::FrameId;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 

@@ -1,6 +1,6 @@
-"""Measures Fairlane beside another simulator: delivered packets per CPU second, turn by turn.
+"""Measures Fairlane against another simulator: delivered packets per CPU second, turn by turn.
 
-    .venv/bin/python benches/beside.py benches/scenarios/dumbbell-32.toml --other ./their-dumbbell 32 100 ...
+    .venv/bin/python benches/peer.py benches/scenarios/dumbbell-32.toml --other ./their-dumbbell 32 100 ...
 
 The other program runs the same scenario and prints one line of JSON with at least `delivered_packets` and
 `cpu_seconds`, counted as ours are: packets over the bottleneck, CPU time from building the network to the last event.
@@ -32,7 +32,7 @@ def rate(line: Json) -> float:
 
 def main() -> None:
     """Measure, then print a Markdown table."""
-    parser = argparse.ArgumentParser(description="Measure Fairlane beside another simulator, turn by turn.")
+    parser = argparse.ArgumentParser(description="Measure Fairlane against another simulator, turn by turn.")
     parser.add_argument("scenario", type=Path, help="scenario file")
     parser.add_argument("--turns", type=int, default=9, help="turns (default: %(default)s)")
     parser.add_argument("--other", nargs=argparse.REMAINDER, default=[], help="command of the other simulator")

@@ -6,7 +6,7 @@ pub struct FrameId(u32);
 
 /// Slots for frames.
 #[derive(Debug)]
-pub struct Pool {
+pub struct FramePool {
     bytes: Vec<u8>,
     slot_bytes: usize,
     lengths: Vec<u32>,
@@ -14,7 +14,7 @@ pub struct Pool {
     free: Vec<u32>,
 }
 
-impl Pool {
+impl FramePool {
     /// `frames` slots for frames of up to `slot_bytes`.
     #[must_use]
     pub fn new(frames: u32, slot_bytes: usize) -> Self {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn slots_hold_what_was_stored_until_they_are_given_back() {
-        let mut pool = Pool::new(2, 8);
+        let mut pool = FramePool::new(2, 8);
         let a = pool.store(b"abc", b"defgh").unwrap();
         let b = pool.duplicate(a).unwrap();
         pool.frame_mut(b)[0] = b'x';
