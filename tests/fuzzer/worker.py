@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TextIO
 
+from fairlane.base.signals import as_interrupts
 from fairlane.cli.main import run_command
 from fuzzer.case import Arguments, Case
 
@@ -100,9 +101,8 @@ def _called(step: Arguments) -> Ending:
         )
         sys.argv = ["fairlane", *step]
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            code = run_command(list(step))
-            signal.signal(signal.SIGINT, _pass)
+            with as_interrupts() as received:
+                code = run_command(list(step), received)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except BaseException:
