@@ -78,9 +78,8 @@ def _prepare_output() -> None:
         out.reconfigure(errors=READABLE)
 
 
-def run_command(arguments: list[str], received: Received | None = None) -> int:
-    """Runs a command; gives its exit code."""
-    received = received or Received()
+def run_command(arguments: list[str], received: Received) -> int:
+    """Runs a command; gives its exit code, that of the signal if one that was `received` ended it."""
     try:
         _check_text(arguments)
         code: int | None = commands.main(arguments, prog_name="fairlane", standalone_mode=False)
