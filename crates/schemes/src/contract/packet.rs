@@ -14,10 +14,7 @@ crate::choices! {
 }
 
 impl TrafficClass {
-    /// Both classes, in the order of [`TrafficClass::index`].
-    pub const ALL: [Self; 2] = [Self::BestEffort, Self::Expedited];
-
-    /// Position in arrays that hold one entry per class.
+    /// Position in [`TrafficClass::ALL`], and in arrays that hold one entry per class.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {

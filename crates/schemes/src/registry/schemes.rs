@@ -24,9 +24,6 @@ macro_rules! schemes {
         }
 
         impl Scheme {
-            /// All of them, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[$( Self::$Variant ),+];
-
             /// The marker that the scheme's labels come from.
             #[must_use]
             pub fn marker(self) -> MarkerScheme {

@@ -302,14 +302,14 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
 
 fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {
     let over_runs = |value: fn(&LinkRecord) -> f64| all.every(|run| value(&run.links[link]));
-    let classes = fairlane_schemes::contract::packet::TrafficClass::ALL.map(|class| class.name());
+    let classes = fairlane_schemes::contract::packet::TrafficClass::ALL;
     LinkSummary {
         name: all.runs[0].links[link].name.clone(),
         utilisation: over_runs(|link| link.utilisation),
         throughput_bps: over_runs(|link| link.throughput_bps),
         queue_mean_packets: over_runs(|link| link.queue.mean_packets),
         queue_mean_bytes: over_runs(|link| link.queue.mean_bytes),
-        delay: classes.iter().filter_map(|class| delay_summary(all, link, class)).collect(),
+        delay: classes.iter().filter_map(|class| delay_summary(all, link, class.name())).collect(),
         drops: (0..all.runs[0].links[link].drops.len()).map(|reason| drop_summary(all, link, reason)).collect(),
         dropped_share: over_runs(|link| link.drops.iter().map(|drops| drops.share_of_arrivals).sum()),
         max_min_utilisation: over_runs(|link| link.max_min_utilisation),

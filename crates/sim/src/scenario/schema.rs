@@ -2,11 +2,10 @@
 
 use super::groups::GroupParams;
 use super::sources::SourceKind;
-use super::tcp::TcpProfile;
 use super::topology::{About, LinkParams, TopologyConfig, TopologyKind};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
-use crate::traffic::tcp::TcpParams;
+use crate::traffic::tcp::{TcpParams, TcpProfile};
 use fairlane_schemes::base::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
 use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::registry::catalogue::{SchemeInfo, catalogue};
@@ -126,7 +125,7 @@ fn group() -> Json {
     );
     properties.insert(
         "sources".into(),
-        json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::all().map(source).collect::<Vec<_>>()},
+        json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
         "description": "What each user sends."}),
     );
     object(properties, &["sources"])

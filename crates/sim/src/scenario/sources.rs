@@ -26,11 +26,6 @@ choices! {
 }
 
 impl SourceKind {
-    /// All of them.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        Self::CHOICES.unwrap_or_default().iter().filter_map(|&name| Self::parse(&name.into()))
-    }
-
     /// Whether it takes the keys of TCP too.
     pub(super) fn is_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Web)

@@ -1,23 +1,8 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
-use crate::traffic::tcp::{Recovery, TcpParams};
+use crate::traffic::tcp::{Recovery, TcpParams, TcpProfile};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
-use fairlane_schemes::choices;
 use serde_json::{Map, Value as Json};
-
-choices! {
-    /// The TCP profiles there are: see [`TcpParams::PROFILES`].
-    pub enum TcpProfile {
-        /// New Reno as in ns-3.26, what abc2018 used.
-        Ns3_26 = "ns3.26",
-        /// CUBIC with SACK and PRR: the defaults of ns-3.48.
-        Ns3 = "ns3",
-        /// New Reno as in ns-2, what afpft and afc used.
-        Ns2 = "ns2",
-        /// CUBIC with SACK and PRR as in Linux, what p4abc used.
-        Linux = "linux",
-    }
-}
 
 /// A profile and the parameters that came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +20,7 @@ impl Default for TcpConfig {
 
 impl TcpConfig {
     fn of(profile: TcpProfile) -> Self {
-        Self { profile, params: TcpParams::profile(profile.name()).expect("every choice is a profile") }
+        Self { profile, params: TcpParams::profile(profile) }
     }
 
     /// Reads the `[tcp]` table; the caller checks for unknown keys.
@@ -107,11 +92,11 @@ mod tests {
 
     #[test]
     fn a_profile_gives_the_defaults_and_single_keys_differ_from_it() {
-        for name in TcpParams::PROFILES {
-            let params = read(&json!({"profile": name})).unwrap().params;
-            assert_eq!(Some(params), TcpParams::profile(name));
+        for &profile in TcpProfile::ALL {
+            let params = read(&json!({"profile": profile.name()})).unwrap().params;
+            assert_eq!(params, TcpParams::profile(profile));
         }
-        let linux = TcpParams::profile("linux").unwrap();
+        let linux = TcpParams::profile(TcpProfile::Linux);
         let params = read(&json!({"profile": "linux", "ecn": true, "congestion_control": "reno"})).unwrap().params;
         let congestion_control = crate::traffic::tcp::CongestionControl::Reno;
         assert_eq!(params, TcpParams { ecn: true, congestion_control, ..linux });

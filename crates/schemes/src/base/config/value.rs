@@ -214,6 +214,10 @@ macro_rules! choices {
         pub enum $Name { $( $(#[$variant_meta])* $Variant, )+ }
 
         impl $Name {
+            /// All of them, in the order of the documentation.
+            #[allow(dead_code)]
+            pub const ALL: &[Self] = &[$( Self::$Variant ),+];
+
             /// The name in a configuration.
             #[must_use]
             pub fn name(self) -> &'static str {

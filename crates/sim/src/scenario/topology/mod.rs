@@ -186,9 +186,6 @@ macro_rules! topologies {
         }
 
         impl TopologyKind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$( Self::$Variant, )+ Self::Graph];
-
             /// Its entry in the catalogue.
             #[must_use]
             pub fn about(self) -> About {

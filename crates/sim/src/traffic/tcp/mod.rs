@@ -194,7 +194,7 @@ use fairlane_schemes::contract::packet::Ecn;
 pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::control::FlightSize;
 pub use congestion::{CongestionControl, CongestionParams};
-pub use profile::TcpParams;
+pub use profile::{TcpParams, TcpProfile};
 pub use receiver::Receiver;
 pub use sender::{Phase, Sender, SenderStats};
 

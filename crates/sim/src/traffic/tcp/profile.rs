@@ -1,7 +1,7 @@
 //! The parameters of a TCP connection and their named sets.
 
 use fairlane_schemes::base::units::{Bytes, Time};
-use fairlane_schemes::params;
+use fairlane_schemes::{choices, params};
 
 use super::{Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, Recovery, Segment};
 
@@ -66,19 +66,29 @@ params! {
     }
 }
 
-impl TcpParams {
-    /// The names that [`TcpParams::profile`] knows.
-    pub const PROFILES: &[&str] = &["ns3.26", "ns3", "ns2", "linux"];
+choices! {
+    /// Named sets of parameters.
+    pub enum TcpProfile {
+        /// New Reno as in ns-3.26, what abc2018 used.
+        Ns3_26 = "ns3.26",
+        /// CUBIC with SACK and PRR: the defaults of ns-3.48.
+        Ns3 = "ns3",
+        /// New Reno as in ns-2, what afpft and afc used.
+        Ns2 = "ns2",
+        /// CUBIC with SACK and PRR as in Linux, what p4abc used.
+        Linux = "linux",
+    }
+}
 
-    /// The named set of parameters, if there is one of this name.
+impl TcpParams {
+    /// The parameters of a profile.
     #[must_use]
-    pub fn profile(name: &str) -> Option<Self> {
-        match name {
-            "ns3.26" => Some(Self::default()),
-            "ns3" => Some(Self::ns3()),
-            "ns2" => Some(Self::ns2()),
-            "linux" => Some(Self::linux()),
-            _ => None,
+    pub fn profile(profile: TcpProfile) -> Self {
+        match profile {
+            TcpProfile::Ns3_26 => Self::default(),
+            TcpProfile::Ns3 => Self::ns3(),
+            TcpProfile::Ns2 => Self::ns2(),
+            TcpProfile::Linux => Self::linux(),
         }
     }
 
@@ -162,16 +172,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_profile_exists_and_no_other() {
-        for name in TcpParams::PROFILES {
-            assert!(TcpParams::profile(name).is_some(), "{name}");
-        }
-        assert_eq!(TcpParams::profile("bbr"), None);
-    }
-
-    #[test]
     fn wire_sizes_are_those_of_abc2018() {
-        let params = TcpParams::profile("ns3.26").unwrap();
+        let params = TcpParams::profile(TcpProfile::Ns3_26);
         let data = Segment { payload: 1446, ..Segment::default() };
         // 1446 + 32 TCP + 20 IP + 2 PPP.
         assert_eq!(params.segment_wire_bytes(&data), 1500);
@@ -184,19 +186,22 @@ mod tests {
 
     #[test]
     fn full_packets_are_those_of_the_documents() {
-        let size = |name| {
-            let params = TcpParams::profile(name).unwrap();
+        let size = |profile| {
+            let params = TcpParams::profile(profile);
             params.segment_wire_bytes(&Segment { payload: params.segment_payload, ..Segment::default() })
         };
         // abc2018 IV-A1; afpft; an Ethernet MTU.
-        assert_eq!(["ns3.26", "ns3", "ns2", "linux"].map(size), [1500, 1500, 1000, 1500]);
+        assert_eq!(
+            [TcpProfile::Ns3_26, TcpProfile::Ns3, TcpProfile::Ns2, TcpProfile::Linux].map(size),
+            [1500, 1500, 1000, 1500]
+        );
     }
 
     #[test]
     fn the_profile_ns2_is_that_of_afpft_and_afc() {
         // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire of which 40 are headers, ACKs and SYNs of 40
         // bytes, window 2 at first, an ACK for each packet, timeouts 0.2 s to 60 s from 3 s in ticks of 10 ms, no SACK.
-        let params = TcpParams::profile("ns2").unwrap();
+        let params = TcpParams::profile(TcpProfile::Ns2);
         let bytes = (params.segment_payload, params.header_bytes, params.syn_bytes);
         assert_eq!(bytes, (960, 40, 40));
         assert_eq!((params.initial_window, params.delayed_ack, params.dupack_threshold), (2, 1, 3));
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn blocks_lengthen_an_ack_by_eight_bytes_each_and_four() {
-        let params = TcpParams::profile("linux").unwrap();
+        let params = TcpParams::profile(TcpProfile::Linux);
         let block = SackBlock { start: 5, end: 6 };
         let bytes =
             |blocks: &[SackBlock]| params.ack_wire_bytes(&Ack { sacks: SackBlocks::new(blocks), ..Ack::default() });

@@ -206,7 +206,7 @@ mod tests {
     const MSS: u32 = 1000;
 
     fn params() -> TcpParams {
-        TcpParams { segment_payload: MSS, ..TcpParams::profile("ns3.26").unwrap() }
+        TcpParams { segment_payload: MSS, ..TcpParams::default() }
     }
 
     fn ms(millis: u64) -> Time {

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn params(min_rto: Time) -> TcpParams {
-        TcpParams { min_rto, ..TcpParams::profile("ns3.26").unwrap() }
+        TcpParams { min_rto, ..TcpParams::default() }
     }
 
     #[test]

@@ -256,11 +256,11 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tcp::{Ack, SackBlock};
+    use crate::traffic::tcp::{Ack, SackBlock, TcpProfile};
     use fairlane_schemes::base::units::Bytes;
 
     fn plan(header_bytes: u32, syn_bytes: u32, socket_buffer: u64) -> HeaderPlan {
-        let params = TcpParams::profile("ns3.26").unwrap();
+        let params = TcpParams::default();
         HeaderPlan::new(&TcpParams { header_bytes, syn_bytes, socket_buffer: Bytes(socket_buffer), ..params }, 0)
     }
 
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn packets_of_linux_are_as_long_as_the_simulated_ones_with_all_options() {
-        let params = TcpParams::profile("linux").unwrap();
+        let params = TcpParams::profile(TcpProfile::Linux);
         let plan = HeaderPlan::new(&params, 0);
         assert_eq!(lengths(&plan), (52, params.syn_bytes as usize));
         assert!(plan.syn_mss && plan.syn_sack && plan.syn_timestamps && plan.shift.is_some());

@@ -151,15 +151,15 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tcp::TcpParams;
     use crate::traffic::tcp::congestion::dispatch::Congestion;
     use crate::traffic::tcp::congestion::{CongestionParams, State};
+    use crate::traffic::tcp::{TcpParams, TcpProfile};
 
     const MSS: u32 = 1000;
     const RTT: Time = Time::from_millis(100);
 
     fn params() -> TcpParams {
-        let base = TcpParams::profile("linux").unwrap();
+        let base = TcpParams::profile(TcpProfile::Linux);
         TcpParams { segment_payload: MSS, socket_buffer: fairlane_schemes::base::units::Bytes(4_000_000_000), ..base }
     }
 

@@ -7,7 +7,7 @@ mod wire;
 use proptest::prelude::*;
 
 use super::*;
-use crate::traffic::tcp::{CongestionControl, Recovery};
+use crate::traffic::tcp::{CongestionControl, Recovery, TcpProfile};
 use wire::{Event, MSS, Packet, Wire, ack_each, lose_nothing, lose_once, ns3};
 
 fn segments(count: u64) -> u64 {
@@ -459,7 +459,7 @@ proptest! {
         buffer in 1u64..100,
         delayed_ack in 1u32..4,
         limited_transmit in any::<bool>(),
-        profile in 0..TcpParams::PROFILES.len(),
+        profile in prop::sample::select(TcpProfile::ALL),
         sack in any::<bool>(),
         prr in any::<bool>(),
         cubic in any::<bool>(),
@@ -475,7 +475,7 @@ proptest! {
             recovery: if sack && prr { Recovery::Prr } else { Recovery::NewReno },
             congestion_control: if cubic { CongestionControl::Cubic } else { CongestionControl::Reno },
             ecn,
-            ..TcpParams::profile(TcpParams::PROFILES[profile]).unwrap()
+            ..TcpParams::profile(profile)
         };
         let mut fates = fates.into_iter();
         let fate = move |_, _| match fates.next() {

@@ -15,7 +15,7 @@ const ONE_WAY: Time = Time::from_millis(50);
 
 /// The parameters of `ns3.26` with round segments.
 pub(super) fn ns3() -> TcpParams {
-    TcpParams { segment_payload: MSS, ..TcpParams::profile("ns3.26").unwrap() }
+    TcpParams { segment_payload: MSS, ..TcpParams::default() }
 }
 
 /// The same with an ACK for each segment, so that all windows can be counted by hand.
