@@ -73,8 +73,9 @@ def arrows(folder: Path) -> dict[Path, set[Path]]:
 
 def _arrows(file: File, files: dict[Name, File]) -> Iterator[Path]:
     for name in file.uses:
-        if (path := _home(name, files)) is not None:
-            yield path
+        # A whole module, such as a prelude, also stands for what its doors lead to.
+        behind = (*files[name].doors.values(), *files[name].every) if name in files else ()
+        yield from filter(None, (_home(one, files) for one in (name, *behind)))
 
 
 def _home(name: Name, files: dict[Name, File], depth: int = 0) -> Path | None:

@@ -43,10 +43,17 @@ def written(folder: Path, files: dict[str, str]) -> Path:
         "fn f() -> crate::b::B { todo!() }",
         "use crate::door::B;",
         "use crate::door;\nfn f(_: door::B) {}",
+        "use crate::door::*;",
+        "use crate::prelude::*;",
     ],
 )
 def test_a_circle_of_rust_files_is_found(tmp_path: Path, a: str) -> None:
-    files = {**LAYERS, "a.rs": f"{a}\npub struct A;", "door.rs": "pub use crate::b::*;"}
+    files = {
+        **LAYERS,
+        "a.rs": f"{a}\npub struct A;",
+        "door.rs": "pub use crate::b::*;",
+        "prelude.rs": "pub use crate::b::B;",
+    }
     circle = circles.a_circle(written(tmp_path, files))
     assert circle is not None
     assert {path.name for path in circle} == {"a.rs", "b.rs"}

@@ -40,18 +40,9 @@ use super::red_core::{RedCore, RedDecision};
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Record, Share, Window};
 use super::with_red::WithRed;
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::flows::bitmap::FlowCounter;
 use crate::flows::lru_cache::LruCache;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -253,7 +244,6 @@ impl Aqm for Afc {
 mod tests {
     use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::contract::discipline::Backlog;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;

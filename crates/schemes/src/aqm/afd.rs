@@ -32,20 +32,11 @@
 //!
 //! Not implemented: hash tables of limited size in place of the exact count of entries; ECN.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueMeasure, Threshold, Time};
-use crate::choices;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::base::units::QueueMeasure;
+use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 use crate::flows::hash::bucket;
 use crate::measure::ticker::Ticker;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
@@ -335,7 +326,6 @@ impl FairShare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::{Bytes, QueueLimit};
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;

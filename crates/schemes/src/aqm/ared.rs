@@ -26,16 +26,7 @@
 //! Not implemented: nonlinear RED.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Threshold, Time};
-use crate::choices;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 choices! {
@@ -268,7 +259,6 @@ impl Aqm for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::discipline::Backlog;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;

@@ -39,18 +39,9 @@ use super::red_core::{RedCore, RedDecision};
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Share, Window};
 use super::with_red::WithRed;
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::choices;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::flows::bitmap::FlowCounter;
 use crate::flows::lru_cache::LruCache;
-use crate::params;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 
 choices! {
@@ -282,7 +273,6 @@ impl Matches {
 mod tests {
     use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::contract::weights::Weights;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;

@@ -18,13 +18,7 @@
 //!    `freeze`.
 //! 2. A packet that chance drops at a full queue is no overflow.
 
-use crate::base::rng::Rng;
-use crate::base::units::{QueueLimit, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::Report;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -135,11 +129,6 @@ impl Aqm for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{Backlog, QueueDiscipline};
-    use crate::contract::packet::Ecn;
-    use crate::contract::weights::Weights;
     use crate::testing::{Drops, TestPacket};
 
     fn probability_after(params: &BlueParams, overflows: &[u64], idle: &[u64]) -> f64 {

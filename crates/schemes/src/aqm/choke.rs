@@ -32,15 +32,7 @@
 
 use super::red_core::{RedCore, RedDecision};
 use super::with_red::WithRed;
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 
 params! {
@@ -196,7 +188,6 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 mod tests {
     use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::base::units::Threshold;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;

@@ -22,14 +22,7 @@
 //!
 //! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::{Backlog, Report};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -63,11 +56,7 @@ impl SchemeSpec for CodelScheme {
     type Params = CodelParams;
     type Discipline<P: Packet> = ManagedQueue<P, CodelAqm>;
 
-    fn check(
-        params: &CodelParams,
-        _: &crate::contract::buffer::BufferParams,
-        table: &Table<'_>,
-    ) -> Result<(), ConfigError> {
+    fn check(params: &CodelParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
         check_target(params.target, params.interval, table)
     }
 
@@ -255,10 +244,6 @@ impl Aqm for CodelAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::{BitRate, QueueLimit};
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::contract::packet::Ecn;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;
@@ -426,8 +411,7 @@ mod tests {
     fn at_port(ecn: Ecn, marks: bool) -> (usize, usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let params = CodelParams { ecn: marks, ..Default::default() };
-        let port =
-            Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &crate::contract::weights::Weights::equal() };
+        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
         let mut queue = CodelScheme::build::<TestPacket>(&params, &port);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         for step in 0..1666 {

@@ -26,20 +26,9 @@
 //! Not implemented: ConEx itself, whose senders echo congestion as marks that a policer at the ingress reads: it needs
 //! transports that do so.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Threshold, Time};
-use crate::choices;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 use crate::measure::ticker::Ticker;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
@@ -252,7 +241,6 @@ fn filled(bucket: &Bucket, bytes_per_s: f64, depth: f64, now: Time) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::discipline::Backlog;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::TestPacket;
     use serde_json::json;

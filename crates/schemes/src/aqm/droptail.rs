@@ -12,12 +12,7 @@
 //! 1. The limit leaves out the packet in transmission, as the device queue of ns-3 does.
 //! 2. Two classes share one limit. abc2018 implies it for ABC; here it holds for every scheme, so that results compare.
 
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -64,10 +59,6 @@ impl Aqm for DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::{BitRate, QueueLimit};
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::contract::weights::Weights;
     use crate::testing::{Drops, TestPacket};
 
     fn fill(limit: QueueLimit, sizes: &[u32]) -> (u32, u64, usize) {

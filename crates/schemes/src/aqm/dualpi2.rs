@@ -29,16 +29,8 @@
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
-use crate::params;
 use std::collections::VecDeque;
 
 choices! {

@@ -26,17 +26,9 @@
 //! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are as many mean packets.
 
 use super::red_core::check_thresholds;
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::base::units::QueueMeasure;
+use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
@@ -280,7 +272,6 @@ impl Aqm for Fred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;

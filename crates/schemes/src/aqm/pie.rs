@@ -24,12 +24,7 @@
 //! Not implemented: turning PIE off in quiet times (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
 
 use super::pie_core::{PieCore, PieParams};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 /// PIE in the list of schemes.
@@ -121,11 +116,6 @@ impl Aqm for Pie {
 mod tests {
     use super::*;
     use crate::aqm::pie_core::PieDelay;
-    use crate::base::units::QueueLimit;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
-    use crate::contract::packet::Ecn;
-    use crate::contract::weights::Weights;
     use crate::testing::{Drops, TestPacket};
 
     /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: queue and what it dropped and marked.

@@ -24,12 +24,8 @@
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
 //! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Time};
-use crate::choices;
-use crate::contract::discipline::Backlog;
+use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
-use crate::params;
 
 choices! {
     /// Where PIE takes the queueing delay from.

@@ -24,15 +24,7 @@
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -173,9 +165,6 @@ impl Aqm for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::QueueLimit;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::contract::packet::Ecn;
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::{Value as Json, json};
@@ -284,7 +273,7 @@ mod tests {
     #[test]
     fn reports_its_average_and_the_bytes_it_holds() {
         let mut red = Red::new(&RedParams::default(), BitRate(10_000_000));
-        red.core.arrival(crate::contract::discipline::Backlog { packets: 10, bytes: 15_000 }, 1500, Time::ZERO);
+        red.core.arrival(Backlog { packets: 10, bytes: 15_000 }, 1500, Time::ZERO);
         let mut readings = Vec::new();
         red.report(&mut |name, value| readings.push((name, value)));
         assert_eq!(readings, [("average_queue", 0.02)]); // 0.002 * 10

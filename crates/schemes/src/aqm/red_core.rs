@@ -30,10 +30,8 @@
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueMeasure, Threshold, Time};
-use crate::choices;
-use crate::contract::discipline::Backlog;
+use crate::base::units::QueueMeasure;
+use crate::contract::prelude::*;
 
 choices! {
     /// Where the weight of the average comes from.
@@ -363,12 +361,8 @@ fn automatic_weight(settings: &RedSettings, packets_per_s: f64) -> f64 {
 ///
 /// # Errors
 /// Names the key, its value and what is allowed.
-pub fn check_thresholds(
-    min_th: Threshold,
-    max_th: Threshold,
-    table: &crate::base::config::Table<'_>,
-) -> Result<(), crate::base::config::ConfigError> {
-    let error = |name, problem| Err(crate::base::config::ConfigError::new(table.key(name), problem));
+pub fn check_thresholds(min_th: Threshold, max_th: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
+    let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
     for (name, threshold) in [("min_th", min_th), ("max_th", max_th)] {
         if threshold.measure() == QueueMeasure::Delay {
             return error(name, format!("\"{threshold}\" is a delay, it must be in packets or bytes"));

@@ -9,8 +9,7 @@
 //! | jumping | its part of this period over the whole of the last period | at every packet; falls to 0 with each period |
 //! | period end | its part of the last whole period | every m packets |
 
-use crate::base::units::Time;
-use crate::choices;
+use crate::contract::prelude::*;
 use crate::flows::lru_cache::LruCache;
 use std::collections::VecDeque;
 

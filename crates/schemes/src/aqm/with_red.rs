@@ -4,9 +4,8 @@
 //! section 4 if 300 fit.
 
 use super::red_core::{RedSettings, check_thresholds};
-use crate::base::config::{ConfigError, ParamSet, ParamSpec, Table};
-use crate::base::units::{Bytes, QueueLimit, Threshold};
-use crate::params;
+use crate::base::config::{ParamSet, ParamSpec};
+use crate::contract::prelude::*;
 use serde_json::{Map, Value as Json};
 
 params! {
@@ -96,17 +95,17 @@ impl<S: ParamSet> ParamSet for WithRed<S> {
 /// [`super::red_core`]: the average queue of a port of scheme `S` whose weight is a half, after three packets, which find
 /// 0, 1 and 2 (averages 0, 1/2 and 5/4), and a fourth after the time of two mean packets (1/8 of it are left).
 #[cfg(test)]
-pub(super) fn check_idle_time<S: crate::contract::scheme::SchemeSpec<Params = WithRed<O>>, O>(own: O) {
+pub(super) fn check_idle_time<S: SchemeSpec<Params = WithRed<O>>, O>(own: O) {
     use crate::base::units::{BitRate, Time};
     use crate::contract::discipline::QueueDiscipline;
     use crate::testing::{Drops, TestPacket};
 
     let red = RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() };
-    let buffer = crate::contract::buffer::BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
-    let weights = crate::contract::weights::Weights::equal();
-    let port = crate::contract::scheme::Port { buffer: &buffer, rate: BitRate(80_000_000), weights: &weights };
+    let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
+    let weights = Weights::equal();
+    let port = Port { buffer: &buffer, rate: BitRate(80_000_000), weights: &weights };
     let mut queue = S::build::<TestPacket>(&WithRed { own, red }, &port);
-    let (mut rng, mut drops) = (crate::base::rng::Rng::stream(1, 0, "test", 0), Drops::default());
+    let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
     let average = |queue: &S::Discipline<TestPacket>| {
         let mut average = None;
         queue.report(&mut |name, value| average = average.or((name == "average_queue").then_some(value)));

@@ -6,5 +6,6 @@ pub mod discipline;
 pub mod flow_key;
 pub mod marker;
 pub mod packet;
+pub mod prelude;
 pub mod scheme;
 pub mod weights;

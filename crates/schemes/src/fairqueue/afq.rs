@@ -36,20 +36,10 @@
 //!
 //! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
 use crate::flows::hash::{bucket, hash};
-use crate::params;
 
 choices! {
     /// How bids are kept.

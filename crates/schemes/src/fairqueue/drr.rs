@@ -28,19 +28,11 @@
 //!    dropped itself.
 //! 5. Classes are not looked at.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::flow_table::FlowTable;
-use crate::params;
 
 choices! {
     /// Which packet of the longest queue is dropped when the buffer is full.

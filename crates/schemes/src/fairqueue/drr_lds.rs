@@ -23,12 +23,8 @@
 //!    kept.
 //! 3. `D_max` is the same for all weights. At 0 the scheme is DRR.
 
-use crate::base::units::Bytes;
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
-use crate::params;
 
 params! {
     /// Deficit round robin with limited deficit savings.
@@ -71,9 +67,6 @@ impl SchemeSpec for DrrLdsScheme {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::base::units::{QueueLimit, Time};
-    use crate::contract::discipline::QueueDiscipline;
-    use crate::contract::weights::Weights;
     use crate::fairqueue::testing::{DropLog, build, drain, limits, noise, packet, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::TestPacket;

@@ -26,18 +26,11 @@
 //!    A user below its share loses nothing to users above theirs.
 //! 3. Classes are not looked at.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked};
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
 use crate::measure::utema::{Memory, RateState};
-use crate::params;
 
 params! {
     /// Flow dynamic priority assignment.

@@ -30,21 +30,11 @@
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 
 use crate::aqm::codel::{Codel, CodelTarget, check_target};
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::aqm::Verdict;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::{bucket, hash};
-use crate::params;
 
 choices! {
     /// What CoDel compares with a full packet to see that a queue is short.
@@ -296,7 +286,6 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::contract::weights::Weights;
     use crate::fairqueue::testing::{
         DropLog, assert_rates, build, drain, limits, noise, packet, shares, standing_queue, survives,
     };

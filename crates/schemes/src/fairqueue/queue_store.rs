@@ -11,9 +11,7 @@
 //! and O(log n) at most. To find the longest: each removal pays for at most one bound to be lowered, O(log n), and
 //! only schemes that ask pay at all. Bytes: 32 a queue besides the record, 24 + 4 in the heap.
 
-use crate::base::units::QueueLimit;
-use crate::contract::discipline::Backlog;
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::fairqueue::indexed_heap::IndexedHeap;
 use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked, NIL};
 use std::cmp::Reverse;

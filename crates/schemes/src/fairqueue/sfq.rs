@@ -27,21 +27,12 @@
 //!
 //! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::{IntrusiveList, NIL};
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::{bucket, hash};
 use crate::measure::ticker::Ticker;
-use crate::params;
 
 choices! {
     /// Whose rules for turns and drops.
@@ -290,7 +281,6 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::contract::weights::Weights;
     use crate::fairqueue::testing::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
     use crate::registry::queue_config::QueueConfig;
     use crate::registry::schemes::SchemeParams;

@@ -20,16 +20,8 @@
 //! 2. v after a busy period is from memory of the paper; since all flows start anew then, no share depends on it.
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::flows::expiring_table::ExpiringTable;
-use crate::params;
 use crate::queue::sorted_queue::{Sorted, SortedQueue};
 
 params! {

@@ -1,12 +1,7 @@
 //! What the tests of the fair schedulers share: random operations with any parameters, and measured shares.
 
 use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
-use crate::contract::packet::Ecn;
-use crate::contract::scheme::{Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::registry::queue_config::QueueConfig;
 use crate::registry::schemes::SchemeParams;
 use crate::testing::TestPacket;

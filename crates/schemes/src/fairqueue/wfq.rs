@@ -25,18 +25,10 @@
 //! 5. A packet that exceeds the limit alone is dropped itself.
 //! 6. Classes are not looked at.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::choices;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::fairqueue::indexed_heap::IndexedHeap;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::flow_table::FlowTable;
-use crate::params;
 use std::cmp::Ordering;
 
 choices! {

@@ -33,16 +33,8 @@
 //!    them after an unnamed time.
 //! 5. A packet that is longer than the whole queue is dropped at once; the pseudo-code would empty the queue first.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::flows::expiring_table::ExpiringTable;
-use crate::params;
 use crate::queue::sorted_queue::{Sorted, SortedQueue};
 
 params! {

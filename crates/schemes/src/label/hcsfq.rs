@@ -39,20 +39,9 @@
 //!
 //! Not implemented: the switch prototype's epochs and its comparison of 4 random bits.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::contract::weights::Weights;
+use crate::contract::prelude::*;
 use crate::flows::expiring_table::ExpiringTable;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_length::{DelayEstimate, QueueLength};
 use crate::queue::queue_threshold::QueueThreshold;
@@ -335,8 +324,6 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::contract::packet::Ecn;
     use crate::testing::{Drops, TestPacket};
 
     const C: f64 = 10e6;

@@ -1,11 +1,6 @@
 //! The meters of an edge: a marker with the state of each.
 
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-use crate::contract::discipline::StateSize;
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MeterSpec};
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 
 /// A marker with the states of all its meters.

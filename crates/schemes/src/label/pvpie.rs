@@ -25,15 +25,8 @@
 
 use crate::aqm::pie_core::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::marker::{Marker, MarkerScheme};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::label::ppv::PpvMarker;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -212,9 +205,6 @@ impl Aqm for PvPieAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::QueueLimit;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::QueueDiscipline;
     use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
 

@@ -27,18 +27,8 @@
 //! 2. The threshold starts above all colours. Colour 0 always passes.
 //! 3. Intervals are looked at when a packet arrives; those that passed in silence all count.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::Report;
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_length::is_shorter;
 use crate::queue::queue_threshold::QueueThreshold;
@@ -262,7 +252,6 @@ impl Aqm for RfqAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::discipline::Backlog;
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 

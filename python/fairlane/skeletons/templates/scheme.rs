@@ -11,12 +11,7 @@
 //! Deviations:
 //! 1. What differs from the source, and why.
 
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {

@@ -38,16 +38,7 @@
 mod captures;
 mod estimators;
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{QueueLimit, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 use captures::CaptureList;
@@ -187,8 +178,6 @@ impl Aqm for Care {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
-    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;

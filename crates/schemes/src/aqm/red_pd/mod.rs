@@ -34,20 +34,11 @@
 //! Not implemented: ECN.
 
 use super::red_core::{RedCore, RedDecision, RedSettings, check_thresholds};
+use crate::contract::prelude::*;
 mod flow_record;
 
 use self::flow_record::{FlowRecord, HISTORY, Interval, Monitor};
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
 use crate::flows::flow_table::FlowTable;
-use crate::params;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
@@ -314,8 +305,6 @@ impl Aqm for RedPd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::QueueLimit;
-    use crate::contract::discipline::{Backlog, QueueDiscipline};
     use crate::testing::{Drops, TestPacket};
 
     const RATE: BitRate = BitRate(10_000_000);

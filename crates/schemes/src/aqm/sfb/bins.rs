@@ -1,8 +1,7 @@
 //! The bins of SFB: rules (1), (2) and (5).
 
 use super::params::{DecrementAt, SfbParams};
-use crate::base::rng::Rng;
-use crate::base::units::Time;
+use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};
 
 /// One bin: packets waiting and BLUE's probability.

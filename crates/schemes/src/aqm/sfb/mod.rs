@@ -43,14 +43,7 @@ mod token_bucket;
 use self::bins::{Bin, Bins, Hold};
 pub use self::params::{DecrementAt, Penalty, SfbParams};
 use self::token_bucket::TokenBucket;
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{QueueLimit, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 use crate::queue::managed_queue::ManagedQueue;
 
@@ -282,8 +275,6 @@ impl Aqm for Sfb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
     use crate::registry::queue_config::QueueConfig;
     use crate::testing::{Drops, TestPacket};
     use serde_json::json;

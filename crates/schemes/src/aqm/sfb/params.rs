@@ -1,10 +1,6 @@
 //! Parameters of SFB.
 
-use crate::base::units::{BitRate, Bytes, Time};
-use crate::choices;
-use crate::contract::flow_key::FlowKey;
-use crate::params;
-
+use crate::contract::prelude::*;
 choices! {
     /// When the probability of an empty bin shrinks.
     pub enum DecrementAt {

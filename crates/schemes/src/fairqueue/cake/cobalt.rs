@@ -21,9 +21,7 @@
 //!
 //! Not implemented: the factor of (C1) for ingress mode, the number of bulk flows in MTU times.
 
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-
+use crate::contract::prelude::*;
 /// What COBALT aims at; one for all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltTarget {

@@ -50,19 +50,11 @@
 pub mod cobalt;
 mod set_associative;
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
-use crate::choices;
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::hash;
-use crate::params;
 use cobalt::{Cobalt, CobaltTarget, Signal};
 use set_associative::{Found, SetAssociative};
 

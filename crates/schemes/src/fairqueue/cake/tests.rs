@@ -1,6 +1,5 @@
 use super::*;
 use crate::base::rng::Rng;
-use crate::contract::weights::Weights;
 use crate::fairqueue::testing::{DropLog, build, limits, noise, packet, standing_queue, survives};
 use crate::flows::hash::bucket;
 use crate::registry::schemes::SchemeParams;

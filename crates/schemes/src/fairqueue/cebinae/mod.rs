@@ -42,15 +42,8 @@
 mod flow_cache;
 
 use self::flow_cache::{FlowCache, part_of};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
-use crate::contract::flow_key::FlowKey;
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
-use crate::params;
 use std::collections::VecDeque;
 
 params! {

@@ -1,13 +1,7 @@
 //! The activity AQM: the queue is shorter for the more active. abc2018 III-C.
 
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{QueueLimit, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::{Backlog, Report};
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::measure::utema::WeightedMean;
-use crate::params;
 use crate::queue::queue_length::{DelayEstimate, QueueLength};
 use crate::queue::queue_threshold::QueueThreshold;
 
@@ -158,11 +152,6 @@ impl Aqm for AbcAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{DropReason, QueueDiscipline};
-    use crate::contract::scheme::{Port, SchemeSpec};
-    use crate::contract::weights::Weights;
     use crate::label::abc::AbcScheme;
     use crate::queue::managed_queue::ManagedQueue;
     use crate::registry::queue_config::QueueConfig;

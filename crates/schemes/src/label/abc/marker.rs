@@ -1,13 +1,8 @@
 //! The activity meter: how much a user sends, relative to its reference rate, as a logarithm. abc2018 III-B, D, E.
 
 use crate::base::elementary::log2;
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Time};
-use crate::choices;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::{Packet, TrafficClass};
+use crate::contract::prelude::*;
 use crate::measure::utema::{Memory, RateState};
-use crate::params;
 
 choices! {
     /// What rate a packet is labelled with.

@@ -56,11 +56,7 @@
 mod aqm;
 mod marker;
 
-use crate::base::config::{ConfigError, Table};
-use crate::contract::buffer::BufferParams;
-use crate::contract::marker::{Marker, MarkerScheme};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 pub use aqm::{AbcAqm, AbcParams, AbcRule, check_opens};

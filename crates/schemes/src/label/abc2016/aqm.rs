@@ -3,14 +3,8 @@
 use crate::aqm::pie_core::PieCore;
 use crate::aqm::pie_core::PieParams;
 use crate::aqm::red_core::{RedCore, RedSettings, WeightRule};
-use crate::base::config::{ConfigError, Table};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, QueueLimit, QueueMeasure, Threshold, Time};
-use crate::choices;
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::{Backlog, Report, StateSize};
-use crate::contract::packet::Packet;
-use crate::params;
+use crate::base::units::QueueMeasure;
+use crate::contract::prelude::*;
 use crate::queue::queue_length::{DelayEstimate, QueueLength};
 use crate::queue::queue_threshold::QueueThreshold;
 
@@ -253,8 +247,6 @@ impl Aqm for Abc2016Aqm {
 mod tests {
     use super::*;
     use crate::base::config::ParamSet;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::QueueDiscipline;
     use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
     use serde_json::{Value as Json, json};

@@ -1,12 +1,7 @@
 //! The activity meters of 2016: a bucket whose drain grows with the activity, or a rate measurement.
 
-use crate::base::rng::Rng;
-use crate::base::units::{Bytes, Time};
-use crate::choices;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::measure::utema::{Memory, RateState};
-use crate::params;
 use std::f64::consts::LN_2;
 
 choices! {
@@ -139,7 +134,6 @@ impl Marker for Abc2016Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
     use crate::testing::TestPacket;
 
     const SPEC: MeterSpec = MeterSpec { reference_rate: BitRate(100_000), weight: 1.0, start: Time::ZERO };

@@ -1,13 +1,8 @@
 //! The port of CSFQ: drops by label, estimates the fair rate.
 
 use super::fair_rate::{CsfqVariant, CutBudget, FairRate, Observation, OverflowBound, Rules};
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Threshold, Time};
-use crate::contract::aqm::{Aqm, QueueView, Verdict};
-use crate::contract::discipline::Report;
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
-use crate::params;
 use crate::queue::queue_length::is_shorter;
 
 params! {
@@ -121,9 +116,6 @@ impl Aqm for CsfqAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::QueueLimit;
-    use crate::contract::buffer::BufferParams;
-    use crate::contract::discipline::{Backlog, DropReason, QueueDiscipline};
     use crate::queue::managed_queue::ManagedQueue;
     use crate::testing::{Drops, TestPacket};
 

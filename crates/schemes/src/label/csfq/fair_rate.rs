@@ -1,8 +1,6 @@
 //! The estimate of the fair rate alpha, per unit of weight: eq. (5) to (7) and the amendments.
 
-use crate::base::units::Time;
-use crate::choices;
-
+use crate::contract::prelude::*;
 choices! {
     /// Which text of the estimation is followed.
     pub enum CsfqVariant {

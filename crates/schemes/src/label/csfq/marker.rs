@@ -1,12 +1,7 @@
 //! The edge of CSFQ: a flow's rate over its weight.
 
-use crate::base::rng::Rng;
-use crate::base::units::Time;
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
-use crate::params;
 
 params! {
     /// Rate estimator at the edge of CSFQ.
@@ -61,7 +56,6 @@ impl Marker for CsfqMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::BitRate;
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 

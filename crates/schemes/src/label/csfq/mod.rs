@@ -42,11 +42,7 @@ mod aqm;
 mod fair_rate;
 mod marker;
 
-use crate::base::config::{ConfigError, Table};
-use crate::contract::buffer::BufferParams;
-use crate::contract::marker::{Marker, MarkerScheme};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 

@@ -1,13 +1,7 @@
 //! The edge of PPV: the value of a packet is the throughput-value function at its place in the user's rate.
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, Bytes, Time};
-use crate::choices;
-use crate::contract::flow_key::FlowKey;
-use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
-use crate::params;
 
 choices! {
     /// How a packet's place in the rate of its user is found.

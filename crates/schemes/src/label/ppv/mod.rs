@@ -33,14 +33,7 @@
 mod marker;
 mod value_queue;
 
-use crate::base::rng::Rng;
-use crate::base::units::{BitRate, QueueLimit, Time};
-use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
-use crate::contract::marker::{Marker, MarkerScheme};
-use crate::contract::packet::Packet;
-use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::params;
+use crate::contract::prelude::*;
 use value_queue::ValueQueue;
 
 pub use marker::{PpvMarker, PpvMarkerKind, PpvMarkerParams, PpvMeter};

@@ -5,8 +5,7 @@
 //!
 //! Cost: insertion and removal O(log n) comparisons; 36 bytes a packet besides the packet; memory is reused.
 
-use crate::contract::discipline::Backlog;
-use crate::contract::packet::Packet;
+use crate::contract::prelude::*;
 use std::cmp::Ordering;
 
 /// No slot.
