@@ -1,8 +1,9 @@
 """Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` writes docs/clauses.md.
 
 A list, docs/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one says so in a comment,
-`//= RFC 8033 4.2-1: text of the list`, code that departs from one in `//= RFC 8033 4.2-1, deviation: text`; the head
-of its module tells why. A clause that no code speaks of is `unclaimed` for a reason. `--json` prints all of it as JSON.
+`//= RFC 8033 4.2-1: text of the list`, code that departs from one in `//= RFC 8033 4.2-1, deviation: text`, code that
+does either as a parameter says in `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module tells why. A clause
+that no code speaks of is `unclaimed` for a reason. `--json` prints all of it as JSON.
 """
 
 from __future__ import annotations
@@ -15,29 +16,35 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(, deviation)?: (.*)")
+_ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(?:, (deviation|by) ?(\w*))?: (.*)")
 
-TITLES = {"unclaimed": "Unclaimed, and why", "deviations": "Departed from", "claimed": "Claimed"}
+TITLES = {
+    "unclaimed": "Unclaimed, and why",
+    "deviations": "Departed from",
+    "by": "Followed or not, by a parameter",
+    "claimed": "Claimed",
+}
 HEAD = """# Clauses of RFCs
 
 What the RFCs of the schemes and senders ask, in our words, and the code that does it; the RFC's own words rule.
 `make clauses` writes this page from the lists in `docs/clauses/` and the comments `//= RFC ...` in `crates/`, which a
 test compares. Levels are those of RFC 2119; "rule" is a step of an algorithm without one. Where code departs from a
-clause, the head of its module says why.
+clause, always or by a parameter, the head of its module says why.
 
-| RFC | title | sections read | unclaimed | departed from | claimed |
-| --- | --- | --- | --- | --- | --- |"""
+| RFC | title | sections read | unclaimed | departed from | by a parameter | claimed |
+| --- | --- | --- | --- | --- | --- | --- |"""
 
 
 @dataclass
 class Clause:
-    """A clause of an RFC, and the files that follow it or depart from it."""
+    """A clause of an RFC, and the files that follow it, depart from it, or do so by a parameter."""
 
     level: str
     text: str
     unclaimed: str = ""
     claimed: list[str] = field(default_factory=list)
     deviations: list[str] = field(default_factory=list)
+    by: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -64,18 +71,19 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
         rfcs[file.stem.removeprefix("rfc")] = Rfc(table["title"], table["read"], clauses)
     for path in sorted((root / "crates").rglob("*.rs")):
         place = str(path.relative_to(root))
-        for number, key, deviation, text in _ANNOTATION.findall(path.read_text(encoding="utf-8")):
+        for number, key, how, parameter, text in _ANNOTATION.findall(path.read_text(encoding="utf-8")):
             clause = rfcs[number].clauses.get(key) if number in rfcs else None
             if clause is None or clause.text != text:
                 problems.append(f"{place}: RFC {number} {key} is not in its list with these words")
                 continue
-            files = clause.deviations if deviation else clause.claimed
-            files.extend([place] * (place not in files))
-            if deviation and not re.search(rf"Deviations(?:.|\n)*RFC {number}", heads(path)):
+            files = {"": clause.claimed, "deviation": clause.deviations, "by": clause.by}[how]
+            entry = f"{place}: {parameter}" if parameter else place
+            files.extend([entry] * (entry not in files))
+            if how and not re.search(rf"Deviations(?:.|\n)*RFC {number}", heads(path)):
                 problems.append(f"{place}: no deviation of the head names RFC {number} ({key})")
     for number, rfc in rfcs.items():
         for key, clause in rfc.clauses.items():
-            if bool(clause.unclaimed) == bool(clause.claimed or clause.deviations):
+            if bool(clause.unclaimed) == bool(clause.claimed or clause.deviations or clause.by):
                 problems.append(f"RFC {number} {key}: code speaks of it, or a reason says why none does; one of both")
     return rfcs, problems
 

@@ -47,4 +47,7 @@ def test_other_words_and_clauses_that_the_list_lacks_are_found(tmp_path: Path) -
 def test_a_deviation_that_the_head_of_the_module_hides_is_found(tmp_path: Path) -> None:
     code = "fn f() {\n    //= RFC 1 1-1, deviation: Half of it goes.\n}\n"
     assert len(problems(tmp_path, code)) == 1
-    assert problems(tmp_path, "//! Deviations:\n//! 1. A third goes, not half (RFC 1 section 1).\n" + code) == []
+    assert len(problems(tmp_path, code.replace("deviation", "by share"))) == 1
+    head = "//! Deviations:\n//! 1. A third goes, not half (RFC 1 section 1).\n"
+    assert problems(tmp_path, head + code) == problems(tmp_path, head + code.replace("deviation", "by share")) == []
+    assert clauses.compare(tmp_path)[0]["1"].clauses["1-1"].by == ["crates/a.rs: share"]

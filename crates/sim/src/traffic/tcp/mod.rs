@@ -115,10 +115,10 @@
 //!
 //! # Deviations from the RFCs, for all profiles
 //!
-//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows: no receiver here reneges. Sizes are in
-//!    segments; the short last one counts as a full one. The rescue retransmission (NextSeg rule 4) is sent only if the
-//!    last segment is above all SACKed ones: otherwise it would repeat a segment whose retransmission is on its way.
-//!    RFC 2018: blocks that fell out of the list of three are not reported again when it has room.
+//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows and RFC 2018 5.1 forbids: no receiver here
+//!    reneges. Sizes are in segments; the short last one counts as a full one. The rescue retransmission (NextSeg rule 4)
+//!    is sent only if the last segment is above all SACKed ones: otherwise it would repeat a segment whose
+//!    retransmission is on its way. RFC 2018 section 4: blocks that fell out of the list of three are not reported again when it has room.
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
 //! 11. RFC 3168: ECN is not negotiated by flags of the SYN, both ends use the same parameters; cwnd stays at two segments
 //!     at least upon marks, and the rule for a window of one segment (wait for the timeout) does not arise.
@@ -129,7 +129,8 @@
 //!     after a full ACK may count for less than a segment. Both are so in ns-3.26.
 //! 14. RFC 6298: the least timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s); a SYN that timed out does not raise
 //!     the timeout to 3 s (5.7), for the handshake gives a sample all the same; without `keep_backoff` any ACK of new data
-//!     ends the doubling. RFC 7323 section 4.2: the gains are the same however many samples a window gives.
+//!     ends the doubling. RFC 7323 section 4.2: the gains are the same however many samples a window gives; 4.3: without
+//!     `sack` only the stamp of the segment that the last ACK asked for is echoed, as in ns-3.26.
 //! 15. RFC 3465 section 2.3: growth by bytes has no limit, after a timeout neither, as in Linux; the RFC has two segments,
 //!     and one after a timeout; RFC 5681 section 3.1 has one always.
 //!

@@ -124,7 +124,6 @@ impl TcpParams {
     }
 
     /// Linux: RFCs where they say it, otherwise `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
-    //= RFC 6298 2.4-1, deviation: The timeout is 1 s at least.
     fn linux() -> Self {
         Self {
             segment_payload: 1448,                        // MTU 1500 - 20 IP - 20 TCP - 12 timestamps

@@ -86,7 +86,9 @@ impl Receiver {
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
         // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
-        //= RFC 7323 4.3-2: A stamp that is not older counts if its segment starts at the last ACK or before.
+        //= RFC 7323 4.3-3: An ACK of a segment beyond a gap echoes the last stamp in order.
+        //= RFC 7323 4.3-4: An ACK of the segment that fills a gap echoes its stamp.
+        //= RFC 7323 4.3-2, by sack: A stamp that is not older counts if its segment starts at the last ACK or before.
         let echoes = if params.sack { segment.timestamp >= self.echo } else { segment.seq == self.next };
         if echoes && segment.seq <= self.last_ack {
             self.echo = segment.timestamp;
@@ -100,7 +102,7 @@ impl Receiver {
         }
         if segment.seq > self.next {
             //= RFC 5681 4.2-4: A segment beyond a gap is acknowledged at once.
-            //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged.
+            //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged, with blocks.
             self.early.insert(self.next, segment.seq);
             self.gap = true;
             if params.sack {

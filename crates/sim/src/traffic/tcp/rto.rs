@@ -46,7 +46,7 @@ impl Rto {
         } else {
             //= RFC 6298 2.3-1: A later one moves RTTVAR towards |SRTT - R|, then SRTT towards R.
             //= RFC 6298 2.3-2: The gains are 1/8 for SRTT and 1/4 for RTTVAR.
-            //= RFC 7323 4.2-1, deviation: The gains of the estimator shrink with the samples that a window gives.
+            //= RFC 7323 4.2-1, deviation: However many samples a window gives, the estimator remembers as long.
             // RFC 6298 2.3, with |SRTT - R| taken before SRTT moves; alpha = 1/8, beta = 1/4, rounded down.
             let deviation = self.srtt.0.abs_diff(rtt.0);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
@@ -67,7 +67,7 @@ impl Rto {
             self.srtt + params.rto_granularity.max(Time(4 * self.rttvar.0))
         };
         // RFC 6298 2.4. ns-3.26 has no upper bound here.
-        //= RFC 6298 2.4-1: The timeout is 1 s at least.
+        //= RFC 6298 2.4-1, by min_rto: The timeout is 1 s at least.
         self.current = estimate.max(params.min_rto);
     }
 

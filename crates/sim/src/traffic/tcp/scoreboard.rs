@@ -102,6 +102,7 @@ impl Scoreboard {
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
         //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
+        //= RFC 2018 5.1-2, deviation: What is sent again after a timeout does not depend on SACKs from before it.
         (self.lost_below, self.sacked_from_lost) = (nxt, 0);
         self.restart(una);
     }

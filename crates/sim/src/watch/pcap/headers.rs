@@ -20,7 +20,7 @@ const DSCP_EF: u8 = 46;
 
 const TIMESTAMP_BYTES: u32 = 12; // with two NOPs before it
 const BARE_BYTES: u32 = 40; // IPv4 and TCP without options
-/// RFC 7323 2.3: larger shifts are an error.
+//= RFC 7323 2.2-1: The shift is 14 at most.
 const LARGEST_SHIFT: u8 = 14;
 
 /// Payload is zeros.
@@ -134,7 +134,8 @@ impl HeaderPlan {
         ((u64::from(segment) * u64::from(self.mss)).min(self.total) + 1) as u32
     }
 
-    /// The window field. That of a SYN is never scaled (RFC 7323 2.2).
+    /// The window field.
+    //= RFC 7323 2.2-3: The window field of a SYN is not scaled.
     fn window_field(&self, syn: bool) -> u16 {
         let shift = if syn { 0 } else { self.shift.unwrap_or(0) };
         u16::try_from(self.window >> shift).unwrap_or(u16::MAX)
@@ -157,6 +158,7 @@ impl HeaderPlan {
             if self.syn_mss {
                 add(MaximumSegmentSize(self.mss as u16));
             }
+            //= RFC 2018 2-1: Only a SYN permits SACK.
             if self.syn_sack {
                 add(SelectiveAcknowledgementPermitted);
             }

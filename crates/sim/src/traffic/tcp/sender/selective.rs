@@ -23,6 +23,7 @@ impl Sender {
         let before = selective.board.sacked();
         selective.board.advance(self.una, ack.ack);
         //= RFC 6675 5-1: Each ACK with SACK updates the scoreboard.
+        //= RFC 2018 5-4: The sender keeps what SACKs report.
         //= RFC 6675 5-10: (B) Each ACK in recovery updates the scoreboard and the pipe.
         selective.board.record(ack.ack, self.nxt, &ack.sacks, params.dupack_threshold);
         // RFC 6937 DeliveredData: change of SND.UNA plus change of what is SACKed, never negative.
