@@ -65,11 +65,9 @@ def _measure(payload: int, rate: str, egress: dict[str, Any]) -> str:
         with (Path(folder) / "sent.json").open("wb") as out:
             sender = namespaces.start(client, ["chrt", "-f", "10", node.program(), *send], out)
         time.sleep(SETTLE_S)
-        forwarder.ask()
-        forwarder.answer()
+        forwarder.report()
         time.sleep(WINDOW_S)
-        forwarder.ask()
-        report = forwarder.answer()
+        report = forwarder.report()
         sender.wait(20)
         sent = json.loads((Path(folder) / "sent.json").read_text(encoding="utf-8"))
     window_s = report["window_s"][1] - report["window_s"][0]

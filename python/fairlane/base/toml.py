@@ -35,6 +35,11 @@ def read(path: str | Path) -> dict[str, Any]:
         raise UserError(f"{path}: {error}") from error
 
 
+def read_if_there(path: Path) -> dict[str, Any]:
+    """As `read`; empty if there is no such file."""
+    return read(path) if path.exists() else {}
+
+
 def parse(text: str) -> dict[str, Any]:
     """The table of a TOML text.
 

@@ -11,7 +11,7 @@ from fairlane.base.progress import duration
 from fairlane.base.text import name, visible
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
-from fairlane.papers.verdicts import QUICK, Finding, VerdictName
+from fairlane.papers.verdicts import QUICK, ClaimFinding, VerdictName
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 
@@ -444,7 +444,7 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
     return table
 
 
-def _of_metric(finding: Finding, reproduction: Reproduction) -> VerdictName:
+def _of_metric(finding: ClaimFinding, reproduction: Reproduction) -> VerdictName:
     return QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,8 @@ from fairlane.lab.page import TITLES, conditions
 from fairlane.papers.drawing import Canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairlane.papers.grid import Cell
     from fairlane.papers.reproduce import Reproduction
 
 STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^")}
@@ -52,29 +50,23 @@ def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figu
         for axes, (scheme, metric) in zip(panels, columns, strict=True):
             for number, (plane, reproduction) in enumerate(found.items()):
                 cells = reproduction.tables[experiment_id].cells([scheme], [metric])
-                _curve(axes, plane, cells, recorder.shown["x"], plots.COLOURS[number % len(plots.COLOURS)])
+                line, marker = STYLES[plane]
+                plots.error_bars(
+                    axes,
+                    [cell.at[recorder.shown["x"]] for cell in cells],
+                    [cell.interval for cell in cells],
+                    color=plots.COLOURS[number % len(plots.COLOURS)],
+                    linestyle=line,
+                    marker=marker,
+                    markerfacecolor="white",
+                    label=TITLES[plane],
+                )
             plots.set_subtitle(axes, f"{names['metric', metric]}, {names['scheme', scheme]}")
             axes.set(xlabel=recorder.axes.get_xlabel(), ylabel=recorder.axes.get_ylabel(), ylim=(0, None))
             axes.label_outer()
         drawn.suptitle(_title(found, experiment_id), fontsize=11, x=0.01, ha="left", wrap=True)
         plots.legend(drawn, drawn.axes[0], len(found))
     return drawn
-
-
-def _curve(axes: Axes, plane: str, cells: Sequence[Cell], x: str, colour: str) -> None:
-    line, marker = STYLES[plane]
-    means = [cell.interval for cell in cells]
-    axes.errorbar(
-        [cell.at[x] for cell in cells],
-        [mean.mean for mean in means],
-        yerr=[mean.slack for mean in means],
-        color=colour,
-        linestyle=line,
-        marker=marker,
-        markerfacecolor="white",
-        capsize=2,
-        label=TITLES[plane],
-    )
 
 
 def _title(found: Mapping[str, Reproduction], experiment_id: str) -> str:

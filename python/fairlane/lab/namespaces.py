@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from fairlane.base.errors import FairlaneError
@@ -58,9 +57,7 @@ class Namespaces:
     def __enter__(self) -> Namespaces:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with undisturbed():
             self.close()
 

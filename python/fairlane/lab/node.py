@@ -68,6 +68,11 @@ class Reporter:
             time.sleep(0.01)
         raise RejectedError(f"fairlane-node {self._name}: no report within {REPORT_S:g} s")
 
+    def report(self) -> dict[str, Any]:
+        """Its report of now; raises as `answer`."""
+        self.ask()
+        return self.answer()
+
     def _check(self) -> None:
         if self.process.poll() is not None:
             self._errors.seek(0)

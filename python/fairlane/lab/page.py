@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+from fairlane.base import toml
 from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
 from fairlane.papers.claim import paper_text
 from fairlane.results.intervals import format_interval
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlane.lab.table import Row
     from fairlane.papers.experiment import Experiment
     from fairlane.papers.reproduce import Reproduction
-    from fairlane.papers.verdicts import Verdict
+    from fairlane.papers.verdicts import ClaimVerdict
 
 TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch"}
 """Planes in words."""
@@ -82,10 +82,7 @@ def _noise(rows: Sequence[Row]) -> str:
 
 def explanations(reproduction: Reproduction) -> Mapping[tuple[str, str], str]:
     """Why claims differ on planes (lab.toml of the paper), by claim and plane."""
-    file = reproduction.paper.folder / "lab.toml"
-    if not file.exists():
-        return {}
-    entries = tomllib.loads(file.read_text(encoding="utf-8"))["explanations"]
+    entries = toml.read_if_there(reproduction.paper.folder / "lab.toml").get("explanations", ())
     pairs = ((entry, *pair) for entry in entries for pair in product(entry["claims"], entry["planes"]))
     return {(claim, plane): " ".join(entry["text"].split()) for entry, claim, plane in pairs}
 
@@ -129,7 +126,7 @@ def _claims(found: Found, experiment: Experiment) -> str:
     return table + ("\n\nWhat differs:\n\n" + "\n".join(notes) if notes else "")
 
 
-def _outcome(verdict: Verdict, metric: str) -> str:
+def _outcome(verdict: ClaimVerdict, metric: str) -> str:
     """What was measured of a metric of a claim, after its outcome."""
     for finding in verdict.findings:
         if finding.metric == metric:

@@ -14,7 +14,7 @@ from fairlane.papers.checks import expectation
 from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Cell, Table
 from fairlane.papers.reductions import select
-from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY
+from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, error_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,16 +69,14 @@ class Canvas:
             curve = [cell for cell in cells if all(cell.at[key] == value for key, value in of_curve.items())]
             if not curve:
                 continue
-            means = [cell.interval for cell in curve]
-            self.axes.errorbar(
+            error_bars(
+                self.axes,
                 [cell.at[x] for cell in curve],
-                [mean.mean for mean in means],
-                yerr=[mean.slack for mean in means],
+                [cell.interval for cell in curve],
                 color=COLOURS[i % len(COLOURS)],
                 linestyle=LINES[j % len(LINES)],
                 marker=MARKERS[j % len(MARKERS)],
                 markerfacecolor="white" if j else None,
-                capsize=2,
                 alpha=alpha,
                 label=", ".join(names[key, value] for key, value in of_curve.items()) + note,
             )

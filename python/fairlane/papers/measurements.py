@@ -11,7 +11,9 @@ from fairlane import _fairlane
 from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Measured, Point, Row, matches
 from fairlane.papers.paper import Paper
-from fairlane.store import key
+from fairlane.simulate.replications import simulate
+from fairlane.simulate.scenario import Scenario
+from fairlane.store import Store, key
 from fairlane.store.point import Kept
 
 Run = Kept | Measured
@@ -132,6 +134,12 @@ class Measurements:
             if not isinstance(run, Measured) and (name, scenario, number) not in self._counted:
                 self._counted.add((name, scenario, number))
                 self.cpu_seconds[name] += run.cpu_seconds or 0.0
+
+
+def records_of(scenario: Scenario) -> list[Record]:
+    """The records of a scenario that no store keeps."""
+    (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
+    return [json.loads(run.run) for run in runs]
 
 
 def with_replications(scenario: str, replications: int) -> str:

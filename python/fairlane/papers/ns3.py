@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import math
 import statistics
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairlane._fairlane import student_t
+from fairlane.base import toml
 from fairlane.papers.checks import Check, checks_of
 from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.rule import compared
-from fairlane.papers.verdicts import Verdict
+from fairlane.papers.verdicts import ClaimVerdict
 from fairlane.results.intervals import interval
 
 CONFIDENCE = 0.95
@@ -42,9 +42,8 @@ class Ns3:
 
 def load(file: Path) -> Ns3 | None:
     """Reads an ns3.toml; none if there is no such file."""
-    if not file.exists():
+    if not (document := toml.read_if_there(file)):
         return None
-    document = tomllib.loads(file.read_text(encoding="utf-8"))
     rows: dict[str, dict[str, list[Row]]] = {}
     for row in document["rows"]:
         of_claim = rows.setdefault(row["claim"], {})
@@ -52,7 +51,7 @@ def load(file: Path) -> Ns3 | None:
     return Ns3(document["version"], rows)
 
 
-def with_ns3(verdict: Verdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> Verdict:
+def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> ClaimVerdict:
     """The verdict, with what ns-3 gives; "as ns-3" in place of "differs" if the claim agrees with it."""
     if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
         return verdict

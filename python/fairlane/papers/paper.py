@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlane.base import toml
 from fairlane.papers.claim import Claim
 from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Cell, Point, Row, Table
@@ -17,7 +17,7 @@ from fairlane.papers.ns3 import Ns3, load, with_ns3
 from fairlane.papers.readings import Reading, Standing, load_readings
 from fairlane.papers.reductions import references
 from fairlane.papers.run_rules import Runs, apply, load_runs
-from fairlane.papers.verdicts import Statistic, Verdict, judge, undecided
+from fairlane.papers.verdicts import ClaimVerdict, Statistic, judge, undecided
 from fairlane.results.intervals import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Expected:
     """Outcomes as they were when they were last looked at by a person (verdicts.toml).
 
     Attributes:
-        claims: Verdict and findings, as in `Verdict`, by claim id.
+        claims: Verdict and findings, as in `ClaimVerdict`, by claim id.
         cpu_seconds: CPU time of all runs by experiment id.
     """
 
@@ -105,7 +105,7 @@ class Paper:
         statistic = self.statistics.get(claim["id"])
         return [*references(claim), *((other, {}) for other in (statistic.needs if statistic else ()))]
 
-    def judge(self, claim: Claim, tables: Mapping[str, Table]) -> Verdict:
+    def judge(self, claim: Claim, tables: Mapping[str, Table]) -> ClaimVerdict:
         """Tests a claim; one that differs is compared with ns-3 as well."""
         verdict = judge(claim, tables, self.statistics.get(claim["id"]))
         reading = self.reading(claim)
@@ -139,10 +139,7 @@ class Paper:
     @property
     def explanations(self) -> Mapping[str, str]:
         """Why claims differ or cannot be judged, by claim id (explanations.toml)."""
-        file = self.folder / "explanations.toml"
-        if not file.exists():
-            return {}
-        entries = tomllib.loads(file.read_text(encoding="utf-8"))["explanations"]
+        entries = toml.read_if_there(self.folder / "explanations.toml").get("explanations", ())
         return {claim: " ".join(entry["text"].split()) for entry in entries for claim in entry["claims"]}
 
     @property
@@ -152,10 +149,7 @@ class Paper:
 
     def expected(self) -> Expected:
         """The expected outcomes; none if there is no file yet."""
-        if not self.expected_file.exists():
-            return Expected()
-        table = tomllib.loads(self.expected_file.read_text(encoding="utf-8"))
-        return Expected(table["claims"], table["cpu_seconds"])
+        return Expected(**toml.read_if_there(self.expected_file))
 
 
 def load_paper(key: str, title: str, folder: Path, sweep_defaults: Sequence[str] = (), **parts: Any) -> Paper:
@@ -175,7 +169,7 @@ def load_paper(key: str, title: str, folder: Path, sweep_defaults: Sequence[str]
 
 def _load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str], runs: Runs) -> dict[str, Experiment]:
     """Reads experiments and claims of a paper."""
-    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    tables = toml.read(file)
     raw = {experiment["id"]: experiment for experiment in tables["experiments"]}
     experiments = {}
     for own in raw.values():

@@ -12,11 +12,12 @@ and counted apart. A continuous parameter is never chosen by a claim.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
+
+from fairlane.base import toml
 
 Standing = Literal["independent", "not independent", "added"]
 """Whether a claim tests the paper: it does; its numbers chose the reading that it is tested under; it is not in the
@@ -50,12 +51,9 @@ class Reading:
 
 def load_readings(file: Path) -> list[Reading]:
     """Reads a readings.toml; none if there is no such file."""
-    if not file.exists():
-        return []
-    tables = tomllib.loads(file.read_text(encoding="utf-8"))["readings"]
     return [
         Reading(
             **{name: " ".join(table[name].split()) for name in ("open", "taken", "numbers")}, claims=table["claims"]
         )
-        for table in tables
+        for table in toml.read_if_there(file).get("readings", ())
     ]

@@ -21,7 +21,7 @@ from fairlane.papers.measurements import Measurements, Place, Run, needed, place
 from fairlane.papers.paper import Paper
 from fairlane.papers.readings import STANDINGS, Standing
 from fairlane.papers.rounds import Rounds
-from fairlane.papers.verdicts import Verdict, VerdictName
+from fairlane.papers.verdicts import ClaimVerdict, VerdictName
 from fairlane.results import frames
 from fairlane.results.notes import joined, notes_of
 from fairlane.simulate.replications import simulate
@@ -61,14 +61,14 @@ class Reproduction:
     paper: Paper
     experiments: Sequence[Experiment]
     tables: Mapping[str, Table]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ClaimVerdict]
     replications: Mapping[str, int]
     most: Mapping[str, int]
     settings: Mapping[str, Any]
     cpu_seconds: Mapping[str, float]
     quick: bool = False
 
-    def verdicts_of(self, experiment: Experiment) -> list[Verdict]:
+    def verdicts_of(self, experiment: Experiment) -> list[ClaimVerdict]:
         """The verdicts of one experiment's claims."""
         claims = {claim["id"] for claim in experiment.claims}
         return [verdict for verdict in self.verdicts if verdict.claim in claims]

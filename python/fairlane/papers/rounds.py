@@ -8,7 +8,7 @@ the verdict is the same whatever else is reproduced, with any number of threads,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlane.papers.claim import Claim
@@ -16,7 +16,7 @@ from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.measurements import Measurements
 from fairlane.papers.paper import Paper
-from fairlane.papers.verdicts import Verdict
+from fairlane.papers.verdicts import ClaimVerdict
 
 GROWTH = 2
 """Times as many replications in each round."""
@@ -34,7 +34,7 @@ class Judged:
         tables: By experiment: every point with the most replications that a claim of its own experiment took.
     """
 
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ClaimVerdict]
     tables: Mapping[str, Table]
 
 
@@ -46,66 +46,55 @@ class _Open:
     more: dict[int, int] = field(default_factory=dict)
 
 
+@dataclass
 class Rounds:
-    """Judges claims on measurements, round by round."""
+    """Judges claims on measurements, round by round.
 
-    def __init__(
-        self,
-        paper: Paper,
-        measured: Measurements,
-        computed: Mapping[str, Sequence[Row]],
-        counts: Mapping[str, int],
-        most: Mapping[str, int],
-    ) -> None:
-        """Takes what was measured.
+    Attributes:
+        paper: The paper.
+        measured: Its points, with the replications of their experiments.
+        computed: Rows of experiments that need no simulation, by experiment.
+        counts: Replications of each experiment.
+        most: Replications that a point of each experiment may get.
+    """
 
-        Args:
-            paper: The paper.
-            measured: Its points, with the replications of their experiments.
-            computed: Rows of experiments that need no simulation, by experiment.
-            counts: Replications of each experiment.
-            most: Replications that a point of each experiment may get.
-        """
-        self._paper = paper
-        self._measured = measured
-        self._computed = computed
-        self._counts = counts
-        self._most = most
-        self._index: dict[Hashable, int] = {
-            (place.experiment.id, *sorted(place.at.items())): index for index, place in enumerate(measured.places)
-        }
+    paper: Paper
+    measured: Measurements
+    computed: Mapping[str, Sequence[Row]]
+    counts: Mapping[str, int]
+    most: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        self._index: dict[Hashable, int] = {}
         self._of: dict[str, list[int]] = {}
-        for index, place in enumerate(measured.places):
+        for index, place in enumerate(self.measured.places):
+            self._index[self._key(place.experiment.id, place.at)] = index
             self._of.setdefault(place.experiment.id, []).append(index)
 
     def judge(self, experiments: Sequence[Experiment], granted: Granted) -> Judged:
         """Judges the claims of some experiments."""
         claims = [_Open(claim) for experiment in experiments for claim in experiment.claims]
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, ClaimVerdict] = {}
         pending = claims
         while pending:
             growing: list[tuple[_Open, dict[int, int]]] = []
             for one in pending:
                 tables = self._tables(one)
-                verdicts[one.claim["id"]] = self._paper.judge(one.claim, tables)
+                verdicts[one.claim["id"]] = self.paper.judge(one.claim, tables)
                 more = self._more(one, tables)
                 if more and granted(more):
                     growing.append((one, more))
-            wanted: dict[int, int] = {}
             for one, more in growing:
                 one.more |= more
-                wanted |= {index: max(count, wanted.get(index, 0)) for index, count in more.items()}
-            behind = {
-                index: count for index, count in wanted.items() if count > self._measured.rows[index].replications
-            }
-            if behind:
-                self._measured.extend(behind)
+            wanted = _most(more for _, more in growing)
+            rows = self.measured.rows
+            if behind := {index: count for index, count in wanted.items() if count > rows[index].replications}:
+                self.measured.extend(behind)
             pending = [one for one, _ in growing]
-        shown: dict[int, int] = {}
-        for one in claims:
-            own = {i: n for i, n in one.more.items() if self._place(i) == one.claim["experiment"]}
-            shown |= {index: max(count, shown.get(index, 0)) for index, count in own.items()}
-        names = {*self._of, *self._computed, *(experiment.id for experiment in experiments)}
+        shown = _most(
+            {i: n for i, n in one.more.items() if self._place(i) == one.claim["experiment"]} for one in claims
+        )
+        names = {*self._of, *self.computed, *(experiment.id for experiment in experiments)}
         return Judged([verdicts[one.claim["id"]] for one in claims], {name: self._table(name, shown) for name in names})
 
     def _more(self, one: _Open, tables: Mapping[str, Table]) -> dict[int, int]:
@@ -113,14 +102,14 @@ class Rounds:
         more = {}
         for index in self._undecided(one.claim, tables):
             name = self._place(index)
-            count = one.more.get(index, self._counts[name])
-            if count < self._most[name]:
-                more[index] = min(GROWTH * count, self._most[name])
+            count = one.more.get(index, self.counts[name])
+            if count < self.most[name]:
+                more[index] = min(GROWTH * count, self.most[name])
         return more
 
     def _undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[int]:
-        cells = self._paper.undecided(claim, tables)
-        if cells and claim["id"] in self._paper.statistics:  # made of all points together
+        cells = self.paper.undecided(claim, tables)
+        if cells and claim["id"] in self.paper.statistics:  # made of all points together
             return [index for name in self._names(claim) for index in self._of.get(name, ())]
         keys = (self._key(cell.experiment, cell.at) for cell in cells)
         return list(dict.fromkeys(self._index[key] for key in keys if key in self._index))
@@ -129,11 +118,11 @@ class Rounds:
         return (experiment, *sorted((name, value) for name, value in at.items() if name != "metric"))
 
     def _place(self, index: int) -> str:
-        return self._measured.places[index].experiment.id
+        return self.measured.places[index].experiment.id
 
     def _names(self, claim: Claim) -> list[str]:
         """The experiments that a claim is judged on."""
-        return list(dict.fromkeys([claim["experiment"], *(name for name, _ in self._paper.needs(claim))]))
+        return list(dict.fromkeys([claim["experiment"], *(name for name, _ in self.paper.needs(claim))]))
 
     def _tables(self, one: _Open) -> dict[str, Table]:
         """What a claim is judged on."""
@@ -141,8 +130,16 @@ class Rounds:
 
     def _table(self, name: str, more: Mapping[int, int]) -> Table:
         """The table of an experiment, with more replications of some places."""
-        rows: list[Row] = list(self._computed.get(name, ()))
+        rows: list[Row] = list(self.computed.get(name, ()))
         for index in self._of.get(name, ()):
-            row, count = self._measured.rows[index], more.get(index, self._counts[name])
+            row, count = self.measured.rows[index], more.get(index, self.counts[name])
             rows.append(row if count >= row.replications else row.chosen(range(count)))
-        return self._paper.table(self._paper.experiments[name], rows)
+        return self.paper.table(self.paper.experiments[name], rows)
+
+
+def _most(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """The largest count of each place."""
+    most: dict[int, int] = {}
+    for some in counts:
+        most |= {index: max(count, most.get(index, 0)) for index, count in some.items()}
+    return most

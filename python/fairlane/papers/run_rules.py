@@ -16,12 +16,12 @@ A later rule wins. `settings` are scenario keys, `grid` the values that are kept
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fairlane.base import toml
 from fairlane.papers.experiment import Experiment
 
 
@@ -76,8 +76,7 @@ class Runs:
 
 def load_runs(file: Path) -> Runs:
     """Reads a runs.toml."""
-    tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    return Runs(**{kind: [Rule(**rule) for rule in rules] for kind, rules in tables.items()})
+    return Runs(**{kind: [Rule(**rule) for rule in rules] for kind, rules in toml.read(file).items()})
 
 
 def apply(rules: Sequence[Rule], experiments: Mapping[str, Experiment]) -> dict[str, Experiment]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fairlane.papers.checks import Check, checks_of
 from fairlane.papers.claim import Claim, names, paper_text, unit_of
 from fairlane.papers.expressions import ExpressionError
-from fairlane.papers.grid import Cell, Row, Table
+from fairlane.papers.grid import Cell, Row, Table, matches
 from fairlane.papers.readings import Standing
 from fairlane.papers.reductions import NotApplicable, point_text
 from fairlane.papers.rule import Outcome, together
@@ -29,57 +29,38 @@ MOST = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What was measured of one metric of a claim.
+class ClaimFinding:
+    """What was measured of one metric of a claim."""
 
-    Attributes:
-        metric: Its name.
-        unit: Of the numbers; empty if they have none.
-        verdict: Outcome of this metric alone.
-        paper: What the paper says, as a number with its tolerance or as a rule.
-        measured: What was measured.
-        worst: The point that is farthest out, or nearest to it; empty where there is one point only.
-        passed: Number of comparisons that are reproduced,
-        checks: of so many.
-        runs: Most replications of a point; 0 if nothing was sampled.
-    """
-
-    metric: str
-    unit: str
-    verdict: Outcome
-    paper: str
-    measured: str
-    worst: str
-    passed: int
-    checks: int
-    runs: int
+    metric: Annotated[str, "Name of the metric."]
+    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
+    verdict: Annotated[Outcome, "Outcome of this metric alone."]
+    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
+    measured: Annotated[str, "What was measured."]
+    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
+    passed: Annotated[int, "Number of comparisons that are reproduced."]
+    checks: Annotated[int, "Number of comparisons."]
+    runs: Annotated[int, "Most replications of a point; 0 if nothing was sampled."]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a claim fared.
+class ClaimVerdict:
+    """How a claim of a paper fared."""
 
-    Attributes:
-        claim: Its id.
-        statement: Its words.
-        where: Place in the paper.
-        verdict: Outcome.
-        findings: For each of its metrics; none if the claim cannot be put to the test.
-        reason: Why it cannot.
-        ns3: What ns-3 gives at its farthest point, if it was asked (papers/ns3.py).
-        standing: Whether it is an independent test of the paper (papers/readings.py).
-        reading: The reading that its numbers chose; empty if they chose none.
-    """
-
-    claim: str
-    statement: str
-    where: str
-    verdict: VerdictName
-    findings: Sequence[Finding] = ()
-    reason: str = ""
-    ns3: str = ""
-    standing: Standing = "independent"
-    reading: str = ""
+    claim: Annotated[str, "Its id."]
+    statement: Annotated[str, "Its words."]
+    where: Annotated[str, "Place in the paper."]
+    verdict: Annotated[VerdictName, "Outcome; of quick runs consistent and deviates, never reproduced and differs."]
+    findings: Annotated[
+        Sequence[ClaimFinding], "What was measured of each of its metrics; none if it cannot be tested."
+    ] = ()
+    reason: Annotated[str, "Why it cannot be tested; empty if it can."] = ""
+    ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."] = ""
+    standing: Annotated[
+        Standing,
+        "Whether it tests the paper: not independent if its numbers chose a reading, added if it is not in the paper.",
+    ] = "independent"
+    reading: Annotated[str, "The reading that its numbers chose; empty if they chose none."] = ""
 
     @property
     def runs(self) -> int:
@@ -93,7 +74,7 @@ class Verdict:
             return self.findings[0].measured
         return "; ".join(f"{finding.metric} {finding.measured}" for finding in self.findings) or self.reason
 
-    def quick(self) -> Verdict:
+    def quick(self) -> ClaimVerdict:
         """The verdict as one of quick runs."""
         return replace(self, verdict=QUICK.get(self.verdict, self.verdict))
 
@@ -133,7 +114,17 @@ class Statistic:
         return replace(made, rows=rows)
 
 
-def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> Verdict:
+def rows_at(experiment: str, **at: Any) -> Statistic:
+    """The rows of an experiment that have these values."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        own = tables[experiment]
+        return replace(own, rows=[row for row in own.rows if matches(row.at, at, own.grid)])
+
+    return Statistic(table)
+
+
+def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> ClaimVerdict:
     """Tests a claim on the tables of its experiment and of those that it refers to, by experiment id."""
     try:
         checks = examine(claim, tables, statistic)
@@ -191,7 +182,7 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     return together([check.outcome for check in checks], MOST if claim.get("reduce") == "most" else 1.0)
 
 
-def _findings(claim: Claim, checks: Sequence[Check]) -> list[Finding]:
+def _findings(claim: Claim, checks: Sequence[Check]) -> list[ClaimFinding]:
     """One for each metric."""
     by_metric: dict[str, list[Check]] = {}
     for check in checks:
@@ -199,9 +190,9 @@ def _findings(claim: Claim, checks: Sequence[Check]) -> list[Finding]:
     return [_finding(claim, metric, own) for metric, own in by_metric.items()]
 
 
-def _finding(claim: Claim, metric: str, checks: Sequence[Check]) -> Finding:
+def _finding(claim: Claim, metric: str, checks: Sequence[Check]) -> ClaimFinding:
     worst = max(checks, key=lambda check: check.comparison.badness)
-    return Finding(
+    return ClaimFinding(
         metric=metric,
         unit=unit_of(claim, metric),
         verdict=_outcome(claim, checks),
@@ -217,8 +208,8 @@ def _finding(claim: Claim, metric: str, checks: Sequence[Check]) -> Finding:
     )
 
 
-def _verdict(claim: Claim, verdict: VerdictName, **measured: Any) -> Verdict:
-    return Verdict(claim["id"], claim["statement"], claim["where"], verdict, **measured)
+def _verdict(claim: Claim, verdict: VerdictName, **measured: Any) -> ClaimVerdict:
+    return ClaimVerdict(claim["id"], claim["statement"], claim["where"], verdict, **measured)
 
 
 def _summary(checks: Sequence[Check]) -> str:

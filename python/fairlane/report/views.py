@@ -16,7 +16,7 @@ from fairlane.papers.grid import Cell
 from fairlane.papers.readings import Standing
 from fairlane.papers.reproduce import Reproduction
 from fairlane.papers.verdict_tables import marks
-from fairlane.papers.verdicts import QUICK, Verdict, VerdictName
+from fairlane.papers.verdicts import QUICK, ClaimVerdict, VerdictName
 from fairlane.report.collect import Collected
 from fairlane.simulate.scenario import Scenario
 
@@ -282,7 +282,7 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
     )
 
 
-def _claim_view(collected: Collected, claim: Claim, verdict: Verdict | None, explanation: str) -> ClaimView:
+def _claim_view(collected: Collected, claim: Claim, verdict: ClaimVerdict | None, explanation: str) -> ClaimView:
     paper = collected.paper
     outcome = _BY_VERDICT[verdict.verdict] if verdict else NOT_RUN
     reading = paper.reading(claim)
@@ -301,7 +301,7 @@ def _claim_view(collected: Collected, claim: Claim, verdict: Verdict | None, exp
     )
 
 
-def _finding_views(claim: Claim, verdict: Verdict | None, outcome: Outcome, *, quick: bool) -> list[FindingView]:
+def _finding_views(claim: Claim, verdict: ClaimVerdict | None, outcome: Outcome, *, quick: bool) -> list[FindingView]:
     if verdict is None or not verdict.findings:
         return [FindingView("", paper_text(claim), verdict.reason if verdict else "", "", outcome)]
     several = len(verdict.findings) > 1

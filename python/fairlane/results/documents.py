@@ -1,14 +1,18 @@
 """The documents that commands print with `--json`, declared once: their types, and JSON Schemas made from them.
 
-The result document of a scenario is declared in the simulator; here is what the Python front adds.
+The result document of a scenario is declared in the simulator, verdicts in papers/verdicts.py.
 """
 
 import json
 import types
 import typing
+from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from fairlane import _fairlane
+from fairlane.papers.readings import Standing
+from fairlane.papers.verdicts import ClaimVerdict
 
 Json = dict[str, Any]
 
@@ -94,40 +98,6 @@ class ComparisonDocument(_Document):
     results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
 
 
-class ClaimFinding(TypedDict):
-    """What was measured of one metric of a claim."""
-
-    metric: Annotated[str, "Name of the metric."]
-    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
-    verdict: Annotated[Literal["reproduced", "inconclusive", "differs"], "Outcome of this metric alone."]
-    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
-    measured: Annotated[str, "What was measured."]
-    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
-    passed: Annotated[int, "Number of comparisons that are reproduced."]
-    checks: Annotated[int, "Number of comparisons."]
-    runs: Annotated[int, "Most replications of a point; 0 if nothing was sampled."]
-
-
-class ClaimVerdict(TypedDict):
-    """How a claim of a paper fared."""
-
-    claim: Annotated[str, "Its id."]
-    statement: Annotated[str, "Its words."]
-    where: Annotated[str, "Place in the paper."]
-    verdict: Annotated[
-        Literal["reproduced", "as ns-3", "inconclusive", "differs", "not applicable", "consistent", "deviates"],
-        "Outcome; of quick runs consistent and deviates, never reproduced and differs.",
-    ]
-    findings: Annotated[list[ClaimFinding], "What was measured of each of its metrics; none if it cannot be tested."]
-    reason: Annotated[str, "Why it cannot be tested; empty if it can."]
-    ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."]
-    standing: Annotated[
-        Literal["independent", "not independent", "added"],
-        "Whether it tests the paper: not independent if its numbers chose a reading, added if it is not in the paper.",
-    ]
-    reading: Annotated[str, "The reading that its numbers chose; empty if they chose none."]
-
-
 class MeasuredPoint(TypedDict):
     """A metric at a point of an experiment; every variable of its sweep is a further field."""
 
@@ -155,7 +125,7 @@ class ReproducedExperiment(TypedDict):
 class ClaimCounts(TypedDict):
     """How many claims of a standing had which verdict."""
 
-    standing: Annotated[Literal["independent", "not independent", "added"], "As of a claim."]
+    standing: Annotated[Standing, "As of a claim."]
     verdicts: Annotated[dict[str, int], "Number of claims by verdict."]
 
 
@@ -283,7 +253,7 @@ def _of(kind: Any, definitions: dict[str, Json]) -> Json:
     """The schema of a type; tables go to `definitions`."""
     if kind in _SIMPLE:
         return dict(_SIMPLE[kind])
-    if typing.is_typeddict(kind):
+    if typing.is_typeddict(kind) or is_dataclass(kind):
         if kind.__name__ not in definitions:
             definitions[kind.__name__] = {}
             definitions[kind.__name__] = _table(kind, definitions)
@@ -295,7 +265,7 @@ def _of(kind: Any, definitions: dict[str, Json]) -> Json:
         return _of(arguments[0], definitions)
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is list:
+    if origin in {list, Sequence}:
         return {"type": "array", "items": _of(arguments[0], definitions)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(arguments[1], definitions)}
@@ -312,6 +282,6 @@ def _table(kind: Any, definitions: dict[str, Json]) -> Json:
         "description": " ".join(kind.__doc__.split()),
         "type": "object",
         "properties": {name: _of(field, definitions) for name, field in fields.items()},
-        "required": sorted(kind.__required_keys__),
+        "required": sorted(getattr(kind, "__required_keys__", fields)),
         "additionalProperties": kind in _OPEN,
     }

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fairlane.base.text import for_figure
+from fairlane.results.intervals import Interval
 
 # Okabe and Ito's palette without yellow, which is faint on white: tells apart for all common kinds of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -56,6 +57,12 @@ def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4))
 def set_subtitle(axes: Axes, text: str) -> None:
     """Writes above the axes, below the title."""
     axes.set_title(text, loc="left", color="0.35", fontsize=9)
+
+
+def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], **style: Any) -> None:
+    """Draws means with their intervals."""
+    heights, slacks = [mean.mean for mean in means], [mean.slack for mean in means]
+    axes.errorbar(places, heights, yerr=slacks, capsize=2, **style)
 
 
 def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:

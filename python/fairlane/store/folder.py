@@ -18,7 +18,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from fairlane.base.files import check_writable
 from fairlane.store import point
@@ -153,9 +152,7 @@ class Writer:
         self._journal.close()
         self._store.recover()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
         # After an error the runs are safe in the journal: if they cannot leave it, that error is not the one to tell.
         with suppress(*([OSError] if error else [])):
             self.settle()

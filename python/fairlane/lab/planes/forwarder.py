@@ -24,7 +24,7 @@ class ForwarderPlane(Plane):
         bottleneck = self._bottleneck()
         queue, marker = setup.table["queue"], setup.table.get("marker")
         egress = {**bottleneck, "queue": queue, **({"marker": marker} if marker else {})}
-        self._report = self._forwarder(
+        self._reporter = self._forwarder(
             at,
             {
                 "forward": {"seed": setup.table["run"]["seed"]},
@@ -54,13 +54,11 @@ class ForwarderPlane(Plane):
 
     def begin(self) -> None:
         """See `Plane`."""
-        self._report.ask()
-        self._report.answer()
+        self._reporter.report()
 
     def end(self) -> dict[str, Any]:
         """See `Plane`."""
-        self._report.ask()
-        report = self._report.answer()
+        report = self._reporter.report()
         port = report["ports"][-1]
         link = {"name": "bottleneck", **port["egress"], "readings": port["readings"]}
         link["user_dropped_packets"] = [user["dropped_packets"] for user in link["users"][:-1]]

@@ -38,7 +38,7 @@ class KernelPlane(Plane):
         self._bridge()
         self._shape()
         self._attach()
-        self._report = self._forwarder(links, {"ports": ports})
+        self._reporter = self._forwarder(links, {"ports": ports})
 
     def _bridge(self) -> None:
         names = [f"client{client.number}" for client in self._setup.clients] + [SERVER_PORT]
@@ -69,8 +69,7 @@ class KernelPlane(Plane):
 
     def begin(self) -> None:
         """See `Plane`."""
-        self._report.ask()
-        self._report.answer()
+        self._reporter.report()
         self._before = self._counters()
         self._sampler = Sampler(self._node, SERVER_PORT, QUEUE_HANDLE << 16)
         self._sampler.start()
@@ -78,8 +77,7 @@ class KernelPlane(Plane):
     def end(self) -> dict[str, Any]:
         """See `Plane`."""
         after = self._counters()
-        self._report.ask()
-        report = self._report.answer()
+        report = self._reporter.report()
         readings = self._sampler.stop()
         near = next(port for port in report["ports"] if port["interface"] == "near")
         counted = {name: after[name] - self._before[name] for name in after}

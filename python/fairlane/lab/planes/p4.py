@@ -52,7 +52,7 @@ class P4Plane(Plane):
         self._server_port = len(self._interfaces) - 1
         self._switch = switch.Switch(self._namespaces, self._node, program, self._interfaces)
         self._configure()
-        self._report = self._forwarder(links, {"ports": ports})
+        self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
         """Tables by the same command that users have; then the rate of the paper instead of that of full packets."""
@@ -73,8 +73,7 @@ class P4Plane(Plane):
 
     def begin(self) -> None:
         """See `Plane`."""
-        self._report.ask()
-        self._report.answer()
+        self._reporter.report()
         self._before, self._waited = self._counters(), self._switch.waited()
         self._since = time.monotonic()
         self._sampler = switch.Sampler(self._switch, self._server_port)
@@ -85,8 +84,7 @@ class P4Plane(Plane):
         samples = self._sampler.stop()
         after = self._counters()
         lasted_s = time.monotonic() - self._since
-        self._report.ask()
-        report = self._report.answer()
+        report = self._reporter.report()
         counted = {name: after[name] - self._before[name] for name in after}
         unread = counted["arrived"] - counted["read"]
         if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:

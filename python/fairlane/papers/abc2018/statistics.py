@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
 from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import Statistic
-from fairlane.simulate.replications import simulate
+from fairlane.papers.measurements import records_of
+from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.simulate.scenario import Scenario, cbr, group, poisson
-from fairlane.store import Store
 
 PACKET_BITS = 1500 * 8
 RUNS = 10
@@ -34,22 +33,19 @@ def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
             ((above,), (below,)) = means
             gain = above.interval.mean / below.interval.mean
             rows.append(Row({"scheme": "abc", "f1": flows, "Db_ms": delay_ms}, {"received_MB": (gain,)}))
-    return _table(tables, "abc2018.fig11b", rows)
+    return replace(tables["abc2018.fig11b"], rows=rows)
 
 
 def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
     """Numbers of a run (drops by queue length, packets, throughput of each user) that differ from those with s = 1."""
-    rows = tables["abc2018.ive1"].rows
-    plain = {row.at["Db_ms"]: row.traces["outcome"] for row in rows if row.at["s"] == 1}
-    return _table(
-        tables,
-        "abc2018.ive1",
-        [
-            Row(row.at, {"drop_sequence": _differences(row.traces["outcome"], plain[row.at["Db_ms"]])})
-            for row in rows
-            if row.at["Db_ms"] in plain
-        ],
-    )
+    own = tables["abc2018.ive1"]
+    plain = {row.at["Db_ms"]: row.traces["outcome"] for row in own.rows if row.at["s"] == 1}
+    rows = [
+        Row(row.at, {"drop_sequence": _differences(row.traces["outcome"], plain[row.at["Db_ms"]])})
+        for row in own.rows
+        if row.at["Db_ms"] in plain
+    ]
+    return replace(own, rows=rows)
 
 
 def _differences(runs: Sequence[Sequence[float]], plain: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -75,7 +71,7 @@ def _of_histogram(tables: Mapping[str, Table], quantile: float) -> Table | None:
         length = next((i for i in range(len(counts)) if sum(counts[: i + 1]) >= rank), None)
         if length is not None:
             rows.append(Row(row.at, {"drop_queue_hist": (float(length),)}))
-    return _table(tables, "abc2018.fig16a", rows)
+    return replace(tables["abc2018.fig16a"], rows=rows)
 
 
 def numbers(experiment: Experiment) -> list[Row]:
@@ -114,27 +110,11 @@ def _runs(
         run={"warmup": "1 s", "measure": f"{seconds} s", "replications": RUNS},
         probes={"series_interval": f"{interval_s} s", "series_memory": f"{memory_s} s"},
     )
-    (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
-    return [json.loads(run.run) for run in runs]
+    return records_of(scenario)
 
 
 def _number(scheme: str, claim: str, of_runs: Sequence[float], **variables: Any) -> Row:
     return Row({"scheme": scheme, "claim": claim, **variables}, {"number": tuple(of_runs)})
-
-
-def _rows_of(claim: str) -> Callable[[Mapping[str, Table]], Table]:
-    """The rows of one claim about numbers."""
-
-    def table(tables: Mapping[str, Table]) -> Table:
-        rows = [row for row in tables["abc2018.numbers"].rows if row.at["claim"] == claim]
-        return _table(tables, "abc2018.numbers", rows)
-
-    return table
-
-
-def _table(tables: Mapping[str, Table], experiment: str, rows: Sequence[Row]) -> Table:
-    table = tables[experiment]
-    return Table(experiment, table.grid, table.parameters, rows, table.confidence)
 
 
 COMPUTED = {"abc2018.numbers": numbers}
@@ -145,7 +125,7 @@ STATISTICS: dict[str, Statistic] = {
     "abc2018.fig16a.min": Statistic(shortest_queue_at_drop, extreme=True),
     "abc2018.fig16a.max": Statistic(longest_queue_at_drop),
     **{
-        f"abc2018.numbers.{claim}": Statistic(_rows_of(claim))
+        f"abc2018.numbers.{claim}": rows_at("abc2018.numbers", claim=claim)
         for claim in ("poisson_cv", "packet_time", "weighted_sum", "bdp")
     },
 }

@@ -7,7 +7,7 @@ from typing import Any
 from fairlane.papers.afc.scenarios import fair_kbps
 from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.intervals import interval
-from fairlane.results.plots import COLOURS, MARKERS, PAPER_GREY
+from fairlane.results.plots import COLOURS, MARKERS, PAPER_GREY, error_bars
 
 SCHEMES = {
     "red": "RED",
@@ -45,14 +45,13 @@ def fig4(canvas: Canvas) -> None:
     sizes = canvas.table.grid["packet_B"]
     for index, size in enumerate(sizes):
         cells = canvas.table.cells(canvas.experiment.schemes, ["udp_kbps"], {"packet_B": size})
-        canvas.axes.errorbar(
+        error_bars(
+            canvas.axes,
             [canvas.experiment.schemes.index(cell.at["scheme"]) + 0.2 * (index - 1) for cell in cells],
-            [cell.interval.mean for cell in cells],
-            yerr=[cell.interval.slack for cell in cells],
+            [cell.interval for cell in cells],
             color=COLOURS[index],
             marker=MARKERS[index],
             linestyle="none",
-            capsize=2,
             label=f"{size} B",
         )
     _fair_share(canvas, canvas.table.parameters["n_udp"])

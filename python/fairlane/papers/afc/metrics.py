@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from statistics import fmean, stdev
-from typing import Any
 
 from fairlane.papers.afc.scenarios import fair_kbps, udp_name, unresponsive
 from fairlane.papers.experiment import Record
+from fairlane.papers.metrics import Metric, Values
 from fairlane.results.metrics import jain
-
-Values = Mapping[str, Any]
-Metric = Callable[[Record, Values], float | None]
 
 
 def udp_kbps(record: Record, values: Values) -> float | None:

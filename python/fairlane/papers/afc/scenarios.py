@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.papers.parameters import Keys, with_parameters
 from fairlane.simulate.scenario import Scenario, Table, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
 
-KEYS = {
+KEYS: Keys = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "access_mbps": ("topology.access_rate", "{} Mbit/s"),
 }
@@ -42,9 +43,7 @@ SEGMENT_B = 960
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
-    for name, (key, text) in KEYS.items():
-        base = base.replace(key, text.format(values[name]))
+    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), KEYS, values)
     base = base.replace("topology.receiver_rate", base.to_dict()["topology"]["access_rate"])
     groups = [*_long_lived(values), *_unresponsive(values)]
     if values.get("w"):

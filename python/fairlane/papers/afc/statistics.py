@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 from fairlane.papers.afc.scenarios import fair_kbps
 from fairlane.papers.grid import Row, Table
@@ -33,12 +32,7 @@ def farthest(tables: Mapping[str, Table]) -> Table | None:
         fair = fair_kbps({**own.parameters, **row.at})
         distance = abs(fmean(row.metric("udp_kbps")) - fair) / fair
         distances[row.at["scheme"]] = max(distance, distances.get(row.at["scheme"], 0.0))
-    return _by_scheme(own, "udp_kbps", distances)
-
-
-def _by_scheme(own: Table, metric: str, numbers: Mapping[str, float]) -> Table:
-    rows: list[Any] = [Row({"scheme": scheme}, {metric: (number,)}) for scheme, number in numbers.items()]
-    return replace(own, rows=rows)
+    return replace(own, rows=[Row({"scheme": name}, {"udp_kbps": (number,)}) for name, number in distances.items()])
 
 
 STATISTICS = {

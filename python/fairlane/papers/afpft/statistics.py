@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, pvariance
 from typing import Any
 
@@ -12,10 +12,9 @@ from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
 from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import Statistic
+from fairlane.papers.measurements import records_of
+from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.results.metrics import jain
-from fairlane.simulate.replications import simulate
-from fairlane.store import Store
 
 SHARES: dict[str, dict[str, Any]] = {
     "fig2": {"group_rates_mbps": [0.5, 1.0, 1.5, 2.0], "flows_per_group": 5, "Cb_mbps": 20},
@@ -50,8 +49,8 @@ def rtt_share(rate_mbps: float, flows_per_group: int, rtts_ms: Sequence[float]) 
 def _max_min_mbps(values: Mapping[str, Any]) -> list[float]:
     """Max-min share of a flow of each group."""
     short = scenario(values).replace("run.warmup", "5 s").replace("run.measure", "0.1 s")
-    ((run,),) = simulate([short.replace("run.replications", 1).canonical()], Store(None), keep=False)
-    return [group["max_min_share_bps"] / 1e6 for group in json.loads(run.run)["groups"]]
+    (record,) = records_of(short.replace("run.replications", 1))
+    return [group["max_min_share_bps"] / 1e6 for group in record["groups"]]
 
 
 def group_ratios(tables: Mapping[str, Table]) -> Table:
@@ -63,7 +62,7 @@ def group_ratios(tables: Mapping[str, Table]) -> Table:
         Row({"scheme": name}, {"tput_g_mbps": tuple(a / b for a, b in zip(groups[1], groups[4], strict=True))})
         for name, groups in rates.items()
     ]
-    return _table(tables, "afpft.fig7", rows)
+    return replace(tables["afpft.fig7"], rows=rows)
 
 
 def spread_of_means(tables: Mapping[str, Table]) -> Table:
@@ -85,7 +84,7 @@ def _of_flow_means(
         for row in tables["afpft.fig3"].rows
         if row.traces.get("tcp_kbps")
     ]
-    return _table(tables, "afpft.fig3", rows)
+    return replace(tables["afpft.fig3"], rows=rows)
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
@@ -101,7 +100,7 @@ def most_listed(tables: Mapping[str, Table]) -> Table:
         for row in tables["afpft.state"].rows
         if all(row.traces.get("listed_flows", ()))
     ]
-    return _table(tables, "afpft.state", rows)
+    return replace(tables["afpft.state"], rows=rows)
 
 
 def short_variances(tables: Mapping[str, Table]) -> Table:
@@ -118,7 +117,7 @@ def relative_swings(tables: Mapping[str, Table]) -> Table:
         for row in swings.rows
         if plain
     ]
-    return _table(tables, "afpft.fig8", rows)
+    return replace(tables["afpft.fig8"], rows=rows)
 
 
 def averages(table: Table) -> dict[str, list[list[float]]]:
@@ -139,7 +138,7 @@ def _of_averages(tables: Mapping[str, Table], number: Callable[[Sequence[float]]
         Row({"scheme": name}, {"avg_queue": tuple(number(average[len(average) // 2 :]) for average in runs)})
         for name, runs in averages(tables["afpft.fig8"]).items()
     ]
-    return _table(tables, "afpft.fig8", rows)
+    return replace(tables["afpft.fig8"], rows=rows)
 
 
 def _without_mean(trace: Sequence[float], width: int) -> list[float]:
@@ -148,26 +147,11 @@ def _without_mean(trace: Sequence[float], width: int) -> list[float]:
     return [value - math.fsum(part) / len(part) for part in stretches for value in part]
 
 
-def _table(tables: Mapping[str, Table], experiment: str, rows: Sequence[Row]) -> Table:
-    table = tables[experiment]
-    return Table(experiment, table.grid, table.parameters, rows, table.confidence)
-
-
-def _numbers_of(scheme: str) -> Callable[[Mapping[str, Table]], Table]:
-    """The rows of one kind of numbers."""
-
-    def table(tables: Mapping[str, Table]) -> Table:
-        rows = [row for row in tables["afpft.numbers"].rows if row.at["scheme"] == scheme]
-        return _table(tables, "afpft.numbers", rows)
-
-    return table
-
-
 COMPUTED = {"afpft.numbers": numbers}
 
 STATISTICS: dict[str, Statistic] = {
-    "afpft.numbers.shares": Statistic(_numbers_of("maxmin")),
-    "afpft.numbers.rtt_shares": Statistic(_numbers_of("droptail")),
+    "afpft.numbers.shares": rows_at("afpft.numbers", scheme="maxmin"),
+    "afpft.numbers.rtt_shares": rows_at("afpft.numbers", scheme="droptail"),
     **{f"afpft.fig3.{claim}": Statistic(spread_of_means) for claim in ("spread_fred", "spread_afpft")},
     **{f"afpft.fig3.{claim}": Statistic(jain_of_means) for claim in ("jain", "jain_order")},
     "afpft.fig7.afpft_best": Statistic(group_ratios),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 
 from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.measurements import records_of
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
 from fairlane.papers.noms2016.scenarios import FOLDER
 from fairlane.papers.verdicts import Statistic
-from fairlane.simulate.replications import simulate
 from fairlane.simulate.scenario import Scenario, poisson
-from fairlane.store import Store
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
 """What a user of each group sends: activities one above the average, at it, and one below it, ..."""
@@ -42,8 +40,7 @@ def adapted_probability(experiment: Experiment) -> list[Row]:
         for name, rate_mbps in FORMULA_RATES_MBPS.items()
     ]
     scenario = base.replace("groups", groups).replace("marker.meter", "rate")
-    (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
-    records = [json.loads(run.run) for run in runs]
+    records = records_of(scenario)
     return [
         Row(
             {"scheme": "abc_old", "A_minus_avg": difference},
