@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
+import tempfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,25 @@ def run(*command: str | Path) -> Json:
     return line
 
 
+def instructions(*command: str | Path, options: Sequence[str] = ()) -> tuple[int, str]:
+    """Instructions that callgrind counts in a program, and what the program prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *options]
+        words = [*callgrind, *map(str, command)]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+    total = re.search(r"Collected : (\d+)", done.stderr)
+    if total is None:
+        raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
+    return int(total[1]), done.stdout
+
+
+def put_on_page(page: Path, mark: str, text: str) -> None:
+    """Writes a text between `<!-- MARK -->` and `<!-- end -->` of a page."""
+    head, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    _, end, tail = rest.partition("<!-- end -->")
+    page.write_text(f"{head}{begin}\n{text}\n\n{end}{tail}", encoding="utf-8")
+
+
 def rustc() -> tuple[str, str]:
     """Version and target of the compiler that cargo takes."""
     lines = subprocess.run(["rustc", "-Vv"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -49,9 +71,5 @@ def rustc() -> tuple[str, str]:
 
 def machine() -> str:
     """Processor and number of cores."""
-    model = platform.machine()
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    return f"{model}, {os.cpu_count()} cores"
+    model = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    return f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores"

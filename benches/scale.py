@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from matplotlib.axes import Axes
-from measuring import ROOT, SCENARIOS, Json, build, machine, run, rustc, scenario
+from measuring import ROOT, SCENARIOS, Json, build, machine, put_on_page, run, rustc, scenario
 
 from fairlane.results import plots
 
@@ -26,7 +26,6 @@ COST_RATIO = 3
 MEMORY_BYTES, MEMORY_BYTES_PER_FLOW = 30_000_000, 1000
 COLUMNS = ["scheme", "flows", "bottleneck", "ns per packet", "over 32 flows", "events per packet", "peak MB"]
 COLUMNS += ["growth per flow"]
-START, END = "<!-- measured:scale -->", "<!-- end -->"
 
 Points = dict[tuple[str, int], list[Json]]
 
@@ -139,10 +138,7 @@ def main() -> None:
     text = tables(points, memory_over_time(options.turns), options.turns)
     draw(points, options.turns, options.out)
     print(text)
-    page = options.page.read_text(encoding="utf-8")
-    head, _, rest = page.partition(START)
-    tail = rest.partition(END)[2]
-    options.page.write_text(f"{head}{START}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+    put_on_page(options.page, "measured:scale", text)
 
 
 if __name__ == "__main__":

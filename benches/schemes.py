@@ -13,22 +13,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuring import ROOT, build, machine, run, rustc
+from measuring import ROOT, build, instructions, machine, put_on_page, run, rustc
 
 FLOWS = (10, 1_000, 100_000)
 TURNS = 3
 COUNTED_PACKETS = 100_000
-PAGE = ROOT / "docs" / "costs.md"
-BLOCK = re.compile(r"(?<=<!-- measured -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,22 +40,14 @@ class Cost:
     edge_bytes_per_user: float
 
 
-def instructions(program: Path, function: str, *arguments: str) -> float | None:
+def instructions_per_packet(program: Path, function: str, *arguments: str) -> float | None:
     """Instructions per packet inside a function of the program; None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            *("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"),
-            f"--toggle-collect=cost::{function}*",
-            *(str(program), *arguments, str(COUNTED_PACKETS)),
-        ]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    total = re.search(r"Collected : (\d+)", done.stderr)
-    if total is None:
-        raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
-    packets: int = json.loads(done.stdout)["packets"]
-    return int(total[1]) / packets
+    inside = [f"--toggle-collect=cost::{function}*"]
+    total, printed = instructions(program, *arguments, str(COUNTED_PACKETS), options=inside)
+    packets: int = json.loads(printed)["packets"]
+    return total / packets
 
 
 def measure(program: Path, scheme: str, flows: int) -> Cost:
@@ -71,8 +58,8 @@ def measure(program: Path, scheme: str, flows: int) -> Cost:
     return Cost(
         edge_ns=min(turn["edge_ns"] for turn in turns) if has_edge else 0.0,
         port_ns=min(turn["port_ns"] for turn in turns),
-        edge_instructions=instructions(program, "edge", scheme, str(flows)) if has_edge else 0.0,
-        port_instructions=instructions(program, "port", scheme, str(flows)),
+        edge_instructions=instructions_per_packet(program, "edge", scheme, str(flows)) if has_edge else 0.0,
+        port_instructions=instructions_per_packet(program, "port", scheme, str(flows)),
         idle_bytes=state["port_bytes_idle"],
         port_bytes=state["port_bytes"],
         records=state["port_records"],
@@ -128,9 +115,8 @@ def main() -> int:
         print(table(costs))
         return 0
     flows = ", ".join(f"{number:,}".replace(",", " ") for number in FLOWS)
-    head = f"\nMeasured on {machine()}, {rustc()[0]}. Cells with three figures are for {flows} flows.\n\n"
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(BLOCK.sub(lambda _: f"{head}{table(costs)}\n", page), encoding="utf-8")
+    head = f"Measured on {machine()}, {rustc()[0]}. Cells with three figures are for {flows} flows."
+    put_on_page(ROOT / "docs" / "costs.md", "measured", f"{head}\n\n{table(costs).rstrip()}")
     return 0
 
 

@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -29,7 +26,7 @@ import tomli_w
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from measuring import build, rustc
+from measuring import build, instructions, rustc
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline.toml"
@@ -39,14 +36,8 @@ SKIPPED = 77
 
 def count(program: Path, scenario: str) -> float:
     """Instructions per delivered packet."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "callgrind.out"
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", str(program), scenario]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    total = re.search(r"Collected : (\d+)", done.stderr)
-    if total is None:
-        raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
-    return int(total[1]) / int(done.stdout)
+    total, packets = instructions(program, scenario)
+    return total / int(packets)
 
 
 def skip(reason: str) -> int:

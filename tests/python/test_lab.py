@@ -435,9 +435,9 @@ def test_the_queue_is_the_one_that_the_kernel_counts() -> None:
         sampler = Sampler(name, "here", 0x10 << 16)
         sampler.start()
         time.sleep(1)
-        readings = sampler.stop()
-        assert (readings.mean_packets, readings.max_packets) == (6, 6)
-        assert readings.count > 5
+        lengths = sampler.stop()
+        assert set(lengths) == {6}
+        assert len(lengths) > 5
         missing = Sampler(name, "here", 0x11 << 16)
         missing.start()
         with pytest.raises(LabError, match="queue of here"):

@@ -9,21 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Protocol
 
 from fairlane.base.text import visible
 
 LINE_EVERY_S = 5.0
-
-
-class Advance(Protocol):
-    """A function to call after each piece of work."""
-
-    def __call__(self, note: str = "") -> None:
-        """Takes what there is to say besides the time that is left."""
-
-    def waiting(self, say: Callable[[], str]) -> None:
-        """Asks what there is to say if no piece of work has ended for a while."""
 
 
 Report = Callable[[int, int, str], None]
@@ -33,11 +22,11 @@ Report = Callable[[int, int, str], None]
 def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Advance]:
     """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
     with reporting(title, total, show=show and total > 0, unit=unit) as report:
-        yield _Work(total, report)
+        yield Advance(total, report)
 
 
-class _Work:
-    """Counts what is done of some work."""
+class Advance:
+    """Counts pieces of work: to be called after each."""
 
     def __init__(self, total: int, report: Report) -> None:
         self._total = total
@@ -47,6 +36,7 @@ class _Work:
         self._start = self._last = time.monotonic()
 
     def __call__(self, note: str = "") -> None:
+        """Takes what there is to say besides the time that is left."""
         self._done += 1
         self._last = time.monotonic()
         left_s = (self._last - self._start) / self._done * (self._total - self._done)
@@ -54,6 +44,7 @@ class _Work:
         self._say(note)
 
     def waiting(self, say: Callable[[], str]) -> None:
+        """Asks what there is to say if no piece of work has ended for a while."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._say(say())
 

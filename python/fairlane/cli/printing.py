@@ -11,7 +11,7 @@ from fairlane.base.progress import duration
 from fairlane.base.text import name, visible
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
-from fairlane.papers.verdicts import QUICK, ClaimFinding, VerdictName
+from fairlane.papers.verdicts import QUICK, VerdictName
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 
@@ -128,14 +128,8 @@ def print_schemes(schemes: Sequence[Scheme]) -> None:
     """One row per scheme."""
     table = texts("scheme", "title", "kind", "state in the core", "marker", "source")
     for scheme in schemes:
-        table.add_row(
-            scheme["name"],
-            scheme["title"],
-            scheme["kind"],
-            scheme["state"],
-            scheme["marker"],
-            scheme["source"],
-        )
+        about = scheme["name"], scheme["title"], scheme["kind"], scheme["state"], scheme["marker"], scheme["source"]
+        table.add_row(*about)
     Terminal().print(table)
 
 
@@ -367,16 +361,9 @@ def _performance(document: dict[str, Any]) -> str:
 def _parameters(parameters: Mapping[str, Parameter]) -> Table:
     """Parameters by the key that they have in a scenario."""
     table = texts("key", "symbol", "default", "written as", "range", "meaning", "source")
-    for key, parameter in parameters.items():
-        table.add_row(
-            key,
-            parameter["symbol"],
-            "" if parameter["default"] is None else str(parameter["default"]),
-            parameter["unit"],
-            _range(parameter),
-            parameter["doc"],
-            parameter["source"],
-        )
+    for key, one in parameters.items():
+        default = "" if one["default"] is None else str(one["default"])
+        table.add_row(key, one["symbol"], default, one["unit"], _range(one), one["doc"], one["source"])
     return table
 
 
@@ -437,15 +424,10 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
             else:
                 unit = f" ({finding.unit})" if finding.unit else ""
                 row = [f"  {finding.metric}{unit}", lines(finding.paper)]
-                outcome = Text(
-                    _of_metric(finding, reproduction), style=VERDICT_STYLES[_of_metric(finding, reproduction)]
-                )
+                of_metric = QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
+                outcome = Text(of_metric, style=VERDICT_STYLES[of_metric])
             table.add_row(*row, lines(*filter(None, found)), outcome)
     return table
-
-
-def _of_metric(finding: ClaimFinding, reproduction: Reproduction) -> VerdictName:
-    return QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
 
 
 def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:

@@ -206,7 +206,4 @@ def sweep(
 
 
 def _scenario(file: Path, settings: tuple[str, ...]) -> Scenario:
-    scenario = Scenario.from_toml(file)
-    for key, value in parse_settings(settings).items():
-        scenario = scenario.replace(key, value)
-    return scenario
+    return Scenario.from_toml(file).changed(parse_settings(settings))

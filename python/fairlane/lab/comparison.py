@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,6 @@ from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.store.point import Kept
 
-Record = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class PlaneResult:
@@ -43,49 +41,24 @@ class PlaneResult:
 
     def metrics(self) -> dict[str, Interval]:
         """Means over the runs: what all planes measure alike, goodput per user of each group."""
-        runs = self.result.runs
-        found = {}
-        for name, metric in {**_goodputs(runs[0]), **METRICS}.items():
-            samples = [value for run in runs if (value := metric(run)) is not None]
-            if len(samples) == len(runs):
-                found[name] = interval(samples)
-        return found
+        runs = [_metrics(run) for run in self.result.runs]
+        samples = {name: [value for run in runs if (value := run[name]) is not None] for name in runs[0]}
+        return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}
 
 
-def _goodputs(run: Record) -> dict[str, Callable[[Record], float | None]]:
-    """The goodput of each group."""
-
-    def of(index: int) -> Callable[[Record], float | None]:
-        return lambda run: float(run["groups"][index]["goodput_bps"])
-
-    return {f"goodput_bps.{group['name']}": of(index) for index, group in enumerate(run["groups"])}
-
-
-def _ratio(run: Record) -> float | None:
-    """Goodput of the first group over that of the other, per user."""
-    if len(run["groups"]) != 2:
-        return None
-    first, second = (group["goodput_bps"] for group in run["groups"])
-    return first / second if second else None
-
-
-def _jain(run: Record) -> float | None:
-    return jain([goodput for group in run["groups"] for goodput in group["user_goodput_bps"]])
-
-
-def _queue(run: Record) -> float | None:
-    queue: Record = run["links"][0].get("queue", {})
-    return queue.get("mean_packets")
-
-
-METRICS: dict[str, Callable[[Record], float | None]] = {
-    "goodput_ratio": _ratio,
-    "jain_index": _jain,
-    "utilisation": lambda run: run["links"][0]["utilisation"],
-    "queue_mean_packets": _queue,
-    "dropped_share": lambda run: sum(drop["share_of_arrivals"] for drop in run["links"][0]["drops"]),
-}
-"""Of the users' goodput and of the first link; a run whose plane cannot see it has none."""
+def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
+    """Of the users' goodput and of the first link; None where the plane of the run cannot see it."""
+    link = run["links"][0]
+    goodputs = {f"goodput_bps.{group['name']}": float(group["goodput_bps"]) for group in run["groups"]}
+    first, second = goodputs.values() if len(goodputs) == 2 else (0.0, 0.0)
+    return {
+        **goodputs,
+        "goodput_ratio": first / second if second else None,
+        "jain_index": jain([goodput for group in run["groups"] for goodput in group["user_goodput_bps"]]),
+        "utilisation": link["utilisation"],
+        "queue_mean_packets": link.get("queue", {}).get("mean_packets"),
+        "dropped_share": sum(drop["share_of_arrivals"] for drop in link["drops"]),
+    }
 
 
 def compare(
@@ -151,9 +124,7 @@ def _scenarios(
     base: Scenario, queues: Sequence[str], plane: str, replications: int | None, settings: Mapping[str, Any]
 ) -> list[str]:
     given = {} if replications is None else {"run.replications": replications}
-    for key, value in {**given, **own_settings(plane, settings)}.items():
-        base = base.replace(key, value)
-    canonical = base.canonical()
+    canonical = base.changed({**given, **own_settings(plane, settings)}).canonical()
     return [_fairlane.with_queue(canonical, queue) for queue in queues]
 
 

@@ -13,7 +13,6 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlane.lab.namespaces import LabError
@@ -29,21 +28,6 @@ _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
 _STATS2, _STATS_QUEUE = 7, 3
 _NEW_NETWORK = 0x40000000
-
-
-@dataclass(frozen=True)
-class Readings:
-    """What was read.
-
-    Attributes:
-        count: How often.
-        mean_packets: Mean length.
-        max_packets: Greatest length.
-    """
-
-    count: int
-    mean_packets: float
-    max_packets: int
 
 
 class Sampler(threading.Thread):
@@ -74,8 +58,8 @@ class Sampler(threading.Thread):
         except OSError as error:
             self._error = error
 
-    def stop(self) -> Readings:
-        """Ends it.
+    def stop(self) -> list[int]:
+        """Ends it; the lengths that were read.
 
         Raises:
             LabError: The queue could not be read.
@@ -84,8 +68,7 @@ class Sampler(threading.Thread):
         self.join()
         if self._error or not self._lengths:
             raise LabError(f"queue of {self._interface}: {self._error or 'never read'}")
-        count = len(self._lengths)
-        return Readings(count, sum(self._lengths) / count, max(self._lengths))
+        return self._lengths
 
 
 def _enter(namespace: str) -> None:

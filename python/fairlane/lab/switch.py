@@ -186,10 +186,7 @@ class Switch:
 
     def counter(self, name: str, index: int) -> int:
         """Packets of a counter."""
-        found = re.search(r"(\d+) packets|packets=(\d+)", self.ask(f"counter_read {name} {index}"))
-        if found is None:
-            raise LabError(f"simple_switch_CLI: {name}: no number in its answer")
-        return int(found[1] or found[2])
+        return self._number(r"(\d+) packets|packets=(\d+)", "counter_read", name, index)
 
     def queue(self, port: int) -> float:
         """The queue of a port as the program counts it; the mean of before and after, as two readings take time."""
@@ -199,10 +196,13 @@ class Switch:
 
     def register(self, name: str, index: int) -> int:
         """Value of a register."""
-        found = re.search(r"=\s*(\d+)", self.ask(f"register_read {name} {index}"))
+        return self._number(r"=\s*(\d+)", "register_read", name, index)
+
+    def _number(self, pattern: str, command: str, name: str, index: int) -> int:
+        found = re.search(pattern, self.ask(f"{command} {name} {index}"))
         if found is None:
             raise LabError(f"simple_switch_CLI: {name}: no number in its answer")
-        return int(found[1])
+        return int(found[found.lastindex or 1])
 
     @staticmethod
     def _answer(cli: subprocess.Popen[bytes]) -> str:

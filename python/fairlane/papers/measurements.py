@@ -59,9 +59,7 @@ def point_scenario(
     """The canonical scenario of a point, with scenario keys changed to `settings`."""
     scenario = paper.scenario({**experiment.parameters, **at})
     changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **(settings or {})}
-    for name, value in changes.items():
-        scenario = scenario.replace(name, value)
-    canonical = scenario.canonical()
+    canonical = scenario.changed(changes).canonical()
     wanted = paper.engine_schemes.get(at["scheme"], at["scheme"])
     own = json.loads(canonical)["queue"]["scheme"]
     return canonical if own == wanted else _fairlane.with_queue(canonical, wanted)

@@ -29,7 +29,5 @@ ABC_KEYS: Keys = {
 
 def with_parameters(base: Scenario, keys: Keys, values: Mapping[str, Any]) -> Scenario:
     """The scenario with the parameters that have values."""
-    for name, (key, text) in keys.items():
-        if name in values:
-            base = base.replace(key, values[name] if text is None else text.format(values[name]))
-    return base
+    given = ((key, text, values[name]) for name, (key, text) in keys.items() if name in values)
+    return base.changed({key: value if text is None else text.format(value) for key, text, value in given})

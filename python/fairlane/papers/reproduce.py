@@ -288,9 +288,7 @@ def _has(store: Store, place: Place, replications: int) -> bool:
     return store.load(place.scenario).keys() >= set(range(replications))
 
 
-def plan(
-    *names: str, quick: bool = False, replications: int | None = None, settings: Mapping[str, Any] | None = None
-) -> tuple[Paper, list[Place]]:
+def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[str, Any]) -> tuple[Paper, list[Place]]:
     """The paper and every point that `reproduce` with these arguments needs.
 
     Raises:
@@ -298,15 +296,11 @@ def plan(
         ScenarioError: A setting that no scenario takes.
     """
     paper, experiments = _select(names, quick=quick)
-    return paper, list(places(paper, experiments, settings or {}, _counts(paper, replications)))
+    return paper, list(places(paper, experiments, settings, _counts(paper, replications)))
 
 
 def missing(
-    *names: str,
-    quick: bool = False,
-    replications: int | None = None,
-    settings: Mapping[str, Any] | None = None,
-    store: str | Path | None = None,
+    *names: str, quick: bool, replications: int | None, settings: Mapping[str, Any], store: str | Path | None
 ) -> dict[str, int]:
     """How many runs the store lacks for each experiment and its claims: what `reproduce` of it alone would simulate.
 
@@ -328,7 +322,7 @@ def missing(
     lacking = {}
     for experiment in experiments:
         wanted: dict[str, int] = {}
-        for place in places(paper, [experiment], settings or {}, counts):
+        for place in places(paper, [experiment], settings, counts):
             name = key(place.scenario)
             if name not in stored:
                 stored[name] = set(where.load(place.scenario))

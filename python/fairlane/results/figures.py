@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
@@ -26,6 +27,8 @@ MOST_PANELS = 16
 PANEL_COLUMNS = 4
 PANEL_IN = 1.25
 """Height of a scheme's panel."""
+WAITING = "waiting packets at the bottleneck"
+OF_RUNS = "mean over the runs"
 
 
 def result_figures(results: Sequence[Replications]) -> dict[str, Figure]:
@@ -54,14 +57,13 @@ def _throughput_rows(results: Sequence[Replications]) -> Figure:
     left_out = len(results[0].scenario["groups"]) - len(groups)
     what = "throughput of a user" + (f", without {left_out} more groups" if left_out else "")
     schemes = [result.scenario["queue"]["scheme"] for result in results]
-    title = f"{_title(results, what)}\n{_subtitle(results, 'bars: 95% intervals')}"
+    title = "\n".join(_titles(results, what, "bars: 95% intervals"))
     return plots.rows_of_schemes(title, schemes, panels, min(len(panels), PANEL_COLUMNS))
 
 
 def _queue_rows(results: Sequence[Replications]) -> Figure:
-    subtitle = _subtitle(results, "dot: median, thick: 25 to 75 % of the time, thin: 5 to 95 %")
-    size_in = 6.4, 1.2 + plots.ROW_IN * len(results)
-    with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle, size_in) as (drawn, axes):
+    how = "dot: median, thick: 25 to 75 % of the time, thin: 5 to 95 %"
+    with _figure(results, WAITING, how, (6.4, 1.2 + plots.ROW_IN * len(results))) as (drawn, axes):
         places = range(len(results))
         quantiles = [_quantiles(_mean_distribution(result), (0.05, 0.25, 0.5, 0.75, 0.95)) for result in results]
         low, lower, median, upper, high = zip(*quantiles, strict=True)
@@ -77,7 +79,7 @@ def _queue_rows(results: Sequence[Replications]) -> Figure:
 
 def _mean_distribution(result: Replications) -> list[float]:
     """Fraction of time at each queue length, the mean over the runs."""
-    parts = [_bottleneck(run)["queue"]["distribution"] for run in result.runs]
+    parts = [run["links"][0]["queue"]["distribution"] for run in result.runs]
     return [sum(parts) / len(parts) for parts in itertools.zip_longest(*parts, fillvalue=0.0)]
 
 
@@ -102,7 +104,7 @@ def _queue_panels(results: Sequence[Replications]) -> Figure:
     def draw(axes: Axes, result: Replications) -> None:
         axes.plot(_times(result.runs[0]), _mean_queue(result), color=plots.COLOURS[0])
 
-    return _panels(results, "waiting packets at the bottleneck", "mean queue length (packets)", draw)
+    return _panels(results, WAITING, "mean queue length (packets)", draw)
 
 
 def _panels(
@@ -113,8 +115,7 @@ def _panels(
     with mpl.rc_context(plots.STYLE):
         drawn = Figure(figsize=(1.9 * PANEL_COLUMNS, 1.6 + PANEL_IN * rows), layout="constrained")
         grid = drawn.subplots(rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
-        title = f"{_title(results, what)}\n{_subtitle(results, 'mean over the runs')}"
-        drawn.suptitle(title, fontsize=11, x=0.01, ha="left")
+        drawn.suptitle("\n".join(_titles(results, what)), fontsize=11, x=0.01, ha="left")
         for axes, result in zip(grid.flat, results, strict=False):
             draw(axes, result)
             axes.set_title(_queue_name(result), loc="left", fontsize=9)
@@ -130,10 +131,7 @@ def _panels(
 
 
 def _throughput(results: Sequence[Replications]) -> Figure:
-    with plots.figure(_title(results, "throughput of a user"), _subtitle(results, "bars: 95% intervals")) as (
-        drawn,
-        axes,
-    ):
+    with _figure(results, "throughput of a user", "bars: 95% intervals") as (drawn, axes):
         groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
         width = 0.8 / len(results)
         for number, result in enumerate(results):
@@ -151,13 +149,11 @@ def _throughput(results: Sequence[Replications]) -> Figure:
         axes.set_xticks(range(len(groups)), groups)
         axes.set(ylabel="mean throughput of a user (Mbit/s)", ylim=(0, None))
         axes.grid(visible=False, axis="x")
-        plots.legend(drawn, axes)
     return drawn
 
 
 def _queue(results: Sequence[Replications]) -> Figure:
-    subtitle = _subtitle(results, "mean over the runs")
-    with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
+    with _figure(results, WAITING) as (drawn, axes):
         for number, result in enumerate(results):
             axes.plot(
                 _mean_distribution(result),
@@ -166,15 +162,11 @@ def _queue(results: Sequence[Replications]) -> Figure:
                 label=_queue_name(result),
             )
         axes.set(xlabel="queue length (packets)", ylabel="fraction of time", ylim=(0, None))
-        plots.legend(drawn, axes)
     return drawn
 
 
 def _rates(results: Sequence[Replications]) -> Figure:
-    with plots.figure(_title(results, "rate of each group"), _subtitle(results, "mean over the runs")) as (
-        drawn,
-        axes,
-    ):
+    with _figure(results, "rate of each group") as (drawn, axes):
         for number, result in enumerate(results):
             runs = result.runs
             for index, group in enumerate(runs[0]["series"]["groups"]):
@@ -186,18 +178,15 @@ def _rates(results: Sequence[Replications]) -> Figure:
                     label=f"{_queue_name(result)}, {for_figure(group['name'])}",
                 )
         axes.set(xlabel="time (s)", ylabel="metered rate of the group (Mbit/s)", ylim=(0, None))
-        plots.legend(drawn, axes)
     return drawn
 
 
 def _queue_over_time(results: Sequence[Replications]) -> Figure:
-    subtitle = _subtitle(results, "mean over the runs")
-    with plots.figure(_title(results, "waiting packets at the bottleneck"), subtitle) as (drawn, axes):
+    with _figure(results, WAITING) as (drawn, axes):
         for number, result in enumerate(results):
             colour = plots.COLOURS[number % len(plots.COLOURS)]
             axes.plot(_times(result.runs[0]), _mean_queue(result), color=colour, label=_queue_name(result))
         axes.set(xlabel="time (s)", ylabel="mean queue length (packets)", ylim=(0, None))
-        plots.legend(drawn, axes)
     return drawn
 
 
@@ -218,19 +207,22 @@ def _times(run: dict[str, Any]) -> list[float]:
     return [series["start_s"] + (index + 1) * series["interval_s"] for index in range(count)]
 
 
-def _bottleneck(run: dict[str, Any]) -> dict[str, Any]:
-    bottleneck: dict[str, Any] = run["links"][0]
-    return bottleneck
-
-
 def _queue_name(result: Replications) -> str:
     return for_figure(result.scenario["queue"]["scheme"])
 
 
-def _title(results: Sequence[Replications], what: str) -> str:
-    return f"{for_figure(results[0].scenario['name'])}: {what}"
+@contextmanager
+def _figure(
+    results: Sequence[Replications], what: str, how: str = OF_RUNS, size_in: tuple[float, float] = plots.SIZE_IN
+) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of one pair of axes, with titles and legend."""
+    with plots.figure(*_titles(results, what, how), size_in) as (drawn, axes):
+        yield drawn, axes
+        plots.legend(drawn, axes)
 
 
-def _subtitle(results: Sequence[Replications], what: str) -> str:
+def _titles(results: Sequence[Replications], what: str, how: str = OF_RUNS) -> tuple[str, str]:
+    """Title and subtitle."""
     count = len(results[0].runs_json)
-    return f"{count} replication{'s' if count != 1 else ''}, {what}"
+    name = for_figure(results[0].scenario["name"])
+    return f"{name}: {what}", f"{count} replication{'s' if count != 1 else ''}, {how}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,84 +51,77 @@ def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and user with throughput (link level) and goodput (payload in order)."""
-    return frame(
-        {**_identity(result.scenario, run), "group": group["name"], **user}
-        for result in results
-        for run in result.runs
-        for group in run["groups"]
-        for user in _users(group)
-    )
+    return _frame(results, _users)
 
 
-def _users(group: Row) -> Iterator[Row]:
-    """The users of a group; a run of the lab has their goodput only."""
-    goodputs = group["user_goodput_bps"]
-    throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
-    share = group.get("max_min_share_bps")
-    for user, (throughput, goodput) in enumerate(zip(throughputs, goodputs, strict=True)):
-        yield {
-            "user": user,
-            "throughput_bps": throughput,
-            "goodput_bps": goodput,
-            "normalised_throughput": throughput / share if throughput is not None and share else None,
-        }
+def _users(run: Row) -> Iterator[Row]:
+    """The users of all groups; a run of the lab has their goodput only."""
+    for group in run["groups"]:
+        goodputs = group["user_goodput_bps"]
+        throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
+        share = group.get("max_min_share_bps")
+        for user, (throughput, goodput) in enumerate(zip(throughputs, goodputs, strict=True)):
+            yield {
+                "group": group["name"],
+                "user": user,
+                "throughput_bps": throughput,
+                "goodput_bps": goodput,
+                "normalised_throughput": throughput / share if throughput is not None and share else None,
+            }
 
 
 def flows_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and TCP flow that lasts as long as the run, flows of a group numbered user by user."""
-    return frame(
-        {
-            **_identity(result.scenario, run),
-            "group": group["name"],
-            "flow": flow,
-            "throughput_bps": throughput,
-            "goodput_bps": goodput,
-        }
-        for result in results
-        for run in result.runs
-        for group in run["groups"]
-        if group.get("tcp")
-        for flow, (throughput, goodput) in enumerate(
-            zip(group["tcp"]["flow_throughput_bps"], group["tcp"]["flow_goodput_bps"], strict=True)
-        )
-    )
+    return _frame(results, _flows)
+
+
+def _flows(run: Row) -> Iterator[Row]:
+    for group in run["groups"]:
+        if tcp := group.get("tcp"):
+            rates = zip(tcp["flow_throughput_bps"], tcp["flow_goodput_bps"], strict=True)
+            for flow, (throughput, goodput) in enumerate(rates):
+                yield {"group": group["name"], "flow": flow, "throughput_bps": throughput, "goodput_bps": goodput}
 
 
 def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run, group and class of finite transfers: `by` is time (s) or size (bytes), the class its bounds."""
-    return frame(
-        {
-            **_identity(result.scenario, run),
-            "group": group["name"],
-            "by": by,
-            "class_from": float(entry["from"]),
-            "class_to": entry["to"],
-            "completed": entry["completed"],
-            "share": float(entry["share"]),
-            "mean_s": entry["mean_s"],
-        }
-        for result in results
-        for run in result.runs
-        for group in run["groups"]
-        if group.get("transfer_times")
-        for by in ("time", "size")
-        for entry in group["transfer_times"][f"by_{by}"]
-    )
+    return _frame(results, _transfers)
+
+
+def _transfers(run: Row) -> Iterator[Row]:
+    for group, by in product(run["groups"], ("time", "size")):
+        for entry in (group.get("transfer_times") or {}).get(f"by_{by}", ()):
+            yield {
+                "group": group["name"],
+                "by": by,
+                "class_from": float(entry["from"]),
+                "class_to": entry["to"],
+                "completed": entry["completed"],
+                "share": float(entry["share"]),
+                "mean_s": entry["mean_s"],
+            }
 
 
 def links_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run and link with use, queue, delay by class, drops by reason and marks."""
-    return frame(
-        {**_identity(result.scenario, run), "link": link["name"], "rate_bps": link["rate_bps"], **link_metrics(link)}
-        for result in results
-        for run in result.runs
-        for link in run["links"]
-    )
+    return _frame(results, _links)
+
+
+def _links(run: Row) -> Iterator[Row]:
+    for link in run["links"]:
+        yield {"link": link["name"], "rate_bps": link["rate_bps"], **link_metrics(link)}
 
 
 def series_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run, bin (`time_s` is its end) and quantity, in long form."""
-    return frame(row for result in results for run in result.runs for row in _series_rows(result, run))
+    return _frame(results, _series)
+
+
+def _frame(results: Sequence[Replications], rows: Callable[[Row], Iterable[Row]]) -> pl.DataFrame:
+    """The rows of every run, behind what says which run it is."""
+    return frame(
+        {**_identity(result.scenario, run), **row} for result in results for run in result.runs for row in rows(run)
+    )
 
 
 def frame(rows: Iterable[Row], **options: Any) -> pl.DataFrame:
@@ -176,7 +170,7 @@ def _identity(scenario: Row, run: Row) -> Row:
     }
 
 
-def _series_rows(result: Replications, run: Row) -> Iterator[Row]:
+def _series(run: Row) -> Iterator[Row]:
     series = run.get("series")
     if series is None:
         return
@@ -184,11 +178,10 @@ def _series_rows(result: Replications, run: Row) -> Iterator[Row]:
         (group["name"], name, group[name]) for group in series["groups"] for name in ("throughput_bps", "rate_bps")
     ]
     traces += [(series["link"], name, series[name]) for name in ("queue_packets", "drop_threshold")]
-    identity = _identity(result.scenario, run)
     for subject, quantity, values in traces:
         for index, value in enumerate(values):
             time_s = series["start_s"] + (index + 1) * series["interval_s"]
-            yield {**identity, "time_s": time_s, "subject": subject, "quantity": quantity, "value": value}
+            yield {"time_s": time_s, "subject": subject, "quantity": quantity, "value": value}
 
 
 def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
+SIZE_IN = (6.4, 4.4)
 ROW_IN = 0.24
 """Of a figure with a row for each scheme."""
 
@@ -44,7 +45,7 @@ STYLE: Any = {
 
 
 @contextmanager
-def figure(title: str, subtitle: str, size_in: tuple[float, float] = (6.4, 4.4)) -> Iterator[tuple[Figure, Axes]]:
+def figure(title: str, subtitle: str, size_in: tuple[float, float] = SIZE_IN) -> Iterator[tuple[Figure, Axes]]:
     """A figure with one pair of axes in the common style."""
     with mpl.rc_context(STYLE):
         drawn = Figure(figsize=size_in, layout="constrained")

@@ -20,13 +20,14 @@ import inspect
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from fairlane import _fairlane
 from fairlane._fairlane import Packet, Port
 from fairlane.base.errors import UserError
+from fairlane.simulate.scenario import leaves
 
 __all__ = ["EarlyDrop", "Packet", "Port", "QueueDiscipline", "SchemeFactory", "register_scheme"]
 
@@ -110,19 +111,8 @@ def load_schemes(path: Path) -> None:
 def external_queue(scenario: str) -> tuple[str, str] | None:
     """Key and name of the first registered scheme that a canonical scenario names, wherever it has a queue."""
     registered = set(_fairlane.registered_schemes())
-    return next((queue for queue in _queues(json.loads(scenario), "") if queue[1] in registered), None)
-
-
-def _queues(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Key and name of the scheme of every table `queue`, however deep: the scenario's own and those of links."""
-    if isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _queues(inner, f"{key}[{index}]")
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "queue":
-                yield f"{key}.queue.scheme".removeprefix("."), inner["scheme"]
-            yield from _queues(inner, f"{key}.{name}".removeprefix("."))
+    queues = ((key, name) for key, name in leaves(json.loads(scenario)) if f".{key}".endswith(".queue.scheme"))
+    return next((queue for queue in queues if queue[1] in registered), None)
 
 
 def _check_methods(name: str, scheme: type) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, UserError
@@ -68,17 +68,26 @@ def simulate(
         if keep:
             with written_below(store.folder, "--store"), store.writer() as writer:
                 work.keep_with(writer)
-                _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+                _run(work, jobs, threads, title, show_progress)
         else:
-            _run(work, jobs, cores() if threads is None else threads, title, show_progress)
+            _run(work, jobs, threads, title, show_progress)
     except KeyboardInterrupt:
         raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
     return work.runs()
 
 
-def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str, show_progress: bool) -> None:
+def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int | None, title: str, show_progress: bool) -> None:
     tell_of_long_runs((work.scenarios[index] for index in dict(jobs)), show=show_progress)
-    batch = _fairlane.Batch([(work.scenarios[index], number) for index, number in jobs], threads)
+    runs = [(work.scenarios[index], number) for index, number in jobs]
+    for job, run, cpu_seconds in finished(runs, threads, title, show_progress=show_progress):
+        work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
+
+
+def finished(
+    jobs: Sequence[tuple[str, int]], threads: int | None, title: str, *, show_progress: bool
+) -> Iterator[tuple[int, str, float]]:
+    """Simulates replications of scenarios; gives the number of the job, the record and the CPU time as they finish."""
+    batch = _fairlane.Batch(list(jobs), cores() if threads is None else threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
             while batch.remaining:
@@ -86,8 +95,7 @@ def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int, title: str,
                 if (done := batch.next(WAIT_S)) is None:
                     advance.waiting(lambda: slowest(batch.reached()))
                     continue
-                job, run, cpu_seconds = done
-                work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
+                yield done
                 advance()
     finally:
         batch.cancel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
@@ -157,11 +156,8 @@ def queue_names(queues: Iterable[str]) -> list[str]:
 def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
     check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
     prepared = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
-    given: dict[str, Any] = {"run.replications": replications, "run.seed": seed}
-    for key, value in given.items():
-        if value is not None:
-            prepared = prepared.replace(key, value)
-    return prepared
+    given = {"run.replications": replications, "run.seed": seed}
+    return prepared.changed({key: value for key, value in given.items() if value is not None})
 
 
 def _results(

@@ -232,7 +232,7 @@ class Scenario:
         Raises:
             ScenarioError: A key, value or unit is wrong.
         """
-        for key, value in _leaves(self._table):
+        for key, value in leaves(self._table):
             _check(key, value)
         return _fairlane.canonical(json.dumps(self._table))
 
@@ -258,6 +258,13 @@ class Scenario:
             raise ScenarioError(f"{visible(key)}: no such key") from None
         return changed
 
+    def changed(self, settings: Mapping[str, Any]) -> Scenario:
+        """The same scenario with some keys changed; see `replace`."""
+        scenario = self
+        for key, value in settings.items():
+            scenario = scenario.replace(key, value)
+        return scenario
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self._table == other._table
 
@@ -272,12 +279,12 @@ def _given(**values: Any) -> Table:
 
 
 def _copied(table: Table) -> Table:
-    for _ in _leaves(table):
+    for _ in leaves(table):
         pass  # a copy that goes too deep ends in the middle of Python
     return copy.deepcopy(table)
 
 
-def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Every value that is neither table nor array, with its key as the simulator's messages write it."""
     if depth > DEEPEST:
         raise ScenarioError(f"{key}: is nested too deeply, at most {DEEPEST} tables and arrays deep")
@@ -285,10 +292,10 @@ def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, An
         for name, inner in value.items():
             place = f"{key}.{visible(str(name))}" if key else visible(str(name))
             _check_text(place, name)
-            yield from _leaves(inner, place, depth + 1)
+            yield from leaves(inner, place, depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{key}[{index}]", depth + 1)
+            yield from leaves(inner, f"{key}[{index}]", depth + 1)
     else:
         yield key, value
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.progress import progress
-from fairlane.base.signals import received
-from fairlane.simulate.replications import cores
+from fairlane.simulate.replications import finished
 from fairlane.store import point
 from fairlane.store.folder import Store
 from fairlane.store.point import DamagedError, Identity, Kept
@@ -125,19 +124,11 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
         return []
     chosen = sorted(entry.runs)[:most]
     scenario = entry.identity.canonical(entry.key[:SHORT_KEY], max(chosen) + 1)
-    batch = _fairlane.Batch([(scenario, number) for number in chosen], cores() if threads is None else threads)
+    jobs = [(scenario, number) for number in chosen]
     differing = []
-    try:
-        with progress(f"verifying {entry.key[:SHORT_KEY]}", len(chosen), show=show_progress) as advance:
-            while batch.remaining:
-                received.check()
-                if (done := batch.next(0.1)) is not None:
-                    number = chosen[done[0]]
-                    if with_name(done[1], "") != entry.runs[number].run:
-                        differing.append(number)
-                    advance()
-    finally:
-        batch.cancel()
+    for job, run, _ in finished(jobs, threads, f"verifying {entry.key[:SHORT_KEY]}", show_progress=show_progress):
+        if with_name(run, "") != entry.runs[chosen[job]].run:
+            differing.append(chosen[job])
     return sorted(differing)
 
 

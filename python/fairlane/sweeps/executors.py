@@ -6,7 +6,6 @@ import queue
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from fairlane import _fairlane
 from fairlane.base.errors import ThreadError
@@ -25,36 +24,6 @@ class Job:
 
 Done = tuple[Job, str, float]
 """A job, its run record, and its CPU time in seconds."""
-
-
-class Executor(Protocol):
-    """Carries out batches of jobs.
-
-    Attributes:
-        batch_s: How long a batch should last.
-    """
-
-    batch_s: float
-
-    @property
-    def slots(self) -> int:
-        """Batches that run at the same time."""
-
-    @property
-    def has_room(self) -> bool:
-        """Whether another batch would start soon."""
-
-    def submit(self, jobs: Sequence[Job]) -> None:
-        """Hands in a batch."""
-
-    def wait(self, timeout_s: float) -> list[Done]:
-        """What has finished, at the latest after `timeout_s`."""
-
-    def reached(self) -> list[tuple[float, float, int]]:
-        """Of the runs under way, as far as that can be seen: simulated seconds, of how many, and events."""
-
-    def close(self) -> None:
-        """Stops everything that still runs."""
 
 
 class Threads:

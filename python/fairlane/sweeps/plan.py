@@ -198,9 +198,7 @@ def _changed(base: Scenario, settings: Settings) -> Scenario:
         table["queue"] = {key: value for key, value in queue.items() if key in shared}
         table.pop("marker", None)
         scenario = Scenario.from_dict(table)
-    for key, value in settings.items():
-        scenario = scenario.replace(key, value)
-    return scenario
+    return scenario.changed(settings)
 
 
 def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:

@@ -10,10 +10,10 @@ from fairlane.base.progress import reporting
 from fairlane.simulate.replications import check_threads, cores, tell_of_long_runs
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
-from fairlane.sweeps.executors import Executor, Threads
+from fairlane.sweeps.executors import Threads
 from fairlane.sweeps.plan import Plan, Settings
 from fairlane.sweeps.result import SweepResult
-from fairlane.sweeps.work import Work
+from fairlane.sweeps.work import Executor, Work
 
 
 def sweep(

@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.base.progress import LINE_EVERY_S, Report
 from fairlane.base.signals import received
@@ -13,10 +14,15 @@ from fairlane.simulate.replications import slowest
 from fairlane.store import Store, Writer
 from fairlane.store.point import Cost, Identity
 from fairlane.sweeps.estimate import Estimate
-from fairlane.sweeps.executors import Executor, Job
+from fairlane.sweeps.executors import Job, Threads
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.point_work import PointWork
 
+if TYPE_CHECKING:
+    from fairlane.sweeps.cluster import Cluster
+
+Executor: TypeAlias = "Threads | Cluster"
+"""Carries out batches of jobs: `batch_s` is how long one should last, `slots` how many run at the same time."""
 WAIT_S = 0.1
 REPORT_EVERY_S = 0.2
 

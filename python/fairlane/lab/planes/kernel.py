@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from fairlane.base.errors import UserError
 from fairlane.lab import node
-from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
+from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation, queue_of
 from fairlane.lab.qdisc import Sampler
 
 BURST_BYTES = 3200
@@ -63,9 +60,8 @@ class KernelPlane(Plane):
         pin_path = str(self._namespaces.mount_bpf() / "node")
         config = self._node_config(**self._managed())
         config["node"]["pin_path"] = pin_path
-        self._config = Path(self._folder.name) / "node.toml"
-        self._config.write_text(tomli_w.dumps(config), encoding="utf-8")
-        self._namespaces.run(self._node, [node.program(), "attach", str(self._config)])
+        self._config = self._written("node.toml", config)
+        self._namespaces.run(self._node, [node.program(), "attach", self._config])
 
     def begin(self) -> None:
         """See `Plane`."""
@@ -78,18 +74,14 @@ class KernelPlane(Plane):
         """See `Plane`."""
         after = self._counters()
         report = self._reporter.report()
-        readings = self._sampler.stop()
+        lengths = self._sampler.stop()
         near = next(port for port in report["ports"] if port["interface"] == "near")
         counted = {name: after[name] - self._before[name] for name in after}
         sent_bps = 8e9 * counted["bytes"] / counted["ns"]
         arrived = counted["packets"] + counted["overlimit"] + counted["aqm"]
         link = self._link(
             sent_bps,
-            queue={
-                "mean_packets": readings.mean_packets,
-                "max_packets": readings.max_packets,
-                "samples": readings.count,
-            },
+            queue=queue_of(lengths),
             drops=drops({reason: counted[reason] for reason in ("aqm", "overlimit")}, arrived),
             departure_gaps=near["ingress"]["gaps"],
         )
@@ -97,24 +89,17 @@ class KernelPlane(Plane):
             link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
         return {"link": link, "emulation": emulation(report)}
 
-    def _qdiscs(self) -> list[dict[str, Any]]:
-        """What `tc` says of the queues in front of the server."""
-        text = self._namespaces.run(self._node, ["tc", "-s", "-j", "qdisc", "show", "dev", SERVER_PORT])
-        found: list[dict[str, Any]] = json.loads(text)
-        return found
-
     def _counters(self) -> dict[str, int]:
         before_ns = time.monotonic_ns()
-        qdiscs = {qdisc["handle"]: qdisc for qdisc in self._qdiscs()}
+        shown = self._namespaces.run(self._node, ["tc", "-s", "-j", "qdisc", "show", "dev", SERVER_PORT])
+        qdiscs = {qdisc["handle"]: qdisc for qdisc in json.loads(shown)}
         root, queue = qdiscs["1:"], qdiscs["10:"]
         now_ns = (before_ns + time.monotonic_ns()) // 2
         # The size table holds for what the qdisc counts, too: bytes from the IP header on.
         counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}
         counters["ns"] = now_ns
         if hasattr(self, "_config"):
-            status = json.loads(
-                self._namespaces.run(self._node, [node.program(), "status", str(self._config), "--json"])
-            )
+            status = json.loads(self._namespaces.run(self._node, [node.program(), "status", self._config, "--json"]))
             server = next(port for port in status["ports"] if port["interface"] == SERVER_PORT)
             counters["aqm"] = server["dropped"]
             dropped = {user["user"].partition("/")[0]: user["dropped"] for user in status["users"]}

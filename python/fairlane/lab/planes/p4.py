@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from fairlane.lab import node, switch
 from fairlane.lab.namespaces import RejectedError, run
-from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation
+from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation, queue_of
 from fairlane.lab.setup import SERVER_MAC
 
 PACKETS_PER_S_AT_50_MBPS = 4170
@@ -59,13 +56,11 @@ class P4Plane(Plane):
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]
-        config = self._node_config(**port)
-        path = Path(self._folder.name) / "switch.toml"
-        path.write_text(tomli_w.dumps(config), encoding="utf-8")
+        path = self._written("switch.toml", self._node_config(**port))
         stations = [f"{client.mac}=client{client.number}" for client in setup.clients]
         stations.append(f"{SERVER_MAC}={SERVER_PORT}")
         options = [word for station in stations for word in ("--station", station)]
-        commands = run([node.program(), "p4-commands", str(path), *options])
+        commands = run([node.program(), "p4-commands", path, *options])
         for line in commands.splitlines():
             self._switch.ask(line)
         self._packets_per_s = round(setup.bottleneck_bps / 50e6 * PACKETS_PER_S_AT_50_MBPS)
@@ -98,8 +93,7 @@ class P4Plane(Plane):
         counts: dict[str, Any] = {}
         overlimit = counted["overlimit"]
         if self._is_managed:
-            mean = sum(samples) / len(samples) if samples else 0.0
-            counts["queue"] = {"mean_packets": mean, "max_packets": max(samples, default=0), "samples": len(samples)}
+            counts["queue"] = queue_of(samples)
             counts["user_dropped_packets"] = [counted[f"dropped{i}"] for i in range(len(self._setup.clients))]
         else:
             # The program counts the queue and its losses for an AQM only, BMv2 never: what it read and did not send.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -71,9 +71,13 @@ class Plane(ABC):
         """The window ends: what the record says of the bottleneck, and of how well the links were emulated."""
 
     def _forwarder(self, at: str, config: Mapping[str, Any]) -> Reporter:
-        path = Path(self._folder.name) / "forward.toml"
+        return Reporter(self._namespaces, at, ["forward", self._written("forward.toml", config)])
+
+    def _written(self, name: str, config: Mapping[str, Any]) -> str:
+        """The path of a file that is gone with the plane."""
+        path = Path(self._folder.name) / name
         path.write_text(tomli_w.dumps(config), encoding="utf-8")
-        return Reporter(self._namespaces, at, ["forward", str(path)])
+        return str(path)
 
     def _access(self, client: Client) -> dict[str, Any]:
         return {**client.access, "limit": self._setup.table["topology"]["access_limit"]}
@@ -141,6 +145,12 @@ class Plane(ABC):
         rate_bps = float(self._setup.bottleneck_bps)
         sent = {"rate_bps": rate_bps, "utilisation": sent_bps / rate_bps, "throughput_bps": sent_bps}
         return {"name": "bottleneck", **sent, **more, "readings": dict(readings or {})}
+
+
+def queue_of(lengths: Sequence[float]) -> dict[str, float]:
+    """The queue of a record, from its length at some times."""
+    mean = sum(lengths) / len(lengths) if lengths else 0.0
+    return {"mean_packets": mean, "max_packets": max(lengths, default=0), "samples": len(lengths)}
 
 
 def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:

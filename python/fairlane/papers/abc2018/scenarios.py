@@ -89,20 +89,15 @@ def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:
 
 def _upload(base: Scenario) -> Scenario:
     """User 0 starts to send late, and is followed from there in steps."""
-    return (
-        base.replace("groups[0].start_from", f"{UPLOAD_START_S} s")
-        .replace("groups[0].start_until", f"{UPLOAD_START_S} s")
-        .replace("run.warmup", "0 s")
-        .replace("run.measure", f"{UPLOAD_START_S + UPLOAD_S} s")
-        .replace("probes.series_interval", f"{TRACE_INTERVAL_S} s")
-    )
+    start = dict.fromkeys(("groups[0].start_from", "groups[0].start_until"), f"{UPLOAD_START_S} s")
+    return _traced(base, UPLOAD_START_S + UPLOAD_S).changed(start)
 
 
 def _from_start(base: Scenario) -> Scenario:
     """Measures from time 0, in steps, until every flow has been seen for `TRACE_S`."""
-    return (
-        base.replace("run.warmup", "0 s")
-        .replace("run.measure", f"{START_WINDOW_S + TRACE_S} s")
-        .replace("probes.series_interval", f"{TRACE_INTERVAL_S} s")
-        .replace("probes.series_memory", "0.5 s")
-    )
+    return _traced(base, START_WINDOW_S + TRACE_S).replace("probes.series_memory", "0.5 s")
+
+
+def _traced(base: Scenario, measure_s: int) -> Scenario:
+    window = {"run.warmup": "0 s", "run.measure": f"{measure_s} s"}
+    return base.changed({**window, "probes.series_interval": f"{TRACE_INTERVAL_S} s"})
