@@ -9,7 +9,6 @@ import pytest
 
 import fairlane
 from conftest import Cli
-from fairlane.papers.verdicts import Verdict
 from fairlane.schemas import SCHEMAS
 
 
@@ -83,8 +82,3 @@ def test_the_reproduction_schema_refuses_what_is_none(reproduction: dict[str, An
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)
-
-
-def test_the_verdict_of_the_schema_is_that_of_the_code() -> None:
-    properties = fairlane.schema("reproduction")["$defs"]["ClaimVerdict"]["properties"]
-    assert list(properties) == list(Verdict.__dataclass_fields__)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fairlane.papers.paper import Paper
     from fairlane.papers.readings import Standing
     from fairlane.papers.reproduce import Reproduction
-    from fairlane.results.documents import Overview, PlanDocument, PointEstimate
+    from fairlane.results.documents import Overview, PlanDocument
+    from fairlane.results.intervals import PointEstimate
     from fairlane.results.result import Comparison, Result
     from fairlane.simulate.catalogue import Parameter, Scheme, Topology
     from fairlane.store.upkeep import Entry

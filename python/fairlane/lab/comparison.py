@@ -144,10 +144,7 @@ def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
             {
                 "queue": one.queue,
                 "plane": one.plane,
-                "metrics": {
-                    name: {"mean": mean.mean, "half_width": mean.half_width, "n": mean.n}
-                    for name, mean in one.metrics().items()
-                },
+                "metrics": {name: mean.document() for name, mean in one.metrics().items()},
             }
             for one in found
         ],

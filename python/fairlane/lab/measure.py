@@ -232,14 +232,8 @@ def _record(
     groups = []
     for index, group in enumerate(setup.table["groups"]):
         own = [goodputs[client.number] for client in setup.clients if client.group == index]
-        groups.append(
-            {
-                "name": group["name"],
-                "users": group["users"],
-                "goodput_bps": sum(own) / len(own),
-                "user_goodput_bps": own,
-            }
-        )
+        about = {"name": group["name"], "users": group["users"]}
+        groups.append({**about, "goodput_bps": sum(own) / len(own), "user_goodput_bps": own})
     first, last = groups[0]["goodput_bps"], groups[-1]["goodput_bps"]
     squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
     record = {

@@ -66,37 +66,20 @@ def tolerance(claim: Claim, number: float, metric: str) -> float:
     return max(given.get("rel", 0.0) * abs(number), given.get("abs", 0.0))
 
 
-def _check_value(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+def _check_numbers(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
+    """Numbers with their tolerance, and bounds: value, near, range, at_most, at_least, ratio."""
+    kind = claim["kind"]
     checks = []
-    for number in reduced(claim, select(claim, tables)):
-        expected = expectation(claim, number, tables[claim["experiment"]])
-        if expected is not None:
-            allowed = tolerance(claim, expected, number.at["metric"])
-            checks.append(_check(number, _near(number.interval, expected, allowed)))
-    return checks
-
-
-def _check_bounds(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    """range, at_most, at_least."""
-    checks = []
-    for number in reduced(claim, select(claim, tables)):
-        if claim["kind"] == "range":
-            low, high = claim.get("min"), claim.get("max")
-        else:
-            bound = expectation(claim, number, tables[claim["experiment"]])
-            low, high = (None, bound) if claim["kind"] == "at_most" else (bound, None)
-        checks.append(_within(claim, number, low, high))
-    return checks
-
-
-def _check_ratio(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    checks = []
-    for number in ratios(claim, tables):
-        if "min" in claim or "max" in claim:
+    for number in ratios(claim, tables) if kind == "ratio" else reduced(claim, select(claim, tables)):
+        if kind == "range" or (kind == "ratio" and ("min" in claim or "max" in claim)):
             checks.append(_within(claim, number, claim.get("min"), claim.get("max")))
-        else:
-            allowed = tolerance(claim, claim["value"], "")
-            checks.append(_check(number, _near(number.interval, claim["value"], allowed)))
+            continue
+        expected = claim["value"] if kind == "ratio" else expectation(claim, number, tables[claim["experiment"]])
+        if kind in {"at_most", "at_least"}:
+            checks.append(_within(claim, number, *((None, expected) if kind == "at_most" else (expected, None))))
+        elif expected is not None:
+            allowed = tolerance(claim, expected, "" if kind == "ratio" else number.at["metric"])
+            checks.append(_check(number, _near(number.interval, expected, allowed)))
     return checks
 
 
@@ -217,12 +200,7 @@ def _ends(claim: Claim, means: Sequence[Interval]) -> list[Comparison]:
 
 
 _KINDS: dict[str, Callable[[Claim, Mapping[str, Table]], list[Check]]] = {
-    "value": _check_value,
-    "near": _check_value,
-    "range": _check_bounds,
-    "at_most": _check_bounds,
-    "at_least": _check_bounds,
+    **dict.fromkeys(("value", "near", "range", "at_most", "at_least", "ratio"), _check_numbers),
     "ordering": _check_ordering,
     "trend": _check_trend,
-    "ratio": _check_ratio,
 }

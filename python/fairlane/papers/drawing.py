@@ -45,8 +45,6 @@ class Canvas:
         names: Mapping[tuple[str, Any], str],
         within: tuple[float, float] = (-math.inf, math.inf),
         where: Mapping[str, Any] | None = None,
-        alpha: float = 1.0,
-        note: str = "",
     ) -> None:
         """Draws metrics over variable `x` with error bars, one curve for each value of two other variables.
 
@@ -58,8 +56,6 @@ class Canvas:
             names: Words of the legend for (variable, value).
             within: Points beyond it are left out.
             where: Values of further variables.
-            alpha: Opacity.
-            note: What is added to every name of the legend.
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}
         low, high = within
@@ -77,8 +73,7 @@ class Canvas:
                 linestyle=LINES[j % len(LINES)],
                 marker=MARKERS[j % len(MARKERS)],
                 markerfacecolor="white" if j else None,
-                alpha=alpha,
-                label=", ".join(names[key, value] for key, value in of_curve.items()) + note,
+                label=", ".join(names[key, value] for key, value in of_curve.items()),
             )
         self._mark(x, metrics)
 

@@ -207,14 +207,8 @@ class Reproduction:
     def _points(self, experiment: Experiment) -> Iterator[dict[str, Any]]:
         cells = self.tables[experiment.id].cells(experiment.schemes, experiment.metrics)
         for cell in cells:
-            mean = cell.interval
-            finite = math.isfinite(mean.mean)
-            yield {
-                **cell.at,
-                "mean": mean.mean if finite else None,
-                "half_width": mean.half_width,
-                "n": mean.n,
-            }
+            mean = cell.interval.document()
+            yield {**cell.at, **mean, "mean": mean["mean"] if math.isfinite(mean["mean"]) else None}
 
     def __repr__(self) -> str:
         return f"<Reproduction of {', '.join(experiment.id for experiment in self.experiments)}>"

@@ -72,10 +72,10 @@ def _draw(
     with progress("drawing", len(wanted), show=show_progress, unit="figures") as advance:
         for one, experiment in wanted:
             assert one.reproduction
-            drawn = one.reproduction.figure(one.paper.experiments[experiment.id])
-            size = figures.write(drawn, stage / experiment.id)
-            narrow = figures.write_narrow(drawn, stage / f"{experiment.id}{NARROW}")
-            drawings[experiment.id] = _Drawing(figures.describe(drawn), size, narrow)
+            drawn = one.reproduction.figure(experiment.about)
+            size = figures.write(drawn, stage / experiment.about.id)
+            narrow = figures.write_narrow(drawn, stage / f"{experiment.about.id}{NARROW}")
+            drawings[experiment.about.id] = _Drawing(figures.describe(drawn), size, narrow)
             advance()
     return drawings
 
@@ -85,8 +85,8 @@ def _tables(stage: Path, collected: Sequence[Collected], papers: Sequence[PaperV
     for one, paper in zip(collected, papers, strict=True):
         for experiment in paper.experiments:
             if one.reproduction and experiment.table:
-                frame = one.reproduction.frame(one.paper.experiments[experiment.id])
-                frame.write_csv(stage / f"{experiment.id}.csv")
+                frame = one.reproduction.frame(experiment.about)
+                frame.write_csv(stage / f"{experiment.about.id}.csv")
 
 
 def _pages(
@@ -123,8 +123,8 @@ def _pages(
     page("index", "index", here="index", total=total)
     for paper in papers:
         page("paper", paper.key, here=paper.key, paper=paper)
-        for experiment, before, after in _neighbours(paper.experiments):
-            page("experiment", experiment.id, here="", paper=paper, experiment=experiment, before=before, after=after)
+        for one, before, after in _neighbours(paper.experiments):
+            page("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
     if comparison:
         page("compare", COMPARISON, here=COMPARISON, view=comparison)
 

@@ -15,7 +15,7 @@ from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Cell
 from fairlane.papers.readings import Standing
 from fairlane.papers.reproduce import Reproduction
-from fairlane.papers.verdict_tables import marks
+from fairlane.papers.verdict_tables import MARKS, marks
 from fairlane.papers.verdicts import QUICK, ClaimVerdict, VerdictName
 from fairlane.report.collect import Collected
 from fairlane.simulate.scenario import Scenario
@@ -135,7 +135,7 @@ class Counts:
         """Counts claims."""
         apart = {
             words: _words(_counted(claims, standing))
-            for standing, words in STANDING_WORDS.items()
+            for standing, words in MARKS.items()
             if any(claim.standing == standing for claim in claims)
         }
         worst = min((claim.outcome for claim in claims), key=_WORST_FIRST.index, default=UNJUDGED)
@@ -151,13 +151,6 @@ class Counts:
         """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
         apart = [f"{words}: {counted}" for words, counted in self.apart.items()]
         return "; ".join([_words(self.by_outcome), *apart] if self.total or not apart else apart)
-
-
-STANDING_WORDS: Mapping[Standing, str] = {
-    "not independent": "not independent",
-    "added": "not in the paper",
-}
-"""Of claims that are counted apart."""
 
 
 def _counted(claims: Sequence[ClaimView], standing: Standing) -> dict[Outcome, int]:
@@ -186,11 +179,7 @@ class ExperimentView:
     """A figure, table or result in words.
 
     Attributes:
-        id: Such as `abc2018.fig4a`; also the name of its files.
-        name: Without the paper.
-        title: In words.
-        where: Place in the paper.
-        kind: `figure`, `table`, `text` or `analytic`.
+        about: The experiment; its id is the name of its files.
         missing: Runs that the store lacks.
         command: What simulates it.
         counts: Of its claims.
@@ -203,11 +192,7 @@ class ExperimentView:
         is_drawn: Whether there is a figure.
     """
 
-    id: str
-    name: str
-    title: str
-    where: str
-    kind: str
+    about: Experiment
     missing: int
     command: str
     counts: Counts
@@ -264,11 +249,7 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
     ]
     scenarios = reproduction.scenarios(experiment) if reproduction else []
     return ExperimentView(
-        id=experiment.id,
-        name=experiment.name,
-        title=experiment.title,
-        where=experiment.where,
-        kind=experiment.kind,
+        about=experiment,
         missing=lacking,
         command=collected.wanted.command(experiment.id),
         counts=Counts.of(claims),
@@ -304,23 +285,15 @@ def _claim_view(collected: Collected, claim: Claim, verdict: ClaimVerdict | None
 def _finding_views(claim: Claim, verdict: ClaimVerdict | None, outcome: Outcome, *, quick: bool) -> list[FindingView]:
     if verdict is None or not verdict.findings:
         return [FindingView("", paper_text(claim), verdict.reason if verdict else "", "", outcome)]
-    several = len(verdict.findings) > 1
-    return [
-        FindingView(
-            metric=f"{finding.metric} ({finding.unit})"
-            if several and finding.unit
-            else finding.metric
-            if several
-            else "",
-            paper=finding.paper,
-            measured=finding.measured,
-            farthest=finding.worst,
-            outcome=_BY_VERDICT[QUICK.get(finding.verdict, finding.verdict) if quick else finding.verdict]
-            if several
-            else outcome,
-        )
-        for finding in verdict.findings
-    ]
+    if len(verdict.findings) == 1:
+        (one,) = verdict.findings
+        return [FindingView("", one.paper, one.measured, one.worst, outcome)]
+    views = []
+    for one in verdict.findings:
+        metric = f"{one.metric} ({one.unit})" if one.unit else one.metric
+        own = _BY_VERDICT[QUICK.get(one.verdict, one.verdict) if quick else one.verdict]
+        views.append(FindingView(metric, one.paper, one.measured, one.worst, own))
+    return views
 
 
 def _facts(reproduction: Reproduction, experiment: Experiment, scenarios: Sequence[str]) -> list[tuple[str, str]]:
@@ -380,13 +353,10 @@ def _point_table(reproduction: Reproduction, experiment: Experiment) -> PointTab
         return None
     variables = list(dict.fromkeys(name for at in points for name, _ in at))
     count = reproduction.replications[experiment.id]
-    rows = [
-        (
-            [_text(dict(at).get(name, "")) for name in variables],
-            [_number(cells.get(metric), count) for metric in metrics],
-        )
-        for at, cells in points.items()
-    ]
+    rows = []
+    for at, cells in points.items():
+        values = [_text(dict(at).get(name, "")) for name in variables]
+        rows.append((values, [_number(cells.get(metric), count) for metric in metrics]))
     return PointTable(variables, metrics, rows)
 
 

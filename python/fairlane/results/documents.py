@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from fairlane import _fairlane
 from fairlane.papers.readings import Standing
 from fairlane.papers.verdicts import ClaimVerdict
+from fairlane.results.intervals import PointEstimate
 
 Json = dict[str, Any]
 
@@ -36,14 +37,6 @@ class _PointOfSweep(TypedDict):
 
 class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
-
-
-class PointEstimate(TypedDict):
-    """A mean over replications."""
-
-    mean: Annotated[float, "Mean of the replications that have the metric."]
-    half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
-    n: Annotated[int, "Replications that have the metric."]
 
 
 class OverviewGroup(TypedDict):

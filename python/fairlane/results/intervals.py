@@ -6,10 +6,19 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 from fairlane._fairlane import student_t
 
 CONFIDENCE = 0.95
+
+
+class PointEstimate(TypedDict):
+    """A mean over replications."""
+
+    mean: Annotated[float, "Mean of the replications that have the metric."]
+    half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
+    n: Annotated[int, "Replications that have the metric."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,10 @@ class Interval:
         if self.exact or (self.n > 1 and math.isinf(self.mean)):
             return 0.0
         return math.inf if self.half_width is None else self.half_width
+
+    def document(self) -> PointEstimate:
+        """Mean and half width, ready for JSON."""
+        return {"mean": self.mean, "half_width": self.half_width, "n": self.n}
 
     def __str__(self) -> str:
         return format_interval(self.mean, self.half_width)

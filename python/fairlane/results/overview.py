@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlane.results.documents import Overview, OverviewLink, OverviewRow, PointEstimate
+from fairlane.results.documents import Overview, OverviewLink, OverviewRow
+from fairlane.results.intervals import PointEstimate
 
 Json = dict[str, Any]
 

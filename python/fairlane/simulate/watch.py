@@ -87,43 +87,33 @@ class Watch:
         if self.link is not None and self.link not in names:
             raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
         try:
-            return _fairlane.WatchedRun(
-                scenario,
-                self.replication,
-                pcap=pcap,
-                drops=self.drops,
-                snaplen=self.snaplen,
-                link=0 if self.link is None else names.index(self.link),
-                interval=interval,
-            )
+            with _named("--pcap", self.pcap):
+                return _fairlane.WatchedRun(
+                    scenario,
+                    self.replication,
+                    pcap=pcap,
+                    drops=self.drops,
+                    snaplen=self.snaplen,
+                    link=0 if self.link is None else names.index(self.link),
+                    interval=interval,
+                )
         except ScenarioError as error:
             raise UserError(str(error)) from error
-        except OSError as error:
-            raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
 
     def _follow(self, run: _fairlane.WatchedRun, tables: _Tables | None) -> Kept:
         done = None
         while done is None:
             received.check()
-            try:
+            with _named("--pcap", self.pcap):
                 chunk, done = run.next(WAIT_S)
-            except OSError as error:
-                raise UserError(f"--pcap: cannot write to {self.pcap}: {reason(error) or error}") from error
             if chunk and tables:
-                with self._named_trace():
+                with _named("--trace", self.trace):
                     tables.add(*chunk)
         if tables:
-            with self._named_trace():
+            with _named("--trace", self.trace):
                 tables.close()
         record, cpu_seconds = done
         return Kept(record, Cost.now(cpu_seconds))
-
-    @contextmanager
-    def _named_trace(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise UserError(f"--trace: cannot write to {self.trace}: {reason(error) or error}") from error
 
 
 class _Tables:
@@ -200,12 +190,18 @@ def check_file(path: Path, option: str) -> None:
 
 
 @contextmanager
+def _named(option: str, path: Path | None) -> Iterator[None]:
+    """What cannot be written within the block is an error that names the option and what it is to write."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UserError(f"{option}: cannot write to {path}: {reason(error) or error}") from error
+
+
+@contextmanager
 def aside(path: Path, option: str) -> Iterator[Path]:
     """A path beside `path`, whose file takes the place of `path` when the block ends without an error."""
     whole = path.resolve()
-    try:
-        with parents_of(whole), new_beside(whole) as part:
-            yield part
-            part.replace(whole)
-    except OSError as error:
-        raise UserError(f"{option}: cannot write to {path}: {error.strerror}") from error
+    with _named(option, path), parents_of(whole), new_beside(whole) as part:
+        yield part
+        part.replace(whole)

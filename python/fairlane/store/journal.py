@@ -15,6 +15,7 @@ import socket
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,7 @@ class Journal:
             {
                 "key": identity.key,
                 "replication": replication,
-                "cpu_seconds": cost.cpu_seconds,
-                "host": cost.host,
-                "finished_at": cost.finished_at,
+                **asdict(cost),
                 "run": run,
             }
         )

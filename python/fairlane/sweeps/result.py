@@ -21,7 +21,8 @@ from fairlane.sweeps.plan import Plan, Point
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairlane.results.documents import PointEstimate, SweepDocument
+    from fairlane.results.documents import SweepDocument
+    from fairlane.results.intervals import PointEstimate
     from fairlane.store.point import Kept
     from fairlane.sweeps.work import Work
 
@@ -129,11 +130,7 @@ class SweepResult:
             for metric, value in metrics(json.loads(kept.run)).items():
                 if value is not None:
                     samples.setdefault(metric, []).append(value)
-        estimates = {metric: interval(values) for metric, values in samples.items()}
-        return {
-            metric: {"mean": mean.mean, "half_width": mean.half_width, "n": mean.n}
-            for metric, mean in estimates.items()
-        }
+        return {metric: interval(values).document() for metric, values in samples.items()}
 
     def _narrow_enough(self, point: Point) -> bool | None:
         return self.work.at(point.identity).has_enough if self.plan.stop.targets else None

@@ -48,17 +48,19 @@ def drop_threshold(record: Record, values: Values) -> float | None:
     """T_drop at time t_s after the flow's start, in packets: mean over the arrivals of the interval."""
     if record["series"] is None or "t_s" not in values:
         return None
-    trace = threshold_trace(record)
-    index = round(values["t_s"] / record["series"]["interval_s"]) - 1
-    return trace[index] if index < len(trace) else None
+    return _after(record, threshold_trace(record), values["t_s"])
 
 
 def received(record: Record, values: Values) -> float | None:
     """Payload of user 0 that crossed the bottleneck until t_s after the upload's start, in MB."""
     if record["series"] is None or "upload_start_s" not in values:
         return None
-    trace = received_trace(record)
-    index = round(values["t_s"] / record["series"]["interval_s"]) - 1
+    return _after(record, received_trace(record), values["t_s"])
+
+
+def _after(record: Record, trace: Sequence[float], time_s: float) -> float | None:
+    """The value of a trace that long after its start."""
+    index = round(time_s / record["series"]["interval_s"]) - 1
     return trace[index] if index < len(trace) else None
 
 
