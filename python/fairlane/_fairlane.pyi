@@ -5,33 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, final
 
-__all__ = [
-    "Batch",
-    "Packet",
-    "Port",
-    "ScenarioError",
-    "SchemeError",
-    "ThreadError",
-    "WatchedRun",
-    "canonical",
-    "engine_version",
-    "links",
-    "long_runs",
-    "notes",
-    "register_scheme",
-    "registered_schemes",
-    "result_schema",
-    "scenario_schema",
-    "schemes",
-    "student_t",
-    "summarise",
-    "tcp_states",
-    "topologies",
-    "users",
-    "version",
-    "with_queue",
-]
-
 class ScenarioError(ValueError):
     """A scenario that cannot be simulated; one line with key, value and allowed range."""
 

@@ -172,16 +172,11 @@ def _lab() -> str:
 
 
 def _schemes() -> str:
-    rows = [
-        [
-            f"`{scheme['name']}`",
-            f"[{scheme['title']}](schemes/{scheme['name']}.md)",
-            scheme["summary"],
-            scheme["state"],
-            f"`{scheme['marker']}`",
-        ]
-        for scheme in schemes()
-    ]
+    rows = []
+    for scheme in schemes():
+        name, marker = f"`{scheme['name']}`", f"`{scheme['marker']}`"
+        title = f"[{scheme['title']}](schemes/{scheme['name']}.md)"
+        rows.append([name, title, scheme["summary"], scheme["state"], marker])
     return _table(["name", "title", "what it does", "state", "marker"], rows)
 
 
@@ -291,14 +286,7 @@ def _is_tcp(name: str, whole: Mapping[str, Any]) -> bool:
 def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
     default = "required" if required else _code(value["default"]) if "default" in value else "none"
     symbol, source = (value.get(f"x-{annotation}", "") for annotation in ("symbol", "source"))
-    return [
-        f"`{name}`",
-        f"`{symbol}`" if symbol else "",
-        default,
-        _schema_allowed(value),
-        value.get("description", ""),
-        source,
-    ]
+    return [f"`{name}`", _code(symbol), default, _schema_allowed(value), value.get("description", ""), source]
 
 
 def _schema_allowed(value: Mapping[str, Any]) -> str:

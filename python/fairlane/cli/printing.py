@@ -33,15 +33,16 @@ if TYPE_CHECKING:
     from fairlane.store.upkeep import Entry
     from fairlane.sweeps.result import SweepResult
 
-VERDICT_STYLES = {
-    "reproduced": "green",
-    "consistent": "green",
-    "as ns-3": "cyan",
-    "inconclusive": "magenta",
-    "differs": "yellow",
-    "deviates": "yellow",
-    "not applicable": "dim",
+VERDICTS: dict[VerdictName, tuple[str, str]] = {
+    "reproduced": ("green", "reproduced"),
+    "consistent": ("green", "consistent"),
+    "as ns-3": ("cyan", "agree with ns-3, which differs from the paper"),
+    "inconclusive": ("magenta", "inconclusive"),
+    "differs": ("yellow", "differ"),
+    "deviates": ("yellow", "deviate"),
+    "not applicable": ("dim", "not applicable"),
 }
+"""Style of each, and what it is called after a number."""
 
 
 def print_result(result: Result) -> None:
@@ -180,22 +181,11 @@ def print_reproduction(reproduction: Reproduction) -> None:
         out.print(_claims(reproduction, experiment))
         _print_notes(out, reproduction.notes(experiment))
     for standing, counts in reproduction.counts().items():
-        parts = [f"{counts[name]} {words}" for name, words in VERDICT_WORDS.items() if counts[name]]
+        parts = [f"{counts[name]} {words}" for name, (_, words) in VERDICTS.items() if counts[name]]
         out.print(f"{counts.total()} {STANDING_WORDS[standing]}: {', '.join(parts)}")
     if reproduction.quick:
         out.print("quick runs are a first look; only full runs can reproduce a claim")
 
-
-VERDICT_WORDS: dict[VerdictName, str] = {
-    "reproduced": "reproduced",
-    "consistent": "consistent",
-    "as ns-3": "agree with ns-3, which differs from the paper",
-    "inconclusive": "inconclusive",
-    "differs": "differ",
-    "deviates": "deviate",
-    "not applicable": "not applicable",
-}
-"""Verdicts after a number."""
 
 STANDING_WORDS: dict[Standing, str] = {
     "independent": "claims of the paper",
@@ -413,7 +403,7 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
     for verdict in reproduction.verdicts_of(experiment):
         mark = f" ({MARKS[verdict.standing]})" if verdict.standing in MARKS else ""
         claim = f"{verdict.claim.removeprefix(experiment.id + '.')}{mark}: {verdict.statement}"
-        outcome = Text(verdict.verdict, style=VERDICT_STYLES[verdict.verdict])
+        outcome = Text(verdict.verdict, style=VERDICTS[verdict.verdict][0])
         if len(verdict.findings) != 1:
             table.add_row(claim, verdict.where, lines(*filter(None, [verdict.reason, verdict.ns3])), outcome)
         for finding in verdict.findings:
@@ -426,7 +416,7 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
                 unit = f" ({finding.unit})" if finding.unit else ""
                 row = [f"  {finding.metric}{unit}", lines(finding.paper)]
                 of_metric = QUICK.get(finding.verdict, finding.verdict) if reproduction.quick else finding.verdict
-                outcome = Text(of_metric, style=VERDICT_STYLES[of_metric])
+                outcome = Text(of_metric, style=VERDICTS[of_metric][0])
             table.add_row(*row, lines(*filter(None, found)), outcome)
     return table
 

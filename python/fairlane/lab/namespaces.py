@@ -105,25 +105,16 @@ class Namespaces:
         self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
     ) -> subprocess.Popen[bytes]:
         """Starts a process in a namespace, in a group of its own: Ctrl-C is for us, who end it."""
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", name, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout or subprocess.DEVNULL,
-            stderr=stderr or subprocess.DEVNULL,
-            process_group=0,  # not a session of its own, which would have the priority of any other
-        )
+        null, words = subprocess.DEVNULL, ["ip", "netns", "exec", name, *command]
+        # A group, not a session of its own, which would have the priority of any other.
+        process = subprocess.Popen(words, stdin=null, stdout=stdout or null, stderr=stderr or null, process_group=0)
         self._processes.append(process)
         return process
 
     def converse(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         """Starts a process in a namespace that is talked to; what it says on stderr comes with the rest."""
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", name, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        pipe, words = subprocess.PIPE, ["ip", "netns", "exec", name, *command]
+        process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True)
         self._talking.append(process)
         return process
 

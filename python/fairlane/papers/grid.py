@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +13,7 @@ from fairlane.results.intervals import CONFIDENCE, Interval, interval
 Point = Mapping[str, Any]
 """Value of each variable of the sweep, `scheme` (and, in cells, `metric`) among them."""
 
-_BOUND = re.compile(r"(<=|>=|<|>)\s*(-?[\d.]+)")
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_BOUND = re.compile(r"(<=|>=|<|>)\s*-?[\d.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +173,7 @@ def _meets(value: Any, wanted: Any, values: Sequence[Any]) -> bool:
             return bool(value == values[0])
         case "last":
             return bool(value == values[-1])
-        case str() if not isinstance(value, str) and (bound := _BOUND.fullmatch(wanted)):
-            return _COMPARE[bound[1]](value, float(bound[2]))
+        case str() if not isinstance(value, str) and _BOUND.fullmatch(wanted):
+            return bool(evaluate(f"value {wanted}", {"value": value}))
         case _:
             return bool(value == wanted)

@@ -134,15 +134,11 @@ def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]
 
 def readings(paper: Paper) -> Rows:
     """The readings that the paper's own numbers chose."""
-    return [
-        [
-            reading.open,
-            reading.taken,
-            reading.numbers,
-            ", ".join(f"`{name.split('.', 1)[1]}`" for name in reading.claims),
-        ]
-        for reading in paper.readings
-    ]
+    rows = []
+    for one in paper.readings:
+        names = ", ".join(f"`{name.split('.', 1)[1]}`" for name in one.claims)
+        rows.append([one.open, one.taken, one.numbers, names])
+    return rows
 
 
 def fewer_runs(paper: Paper) -> Rows:

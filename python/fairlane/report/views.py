@@ -50,7 +50,6 @@ INCONCLUSIVE = Outcome("inconclusive", "inconclusive", "±")
 DIFFERS = Outcome("differs", "differs", "≠")
 UNJUDGED = Outcome("unjudged", "could not be judged", "?")
 NOT_RUN = Outcome("not-run", "not run yet", "–")
-OUTCOMES = (REPRODUCED, CONSISTENT, AS_NS3, INCONCLUSIVE, DIFFERS, DEVIATES, UNJUDGED, NOT_RUN)
 _WORST_FIRST = (NOT_RUN, DIFFERS, DEVIATES, INCONCLUSIVE, UNJUDGED, AS_NS3, CONSISTENT, REPRODUCED)
 _BY_VERDICT: Mapping[VerdictName, Outcome] = {
     "reproduced": REPRODUCED,
@@ -61,6 +60,7 @@ _BY_VERDICT: Mapping[VerdictName, Outcome] = {
     "deviates": DEVIATES,
     "not applicable": UNJUDGED,
 }
+OUTCOMES = (*_BY_VERDICT.values(), NOT_RUN)
 LEGEND: Mapping[Outcome, str] = {
     REPRODUCED: "Our mean is within the tolerance that was set for the claim beforehand, and its confidence interval "
     "narrow enough to say so: the half width is no larger than the tolerance, or all of the interval is within it. "

@@ -66,8 +66,7 @@ def simulate(
         return work.runs()
     try:
         if keep:
-            with written_below(store.folder, "--store"), store.writer() as writer:
-                work.keep_with(writer)
+            with written_below(store.folder, "--store"), store.writer() as work.writer:
                 _run(work, jobs, threads, title, show_progress)
         else:
             _run(work, jobs, threads, title, show_progress)
@@ -122,14 +121,14 @@ class _Work:
         self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
-        self._storable = [external_queue(scenario) is None for scenario in scenarios]
+        self._identities = [None if external_queue(scenario) else Identity.of(scenario) for scenario in scenarios]
         self._done = [
-            store.load(scenario) if storable else {}
-            for scenario, storable in zip(scenarios, self._storable, strict=True)
+            store.load(scenario) if identity else {}
+            for scenario, identity in zip(scenarios, self._identities, strict=True)
         ]
         self._unsaved: dict[int, dict[int, Kept]] = {}
-        self._writer: Writer | None = None
-        self._identities: dict[int, Identity] = {}
+        self.writer: Writer | None = None
+        """Runs go to it as they finish."""
 
     @property
     def total(self) -> int:
@@ -138,13 +137,6 @@ class _Work:
     @property
     def finished(self) -> int:
         return self.total - len(self.missing())
-
-    def keep_with(self, writer: Writer) -> None:
-        """Runs go to the store as they finish."""
-        self._writer = writer
-        self._identities = {
-            index: Identity.of(scenario) for index, scenario in enumerate(self.scenarios) if self._storable[index]
-        }
 
     def missing(self) -> list[tuple[int, int]]:
         """(scenario, replication) of every run that is not there."""
@@ -157,17 +149,18 @@ class _Work:
 
     def finish(self, index: int, number: int, run: Kept) -> None:
         self._done[index][number] = run
-        if not self._storable[index] or run.cost is None:
+        identity = self._identities[index]
+        if identity is None or run.cost is None:
             return
-        if self._writer is None:
+        if self.writer is None:
             self._unsaved.setdefault(index, {})[number] = run
         else:
-            self._writer.keep(self._identities[index], number, run.run, run.cost)
+            self.writer.keep(identity, number, run.run, run.cost)
 
     def save_or_say_why(self) -> str:
         if not self.finished:
             return "finished, nothing to keep"
-        if not any(self._storable):
+        if not any(self._identities):
             return "finished, not kept: runs of schemes written in Python never are"
         try:
             for index, runs in self._unsaved.items():
@@ -175,7 +168,7 @@ class _Work:
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
         kept = f"finished and kept in {self._store.folder}; the same command continues from there"
-        return kept if all(self._storable) else f"{kept}, but runs of schemes written in Python are not kept"
+        return kept if all(self._identities) else f"{kept}, but runs of schemes written in Python are not kept"
 
     def runs(self) -> list[list[Kept]]:
         return [
