@@ -256,7 +256,8 @@ def _scenario(key: str) -> str:
         table = _step(table, part, key)
     properties = table["properties"]
     if key.endswith(("sources.tcp", "sources.web")):  # it takes every key of [tcp] as well
-        properties = {name: value for name, value in properties.items() if not _is_tcp(name, whole)}
+        of_tcp = whole["properties"]["tcp"]["properties"]
+        properties = {name: value for name, value in properties.items() if name not in of_tcp}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
     rows = [_key(name, properties[name], name in table["required"]) for name in names]
     return _table(_PARAMETER, rows)
@@ -277,10 +278,6 @@ def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
             if part == which.get("const") or part in which.get("enum", []):
                 return dict(alternative)
     raise MarkError(f"generated:scenario {key}: the scenario has no {part}")
-
-
-def _is_tcp(name: str, whole: Mapping[str, Any]) -> bool:
-    return name in whole["properties"]["tcp"]["properties"]
 
 
 def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:

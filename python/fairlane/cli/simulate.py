@@ -29,7 +29,7 @@ from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.preview import preview
 
 
-def _load_schemes(paths: tuple[Path, ...]) -> None:
+def _load_schemes(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
     for path in paths:
         load_schemes(path)
 
@@ -43,7 +43,7 @@ _scenario_options = options(
         "modules",
         multiple=True,
         expose_value=False,
-        callback=lambda _context, _option, paths: _load_schemes(paths),
+        callback=_load_schemes,
         is_eager=True,
         metavar="FILE.py",
         help="Run a file that registers schemes of your own; may be repeated.",

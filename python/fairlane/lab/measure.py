@@ -63,7 +63,7 @@ def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
         time.sleep(setup.measure_s)
         bottleneck = network.end()
         traffic.end()
-        goodputs = traffic.goodputs_bps()
+        goodputs = [traffic.goodput_bps(client) for client in setup.clients]
     _judge(bottleneck["emulation"])
     record = _record(setup, plane, replication, bottleneck, goodputs)
     return record, _cpu_seconds() - before
@@ -133,10 +133,6 @@ class _Traffic:
         for sink in self._sinks.values():
             sink.ask()
 
-    def goodputs_bps(self) -> list[float]:
-        """The goodput of every client within the window."""
-        return [self._goodput(client) for client in self._setup.clients]
-
     def _listen(self, client: Client, at: str) -> None:
         if client.source.kind != "tcp":
             self._sinks[client.number] = Reporter(self._namespaces, at, ["sink", f"{SERVER_ADDRESS}:{client.port}"])
@@ -168,7 +164,8 @@ class _Traffic:
     def _file(self, client: Client, end: str) -> Path:
         return self._folder / f"{end}{client.number}.json"
 
-    def _goodput(self, client: Client) -> float:
+    def goodput_bps(self, client: Client) -> float:
+        """The goodput of a client within the window."""
         if client.source.kind != "tcp":
             self._check_sender(client)
             streams = self._sinks[client.number].answer()["streams"]

@@ -79,8 +79,7 @@ def run_in_lab(
         except KeyboardInterrupt:
             finished = sum(len(point.done) for point in points.values())
             total = sum(point.wanted for point in points.values())
-            kept = f"finished and kept in {store.folder}; the same command continues from there"
-            raise Interrupted(finished, total, kept) from None
+            raise Interrupted(finished, total, store.kept_words) from None
     return [[points[scenario].done[number] for number in range(points[scenario].wanted)] for scenario in scenarios]
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from fairlane._fairlane import student_t
 from fairlane.base import toml
-from fairlane.papers.checks import Check, checks_of
+from fairlane.papers.checks import checks_of
 from fairlane.papers.claim import Claim
-from fairlane.papers.grid import Point, Row, Table
+from fairlane.papers.grid import Row, Table
 from fairlane.papers.rule import compared
 from fairlane.papers.verdicts import ClaimVerdict
 from fairlane.results.intervals import interval
@@ -60,15 +60,12 @@ def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], n
     ours, others = checks_of(claim, tables), checks_of(claim, theirs)
     if not others:
         return verdict
-    shared = any(_misses(others, check.at) for check in ours if check.outcome == "differs")
+    missed = [check.at for check in others if check.outcome == "differs"]
+    shared = any(check.at in missed for check in ours if check.outcome == "differs")
     agrees = all(_same(tables[name], row) for name, rows in ns3.rows[claim["id"]].items() for row in rows)
     worst = max(others, key=lambda check: check.comparison.badness)
     text = f"ns-3 {ns3.version}: {worst.text}"
     return replace(verdict, verdict="as ns-3" if shared and agrees else "differs", ns3=text)
-
-
-def _misses(checks: Sequence[Check], at: Point) -> bool:
-    return any(check.at == at and check.outcome == "differs" for check in checks)
 
 
 def _same(table: Table, theirs: Row) -> bool:

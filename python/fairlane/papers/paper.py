@@ -50,8 +50,7 @@ class Paper:
         scenario: The scenario from the values of parameters and variables; under the paper's own scheme, unless it
             puts in the one that `scheme` names.
         metrics: Functions of run record and values; None if the run has no such number.
-        traces: Functions of run record that give a curve over time, in steps of `trace_interval_s`.
-        trace_interval_s: Step of the traces.
+        traces: Functions of run record that give a curve over time.
         runs: How often and how long points are run, where that is not the paper's own.
         confidence: Level of the intervals.
         engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
@@ -68,7 +67,6 @@ class Paper:
     scenario: Callable[[Mapping[str, Any]], Scenario]
     metrics: Mapping[str, Callable[[Record, Mapping[str, Any]], float | None]]
     traces: Mapping[str, Callable[[Record], Sequence[float]]] = field(default_factory=dict)
-    trace_interval_s: float = 0.1
     runs: Runs = field(default_factory=Runs)
     confidence: float = CONFIDENCE
     engine_schemes: Mapping[str, str] = field(default_factory=dict)

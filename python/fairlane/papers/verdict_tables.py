@@ -111,7 +111,7 @@ def claims(paper: Paper) -> Rows:
         seen = expected.get(claim["id"], {})
         findings = seen.get("findings", [])
         name = f"`{claim['id'].split('.', 1)[1]}`{_marks(paper, claim)}: {claim['statement']}"
-        why = " ".join(filter(None, [_ns3_words(seen), explanations.get(claim["id"], "")]))
+        why = " ".join(filter(None, [f"{seen['ns3']}." if seen.get("ns3") else "", explanations.get(claim["id"], "")]))
         if len(findings) == 1:
             words, (found,) = OUTCOMES[outcome], findings
             rows.append([name, f"{paper_text(claim)}; {claim['where']}", *_measured(paper, claim, found), words, why])
@@ -160,10 +160,6 @@ def _outcomes(paper: Paper) -> Iterator[tuple[Claim, str]]:
     for experiment in paper.experiments.values():
         for claim in experiment.claims:
             yield claim, expected.get(claim["id"], {}).get("verdict", "not applicable")
-
-
-def _ns3_words(seen: Mapping[str, Any]) -> str:
-    return f"{seen['ns3']}." if seen.get("ns3") else ""
 
 
 def marks(paper: Paper, claim: Claim) -> list[str]:

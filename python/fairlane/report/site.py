@@ -20,7 +20,7 @@ from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
-from fairlane.report.views import LEGEND, Counts, ExperimentView, PaperView, paper_view
+from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"
@@ -123,7 +123,8 @@ def _pages(
     page("index", "index", here="index", total=total)
     for paper in papers:
         page("paper", paper.key, here=paper.key, paper=paper)
-        for one, before, after in _neighbours(paper.experiments):
+        own = paper.experiments
+        for before, one, after in zip([None, *own[:-1]], own, [*own[1:], None], strict=True):
             page("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
     if comparison:
         page("compare", COMPARISON, here=COMPARISON, view=comparison)
@@ -132,10 +133,3 @@ def _pages(
 def prose(text: str) -> Markup:
     """Plain text in which `names` are code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
-
-
-def _neighbours(
-    experiments: Sequence[ExperimentView],
-) -> list[tuple[ExperimentView, ExperimentView | None, ExperimentView | None]]:
-    """Each with the one before and the one after it."""
-    return list(zip(experiments, [None, *experiments[:-1]], [*experiments[1:], None], strict=True))

@@ -167,7 +167,7 @@ class _Work:
                 self._store.add(self.scenarios[index], runs)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
-        kept = f"finished and kept in {self._store.folder}; the same command continues from there"
+        kept = self._store.kept_words
         return kept if all(self._identities) else f"{kept}, but runs of schemes written in Python are not kept"
 
     def runs(self) -> list[list[Kept]]:

@@ -46,6 +46,11 @@ class Store:
         self._recovered = False
         self.unsettled: Points = {}
 
+    @property
+    def kept_words(self) -> str:
+        """What became of the runs of a command that was interrupted."""
+        return f"finished and kept in {self.folder}; the same command continues from there"
+
     def load(self, scenario: str) -> dict[int, Kept]:
         """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none."""
         name = json.loads(scenario)["name"]

@@ -91,7 +91,7 @@ class SweepResult:
                     "at": dict(point.at),
                     "key": point.identity.key,
                     "replications": self.work.at(point.identity).wanted,
-                    "narrow_enough": self._narrow_enough(point),
+                    "narrow_enough": self.work.at(point.identity).has_enough if self.plan.stop.targets else None,
                     "metrics": self._estimates(point),
                 }
                 for point in self.plan.points
@@ -131,9 +131,6 @@ class SweepResult:
                 if value is not None:
                     samples.setdefault(metric, []).append(value)
         return {metric: interval(values).document() for metric, values in samples.items()}
-
-    def _narrow_enough(self, point: Point) -> bool | None:
-        return self.work.at(point.identity).has_enough if self.plan.stop.targets else None
 
     def _place(self, point: Point) -> dict[str, Any]:
         """The columns that say where a row belongs; values of several kinds, arrays and tables as JSON text."""

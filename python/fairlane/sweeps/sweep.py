@@ -70,6 +70,5 @@ def sweep(
                 work.execute(connect, writer, report)
     except KeyboardInterrupt:
         at_least = "at least " if plan.stop.targets else ""
-        kept = f"finished and kept in {where.folder}; the same command continues from there"
-        raise Interrupted(work.finished, work.total, kept, at_least) from None
+        raise Interrupted(work.finished, work.total, where.kept_words, at_least) from None
     return SweepResult(plan, where, work)

@@ -84,8 +84,8 @@ class P4Plane(Plane):
         unread = counted["arrived"] - counted["read"]
         if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:
             raise RejectedError(f"simple_switch did not read {unread} of {counted['arrived']} packets")
-        waited = self._switch.waited()
-        wait_s = self._wait_s(waited)
+        wait_ns, times = (now - before for now, before in zip(self._switch.waited(), self._waited, strict=True))
+        wait_s = wait_ns / 1e9 / max(1, times)  # each time that it wanted a processor
         if wait_s > MOST_WAIT_MEAN_S:
             most = f"at most {1e3 * MOST_WAIT_MEAN_S:g} ms is allowed"
             raise RejectedError(f"simple_switch waited {1e3 * wait_s:.3f} ms for a processor each time, {most}")
@@ -111,14 +111,9 @@ class P4Plane(Plane):
             "program": switch.compiled().stem,
             "unread_packets": unread,
             "wait_mean_s": wait_s,
-            "wait_share": (waited[0] - self._waited[0]) / 1e9 / lasted_s,
+            "wait_share": wait_ns / 1e9 / lasted_s,
         }
         return {"link": link, "emulation": {**emulation(report), "switch": how}}
-
-    def _wait_s(self, waited: tuple[int, int]) -> float:
-        """For how long the switch waited for a processor each time it wanted one, within the window."""
-        (wait_ns, times), (wait_before_ns, times_before) = waited, self._waited
-        return (wait_ns - wait_before_ns) / 1e9 / max(1, times - times_before)
 
     def _counters(self) -> dict[str, int]:
         users = range(1, len(self._setup.clients) + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlane.papers.abc2018.metrics import METRICS, TRACES
-from fairlane.papers.abc2018.scenarios import FOLDER, TRACE_INTERVAL_S, scenario
+from fairlane.papers.abc2018.scenarios import FOLDER, scenario
 from fairlane.papers.abc2018.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import load_paper
 
@@ -16,7 +16,6 @@ PAPER = load_paper(
     scenario=scenario,
     metrics=METRICS,
     traces=TRACES,
-    trace_interval_s=TRACE_INTERVAL_S,
     engine_schemes={"abc_fair": "abc", "csfq_qmin": "csfq"},
     computed=COMPUTED,
     statistics=STATISTICS,

@@ -41,9 +41,12 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     groups = base.to_dict()["groups"]
     base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
     if "upload_start_s" in values:
-        base = _upload(base)
+        # User 0 starts to send late, and is followed from there in steps.
+        start = dict.fromkeys(("groups[0].start_from", "groups[0].start_until"), f"{UPLOAD_START_S} s")
+        base = _traced(base, UPLOAD_START_S + UPLOAD_S).changed(start)
     elif "rate_meter" in values or "t_s" in values:
-        base = _from_start(base)
+        # From time 0, until every flow has been seen for `TRACE_S`.
+        base = _traced(base, START_WINDOW_S + TRACE_S).replace("probes.series_memory", "0.5 s")
     match values.get("scheme"):
         case "abc_fair":
             return base.replace("marker.meter", "fair")
@@ -87,17 +90,7 @@ def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:
     return base.replace("queue", queue).replace("marker", marker)
 
 
-def _upload(base: Scenario) -> Scenario:
-    """User 0 starts to send late, and is followed from there in steps."""
-    start = dict.fromkeys(("groups[0].start_from", "groups[0].start_until"), f"{UPLOAD_START_S} s")
-    return _traced(base, UPLOAD_START_S + UPLOAD_S).changed(start)
-
-
-def _from_start(base: Scenario) -> Scenario:
-    """Measures from time 0, in steps, until every flow has been seen for `TRACE_S`."""
-    return _traced(base, START_WINDOW_S + TRACE_S).replace("probes.series_memory", "0.5 s")
-
-
 def _traced(base: Scenario, measure_s: int) -> Scenario:
+    """Measures from time 0, in steps."""
     window = {"run.warmup": "0 s", "run.measure": f"{measure_s} s"}
     return base.changed({**window, "probes.series_interval": f"{TRACE_INTERVAL_S} s"})

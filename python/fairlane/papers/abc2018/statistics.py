@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
@@ -53,17 +54,8 @@ def _differences(runs: Sequence[Sequence[float]], plain: Sequence[Sequence[float
     return tuple(float(sum(a != b for a, b in itertools.zip_longest(run, other))) for run, other in pairs)
 
 
-def shortest_queue_at_drop(tables: Mapping[str, Table]) -> Table | None:
-    """The shortest queue that a dropped packet of any run found."""
-    return _of_histogram(tables, 0.0)
-
-
-def longest_queue_at_drop(tables: Mapping[str, Table]) -> Table | None:
-    """The queue that 99.9 % of the dropped packets of all runs found at most."""
-    return _of_histogram(tables, 0.999)
-
-
-def _of_histogram(tables: Mapping[str, Table], quantile: float) -> Table | None:
+def queue_at_drop(tables: Mapping[str, Table], quantile: float) -> Table | None:
+    """The queue that such a share of the dropped packets of all runs found at most; of 0 the shortest."""
     rows = []
     for row in tables["abc2018.fig16a"].rows:
         counts = added(row.traces["drops_found"])
@@ -122,8 +114,8 @@ COMPUTED = {"abc2018.numbers": numbers}
 STATISTICS: dict[str, Statistic] = {
     "abc2018.fig11b.smaller_gain": Statistic(gain_after_one_second, needs=("abc2018.fig11a",)),
     "abc2018.ive1.drops_identical": Statistic(differing_decisions),
-    "abc2018.fig16a.min": Statistic(shortest_queue_at_drop, extreme=True),
-    "abc2018.fig16a.max": Statistic(longest_queue_at_drop),
+    "abc2018.fig16a.min": Statistic(partial(queue_at_drop, quantile=0.0), extreme=True),
+    "abc2018.fig16a.max": Statistic(partial(queue_at_drop, quantile=0.999)),
     **{
         f"abc2018.numbers.{claim}": rows_at("abc2018.numbers", claim=claim)
         for claim in ("poisson_cv", "packet_time", "weighted_sum", "bdp")

@@ -15,7 +15,6 @@ PAPER = load_paper(
     scenario=scenario,
     metrics=METRICS,
     traces=TRACES,
-    trace_interval_s=1.0,
     engine_schemes=dict.fromkeys(PENALTY_FACTORS, "sfb"),
     statistics=STATISTICS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlane.papers.afpft.metrics import METRICS, TRACES
-from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, ENGINE_SCHEMES, FOLDER, scenario
+from fairlane.papers.afpft.scenarios import ENGINE_SCHEMES, FOLDER, scenario
 from fairlane.papers.afpft.statistics import COMPUTED, STATISTICS
 from fairlane.papers.paper import load_paper
 
@@ -14,7 +14,6 @@ PAPER = load_paper(
     scenario=scenario,
     metrics=METRICS,
     traces=TRACES,
-    trace_interval_s=AVERAGE_INTERVAL_S,
     confidence=0.9,
     engine_schemes=ENGINE_SCHEMES,
     computed=COMPUTED,

@@ -183,19 +183,15 @@ def _queue(scheme: str, values: Values) -> Table:
             threshold = _buffer(values, values["csfq"]["threshold_share"])
             return {"aggregate_constant": constant, "window": constant, "q_threshold": threshold}
         case "fred":
-            return {**_thresholds("fred", values), "weight": _fred_weight(scheme, values)}
+            # 1/C, but 0.002 in Fig. 7 and where its name says so.
+            defaults = scheme == "fred_default_wq" or values.get("fred_wq") == "default"
+            return {**_thresholds("fred", values), "weight": 0.002 if defaults else weight_1_over_c(values)}
         case "ared" | "red" as red:
             # w_q = 1 - exp(-1/C), first max_p as in ns-2; the paper's plain RED has neither of two features (III-C).
             own = {"weight_rule": "second", "max_p": 0.1, "size_scaling": "after", "gentle": red == "ared"}
             return {**_thresholds("red", values), **own}
         case _:
             return {}
-
-
-def _fred_weight(scheme: str, values: Values) -> float:
-    """w_q of FRED: 1/C, but 0.002 in Fig. 7 and where its name says so."""
-    defaults = scheme == "fred_default_wq" or values.get("fred_wq") == "default"
-    return 0.002 if defaults else weight_1_over_c(values)
 
 
 def _thresholds(scheme: str, values: Values) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fairlane.papers.experiment import Experiment, Record
 from fairlane.papers.grid import Point, Row, Table
@@ -63,16 +63,6 @@ def best_gamma(tables: Mapping[str, Table]) -> Table | None:
     return Table(table.experiment, {}, table.parameters, [Row({"scheme": "abc_old"}, {"T_R": (float(best),)})])
 
 
-def row_label(at: Point) -> str:
-    """The row of the gamma table."""
-    return f"{at['Db_ms']}, {at['users']}"
-
-
-def column_label(at: Point) -> str:
-    """The column of the upload table."""
-    return f"f1={at['f1']},u1={at['u1']}"
-
-
 METRICS: dict[str, Metric] = {
     "T0": throughput(0),
     "T1": throughput(1),
@@ -80,7 +70,11 @@ METRICS: dict[str, Metric] = {
     "upload_s": upload_time,
 }
 
-LABELS = {"row": row_label, "column": column_label}
+LABELS: dict[str, Callable[[Point], str]] = {
+    "row": lambda at: f"{at['Db_ms']}, {at['users']}",
+    "column": lambda at: f"f1={at['f1']},u1={at['u1']}",
+}
+"""The row of the gamma table, the column of the upload table."""
 
 COMPUTED = {"noms.formula": adapted_probability}
 

@@ -22,13 +22,10 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables, under ABC."""
     base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), ABC_KEYS, values)
     groups = base.to_dict()["groups"][: values["clients"]]
-    reference = f"{values['Rr_kbps']} kbit/s"
-    return base.replace("groups", [_client(groups[i], i, values, reference) for i in range(len(groups))])
-
-
-def _client(base: Mapping[str, Any], i: int, values: Mapping[str, Any], reference: str) -> dict[str, Any]:
-    """Client i; in the set-up of abc2018 client 1 stands for several."""
-    return {**base, "users": values.get(f"u{i}", 1), "reference_rate": reference, "sources": [_source(i, values)]}
+    for i, client in enumerate(groups):
+        client["users"] = values.get(f"u{i}", 1)  # in the set-up of abc2018 client 1 stands for several
+        client |= {"reference_rate": f"{values['Rr_kbps']} kbit/s", "sources": [_source(i, values)]}
+    return base.replace("groups", groups)
 
 
 def _source(i: int, values: Mapping[str, Any]) -> dict[str, Any]:
