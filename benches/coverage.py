@@ -41,9 +41,7 @@ class Row:
 
 def tools() -> Path | None:
     """The folder of llvm-cov and llvm-profdata of the compiler in use, if that component is installed."""
-    libraries = subprocess.run(
-        ["rustc", "--print", "target-libdir"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], cwd=ROOT, text=True).strip()
     folder = Path(libraries).parent / "bin"
     return folder if (folder / "llvm-cov").exists() and (folder / "llvm-profdata").exists() else None
 
@@ -100,12 +98,8 @@ def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Pa
     if tests.returncode:
         sys.exit(f"error: the tests of {module} fail\n{tests.stdout}")
     subprocess.run([bin_folder / "llvm-profdata", "merge", "-sparse", raw, "-o", merged], check=True)
-    report = subprocess.run(
-        [bin_folder / "llvm-cov", "export", "-format=lcov", f"-instr-profile={merged}", binary],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    export = [str(bin_folder / "llvm-cov"), "export", "-format=lcov", f"-instr-profile={merged}", str(binary)]
+    report = subprocess.check_output(export, text=True)
     found: dict[Path, dict[int, int]] = defaultdict(dict)
     path = Path()
     for line in report.splitlines():

@@ -122,7 +122,7 @@ def run(
     from fairlane.base.errors import Interrupted
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
-    from fairlane.cli.printing import print_reproduction
+    from fairlane.cli.printing import print_figures, print_reproduction
     from fairlane.lab import LabError
     from fairlane.lab.experiments import lab, made, write, write_runs
     from fairlane.store import Store
@@ -152,8 +152,7 @@ def run(
     for plane, reproduction in found.items():
         say(f"plane {plane}")
         print_reproduction(reproduction)
-    for figure in figures:
-        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
+    print_figures(figures)
 
 
 @lab_commands.command("compare")

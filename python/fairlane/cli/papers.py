@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from fairlane.simulate.replications import cores
 from fairlane.store import Store
 
 if TYPE_CHECKING:
-    from fairlane.papers.reproduce import Reproduction
+    pass
 
 EXIT_CHECK_FAILED = 1
 
@@ -80,7 +79,10 @@ def reproduce(
             figures = reproduction.write(folders[key])
         documents.append(reproduction.document())
         if not as_json:
-            _print_reproduction(reproduction, figures)
+            from fairlane.cli.printing import print_figures, print_reproduction
+
+            print_reproduction(reproduction)
+            print_figures(figures)
         regressions += reproduction.regressions() if check else []  # against the old verdicts
         if write_verdicts:
             reproduction.write_expected()
@@ -91,14 +93,6 @@ def reproduce(
         say(f"check: {line}", error=True)
     if regressions:
         click.get_current_context().exit(EXIT_CHECK_FAILED)
-
-
-def _print_reproduction(reproduction: Reproduction, figures: Sequence[Path]) -> None:
-    from fairlane.cli.printing import print_reproduction
-
-    print_reproduction(reproduction)
-    for figure in figures:
-        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
 
 
 @click.command()

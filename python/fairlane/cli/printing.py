@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fairlane.base.progress import duration
 from fairlane.base.text import name, visible
+from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
 from fairlane.papers.verdicts import QUICK, VerdictName
@@ -192,6 +193,12 @@ STANDING_WORDS: dict[Standing, str] = {
     "not independent": "claims of the paper that are not independent, since their numbers chose a reading",
     "added": "claims added by this project",
 }
+
+
+def print_figures(figures: Sequence[Path]) -> None:
+    """A line for each figure that was written."""
+    for figure in figures:
+        say(f"figure: {figure} and {figure.with_suffix('.svg').name}")
 
 
 def _replications(reproduction: Reproduction, experiment: Experiment) -> str:

@@ -6,9 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from typing import TYPE_CHECKING, Any
 
 from fairlane.papers.checks import expectation
 from fairlane.papers.claim import Claim
@@ -76,14 +74,6 @@ class Canvas:
                 label=", ".join(names[key, value] for key, value in of_curve.items()),
             )
         self._mark(x, metrics)
-
-    def logarithmic(self, name: Literal["x", "y"], ticks: Sequence[float]) -> None:
-        """Makes an axis logarithmic, with plain numbers at the given ticks."""
-        self.axes.set(**{f"{name}scale": "log"})
-        axis = self.axes.xaxis if name == "x" else self.axes.yaxis
-        axis.set_major_locator(FixedLocator(list(ticks)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
     def _mark(self, x: str, metrics: Sequence[str]) -> None:
         """Marks the numbers that claims give for the metrics, behind the curves; bounds as thin lines."""

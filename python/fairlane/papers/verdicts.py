@@ -7,6 +7,7 @@ that each kind of claim makes, papers/rule.py the rule that decides them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -139,13 +140,11 @@ def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None
 
 def undecided(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> list[Cell]:
     """The points that keep a claim from being decided; none if it is."""
-    try:
+    with suppress(NotApplicable, ExpressionError):
         checks = examine(claim, tables, statistic)
-    except (NotApplicable, ExpressionError):
-        return []
-    if _outcome(claim, checks) != "inconclusive":
-        return []
-    return [cell for check in checks if check.outcome == "inconclusive" for cell in check.cells]
+        if _outcome(claim, checks) == "inconclusive":
+            return [cell for check in checks if check.outcome == "inconclusive" for cell in check.cells]
+    return []
 
 
 def examine(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> list[Check]:

@@ -13,7 +13,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import for_figure
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
-from fairlane.results.plots import rows_of_schemes
+from fairlane.results.plots import logarithmic, rows_of_schemes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,8 +188,6 @@ def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
 
 def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
     """A logarithmic axis over the means: twice as much and half as much are as far from fair."""
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
-
     means = [mean for mean, _ in ratios if mean > 0]
     if len(means) < len(ratios) or not means:
         return
@@ -197,11 +195,8 @@ def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
     decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
     few = [power for power in decades if power % math.ceil(len(decades) / 4) == 0]
     ticks = [0.5, 1.0, 2.0] if high / low < 20 else [10.0**power for power in few]
-    axes.set(xscale="log", xlim=(low, high))
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    logarithmic(axes, "x", ticks)
+    axes.set(xlim=(low, high))
     axes.axvline(1, color="0.6", linewidth=0.8, linestyle=":")
 
 

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
@@ -64,6 +64,15 @@ def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], *
     """Draws means with their intervals."""
     heights, slacks = [mean.mean for mean in means], [mean.slack for mean in means]
     axes.errorbar(places, heights, yerr=slacks, capsize=2, **style)
+
+
+def logarithmic(axes: Axes, name: Literal["x", "y"], ticks: Sequence[float]) -> None:
+    """Makes an axis logarithmic, with plain numbers at the given ticks."""
+    axes.set(**{f"{name}scale": "log"})
+    axis = axes.xaxis if name == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:

@@ -79,15 +79,8 @@ def run(
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.simulate.watch import Watch
 
-        watch = Watch(
-            replication=watched,
-            pcap=Path(pcap) if pcap else None,
-            drops=pcap_drops,
-            snaplen=pcap_snaplen,
-            trace=Path(trace) if trace else None,
-            interval=trace_interval,
-            link=link,
-        )
+        file, folder = Path(pcap) if pcap else None, Path(trace) if trace else None
+        watch = Watch(watched, file, pcap_drops, pcap_snaplen, folder, trace_interval, link)
         watch.check(count(canonical))
         given[watched] = watch.run(canonical, show_progress=progress)
     (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)

@@ -10,7 +10,7 @@ from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.abc2018.scenarios import TRACE_INTERVAL_S
 from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.intervals import interval
-from fairlane.results.plots import COLOURS, LINES, MARKERS
+from fairlane.results.plots import COLOURS, LINES, MARKERS, logarithmic
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "droptail"): "drop-tail",
@@ -69,7 +69,7 @@ def curves(
         canvas.curves(x, *metrics, colour=by[0], line=by[1], names=NAMES, within=within)
         _over(canvas, x, ylabel)
         if ratio_ticks:
-            canvas.logarithmic("y", RATIO_TICKS)
+            logarithmic(canvas.axes, "y", RATIO_TICKS)
         if ylim:
             canvas.axes.set(ylim=ylim)
 
@@ -86,7 +86,7 @@ def _over(canvas: Canvas, x: str, ylabel: str) -> None:
             canvas.axes.set_xscale("symlog", base=2, linthresh=1)
             canvas.axes.set(xticks=values, xticklabels=[str(value) for value in values])
         case "MAM_s":
-            canvas.logarithmic("x", values)
+            logarithmic(canvas.axes, "x", values)
         case _:
             canvas.axes.set(xticks=values)
 
@@ -95,8 +95,8 @@ def fig8(canvas: Canvas) -> None:
     """Throughput ratio when user 0 has a larger reference rate."""
     canvas.curves("s", "T_R", colour="Db_ms", line="flows_per_user", names=NAMES)
     canvas.axes.set(xlabel="scaling factor s of the reference rate of user 0", ylabel=RATIO)
-    canvas.logarithmic("x", canvas.table.grid["s"])
-    canvas.logarithmic("y", canvas.table.grid["s"])
+    logarithmic(canvas.axes, "x", canvas.table.grid["s"])
+    logarithmic(canvas.axes, "y", canvas.table.grid["s"])
 
 
 def fig9c(canvas: Canvas) -> None:

@@ -9,7 +9,7 @@ from fairlane.papers.afpft.statistics import averages
 from fairlane.papers.checks import expectation
 from fairlane.papers.claim import names
 from fairlane.papers.drawing import Canvas, Draw
-from fairlane.results.plots import COLOURS, PAPER_GREY
+from fairlane.results.plots import COLOURS, PAPER_GREY, logarithmic
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "red"): "Adaptive RED",
@@ -92,8 +92,8 @@ def fig5b(canvas: Canvas) -> None:
 def _over_rate(canvas: Canvas, metric: str, ylabel: str) -> None:
     canvas.curves("R_udp_kbps", metric, colour="scheme", line="metric", names=NAMES)
     canvas.axes.set(xlabel="rate of the UDP flow (kb/s)", ylabel=ylabel)
-    canvas.logarithmic("x", canvas.table.grid["R_udp_kbps"])
-    canvas.logarithmic("y", KBPS_TICKS)
+    logarithmic(canvas.axes, "x", canvas.table.grid["R_udp_kbps"])
+    logarithmic(canvas.axes, "y", KBPS_TICKS)
 
 
 def fig6(canvas: Canvas) -> None:
