@@ -109,14 +109,12 @@ def _check_planes_use_options(planes: tuple[str, ...]) -> None:
 def run(
     names: tuple[str, ...],
     planes: tuple[str, ...],
-    quick: bool,
-    replications: int,
     jobs: int | None,
     settings: tuple[str, ...],
     store: Path | None,
     out: Path,
-    known: tuple[Path, ...],
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
     from fairlane.base.errors import Interrupted
@@ -129,14 +127,8 @@ def run(
 
     _check_planes_use_options(planes)
     check_replaceable(out, "--out", {"--store": Store(store).folder})
-    what: dict[str, Any] = {
-        "planes": list(dict.fromkeys(planes)),
-        "quick": quick,
-        "replications": replications,
-        "settings": parse_settings(settings),
-        "store": store,
-        "known": known,
-    }
+    what: dict[str, Any] = {"planes": list(dict.fromkeys(planes)), "settings": parse_settings(settings), "store": store}
+    what |= options
     try:
         found = lab(*names, **what, jobs=jobs, progress=True)
     except (Interrupted, LabError):
@@ -167,12 +159,11 @@ def compare_command(
     file: Path,
     queues: str,
     planes: tuple[str, ...],
-    replications: int | None,
-    jobs: int | None,
     settings: tuple[str, ...],
     store: Path | None,
     out: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Run a scenario of your own under several queues on every plane, for as long as it says."""
     from fairlane.base.files import written_below
@@ -188,11 +179,10 @@ def compare_command(
         file,
         split_names(queues),
         planes=list(dict.fromkeys(planes)),
-        replications=replications,
         settings=parse_settings(settings),
         store=store,
-        jobs=jobs,
         progress=True,
+        **options,
     )
     if out is not None:
         with written_below(out, "--out"):

@@ -107,15 +107,7 @@ def run(
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with from_origin(file):
         result = fairlane.run(_scenario(file, settings), store=store, trace=trace, progress=True, **options)
-    if out:
-        with written_below(out, "--out"):
-            result.write(out)
-    if as_json:
-        print_json(result.json())
-    else:
-        from fairlane.cli.printing import print_result
-
-        print_result(result)
+    _deliver(result, out, as_json)
 
 
 @click.command()
@@ -137,15 +129,7 @@ def compare(
         comparison = fairlane.compare(
             _scenario(file, settings), split_names(queues), store=store, progress=True, **options
         )
-    if out:
-        with written_below(out, "--out"):
-            comparison.write(out)
-    if as_json:
-        print_json(comparison.json())
-    else:
-        from fairlane.cli.printing import print_comparison
-
-        print_comparison(comparison)
+    _deliver(comparison, out, as_json)
 
 
 @click.command()
@@ -203,6 +187,21 @@ def sweep(
         from fairlane.cli.printing import print_sweep
 
         print_sweep(result, out)
+
+
+def _deliver(result: fairlane.Result | fairlane.Comparison, out: Path | None, as_json: bool) -> None:
+    if out:
+        with written_below(out, "--out"):
+            result.write(out)
+    if as_json:
+        print_json(result.json())
+    else:
+        from fairlane.cli.printing import print_comparison, print_result
+
+        if isinstance(result, fairlane.Comparison):
+            print_comparison(result)
+        else:
+            print_result(result)
 
 
 def _scenario(file: Path, settings: tuple[str, ...]) -> Scenario:

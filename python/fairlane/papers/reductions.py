@@ -63,21 +63,18 @@ def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
     """One number for several cells."""
     match claim.get("reduce", "every"):
         case "every" | "most":
-            (cell,) = cells
-            return Number(cell.at, cell.interval, cells)
+            (chosen,) = cells
         case "mean":
-            merged = _mean_cell(cells)
-            return Number(merged.at, merged.interval, cells)
+            chosen = _mean_cell(cells)
         case "max" | "min" as extreme:
-            pick = max if extreme == "max" else min
-            best = pick(cells, key=lambda cell: cell.interval.mean)
-            return Number(best.at, best.interval, cells)
+            chosen = (max if extreme == "max" else min)(cells, key=lambda cell: cell.interval.mean)
         case "argmax":
             return _argmax(claim, cells)
         case str() as reduction if reduction.startswith("quantile_"):
             return Number(cells[0].at, _pooled_quantile(float(reduction.removeprefix("quantile_")), cells), cells)
         case reduction:
             raise NotApplicable(f"no test for reduce = '{reduction}'")
+    return Number(chosen.at, chosen.interval, cells)
 
 
 def _argmax(claim: Claim, cells: Sequence[Cell]) -> Number:

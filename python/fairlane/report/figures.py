@@ -49,10 +49,13 @@ class Size:
     height: int
 
 
-def write(drawn: Figure, stem: Path) -> Size:
-    """Writes `stem`.png and `stem`.svg; the SVG turns dark where its reader prefers that."""
-    plots.save(drawn, stem)
-    return _adapted(drawn, stem)
+def write(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> Size:
+    """Writes `stem`.png and `stem`.svg, or the SVG alone, which turns dark where its reader prefers that."""
+    plots.save(drawn, stem, suffixes)
+    file = stem.with_name(f"{stem.name}.svg")
+    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
+    width, height = drawn.get_size_inches()
+    return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
 
 
 def write_narrow(drawn: Figure, stem: Path) -> Size:
@@ -67,21 +70,7 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
             legend.remove()
         rows = plots.legend(drawn, axes, most_columns=2)
         drawn.set_size_inches(NARROW_IN, NARROW_AXES_IN + NARROW_ROW_IN * rows)
-    return write_svg(drawn, stem)
-
-
-def write_svg(drawn: Figure, stem: Path) -> Size:
-    """Writes `stem`.svg alone."""
-    plots.save(drawn, stem, [".svg"])
-    return _adapted(drawn, stem)
-
-
-def _adapted(drawn: Figure, stem: Path) -> Size:
-    """Makes the SVG that was written follow the colour scheme, and gives its size."""
-    file = stem.with_name(f"{stem.name}.svg")
-    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
-    width, height = drawn.get_size_inches()
-    return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
+    return write(drawn, stem, [".svg"])
 
 
 def follow_scheme(svg: str) -> str:

@@ -51,7 +51,7 @@ def write(
         drawings = _draw(stage, collected, papers, show_progress=show_progress)
         if comparison:
             size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
-            narrow = figures.write_svg(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}")
+            narrow = figures.write(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}", [".svg"])
             drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, narrow)
         _tables(stage, collected, papers)
         _pages(stage, papers, drawings, comparison, collected[0].wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted
 from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
 from fairlane.store.point import Identity
 from fairlane.sweeps import keys
@@ -157,13 +157,12 @@ def _parts(key: str) -> tuple[str, ...]:
 
 
 def _stop(table: dict[str, Any], base: Scenario, replications: int | None) -> Stop:
+    given = table.get("replications") if replications is None else replications
     if "stop" not in table:
-        if replications is None and "replications" not in table:
-            return Stop.after(json.loads(base.canonical())["run"]["replications"])
-        given = table["replications"] if replications is None else replications
+        if given is None:
+            return Stop.after(count(base.canonical()))
         return Stop.after(keys.check_count("replications", given))
-    if replications is not None or "replications" in table:
-        given = table["replications"] if replications is None else replications
+    if given is not None:
         raise UserError(
             f"replications: {given} cannot be combined with [stop], which has min_replications and max_replications"
         )
