@@ -63,15 +63,8 @@ def curve(axes: Axes, label: str, number: int, values: dict[int, list[float]]) -
     middle = [median(list_) for list_ in values.values()]
     below = [value - min(list_) for value, list_ in zip(middle, values.values(), strict=True)]
     above = [max(list_) - value for value, list_ in zip(middle, values.values(), strict=True)]
-    axes.errorbar(
-        list(values),
-        middle,
-        yerr=[below, above],
-        label=label,
-        marker=plots.MARKERS[number],
-        color=plots.COLOURS[number],
-        capsize=3,
-    )
+    style: Json = {"label": label, "marker": plots.MARKERS[number], "color": plots.COLOURS[number], "capsize": 3}
+    axes.errorbar(list(values), middle, yerr=[below, above], **style)
 
 
 def draw(points: Points, turns: int, out: Path) -> None:

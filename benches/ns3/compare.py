@@ -135,14 +135,8 @@ def compare(program: Path, case: Case, replications: int | None = None) -> Outco
         _measure("drops", False, ours, theirs, lambda run: run.drop_share),
         *(_measure(f"group {i}", False, ours, theirs, partial(_group_mbps, i)) for i in groups),
     ]
-    return Outcome(
-        case,
-        measures,
-        statistics.median(run.speed for run in ours),
-        statistics.median(run.speed for run in theirs),
-        ours,
-        theirs,
-    )
+    our_speed, their_speed = (statistics.median(run.speed for run in runs) for runs in (ours, theirs))
+    return Outcome(case, measures, our_speed, their_speed, ours, theirs)
 
 
 def _group_mbps(group: int, run: Run) -> float:
@@ -162,27 +156,19 @@ def table(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequen
     """The results in Markdown."""
     agreeing = sum(outcome.agrees for outcome in outcomes)
     counts = f"**{agreeing} of {len(outcomes)}** scenarios agree"
-    lines = [f"{counts} (throughput ratio, utilisation, mean queue)."]
-    judged = {name: [m.agrees for o in outcomes for m in o.measures if m.name == name] for name in _names(outcomes)}
-    lines += [
-        "By measure: " + ", ".join(f"{name} {sum(all_)} of {len(all_)}" for name, all_ in judged.items()) + ".",
-        "",
-    ]
+    judged: dict[str, list[bool]] = {}
+    for measure in (m for o in outcomes for m in o.measures if not m.name.startswith("group")):
+        judged.setdefault(measure.name, []).append(measure.agrees)
+    by_measure = ", ".join(f"{name} {sum(all_)} of {len(all_)}" for name, all_ in judged.items())
+    lines = [f"{counts} (throughput ratio, utilisation, mean queue).", f"By measure: {by_measure}.", ""]
     if speed:
-        lines += [
-            "| default scenario of abc2018 | Fairlane, packets per CPU-second | ns-3 | ratio |",
-            "|---|---|---|---|",
-        ]
-        lines += [
+        head = "| default scenario of abc2018 | Fairlane, packets per CPU-second | ns-3 | ratio |"
+        rows = (
             f"| {o.case.name.split(',')[0]} | {o.fairlane_speed:,.0f} | {o.ns3_speed:,.0f} | {o.speed_ratio:.0f} |"
             for o in speed
-        ]
-        runs = len(speed[0].ns3_runs)
-        lines += [
-            "",
-            f"Packets over the bottleneck, 200 s simulated; medians of {runs} runs of each, turn by turn.",
-            "",
-        ]
+        )
+        how = f"200 s simulated; medians of {len(speed[0].ns3_runs)} runs of each, turn by turn."
+        lines += [head, "|---|---|---|---|", *rows, "", f"Packets over the bottleneck, {how}", ""]
     lines += [
         "Fairlane / ns-3, mean ± half width of the 95 % interval; ✗ marks what differs beyond the criterion.",
         "",
@@ -205,24 +191,13 @@ def _skipped(cases: Sequence[Case]) -> list[tuple[str, str, int]]:
     return [(family, reason, count) for (family, reason), count in counts.items()]
 
 
-def _names(outcomes: Sequence[Outcome]) -> list[str]:
-    return list(dict.fromkeys(m.name for o in outcomes for m in o.measures if not m.name.startswith("group")))
-
-
 def _row(outcome: Outcome) -> str:
     by_name = {measure.name: measure for measure in outcome.measures}
+    counted = [_cell(by_name.get(name)) for name in ("T_R", "utilisation", "queue")]
     groups = "; ".join(_cell(m) for m in outcome.measures if m.name.startswith("group"))
-    cells = [
-        outcome.case.name,
-        "yes" if outcome.agrees else "**no**",
-        _cell(by_name.get("T_R")),
-        _cell(by_name["utilisation"]),
-        _cell(by_name["queue"]),
-        _cell(by_name["drops"], 100.0),
-        groups,
-        f"{outcome.speed_ratio:.0f}",
-    ]
-    return "| " + " | ".join(cells) + " |"
+    agrees = "yes" if outcome.agrees else "**no**"
+    cells = [outcome.case.name, agrees, *counted, _cell(by_name["drops"], 100.0), groups, f"{outcome.speed_ratio:.0f}"]
+    return f"| {' | '.join(cells)} |"
 
 
 def _cell(measure: Measure | None, factor: float = 1.0) -> str:
@@ -274,8 +249,7 @@ def _cpu() -> str:
 
 
 def _save(out: Path, docs: Path | None, document: Table, markdown: str) -> None:
-    versions = _versions()
-    head = f"Fairlane {versions['fairlane']}, ns-3 {versions['ns3']}, {versions['cpu']}.\n\n"
+    head = "Fairlane {fairlane}, ns-3 {ns3}, {cpu}.\n\n".format(**_versions())
     write_aside(out / "agreement.json", (json.dumps(document, indent=1) + "\n").encode())
     write_aside(out / "agreement.md", (head + markdown).encode())
     if docs is not None:

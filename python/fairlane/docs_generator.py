@@ -229,14 +229,9 @@ def _parameters(params: Iterable[Parameter]) -> str:
 
 
 def _parameter(param: Parameter) -> list[str]:
-    return [
-        f"`{param['name']}`",
-        _code(param["symbol"]),
-        "none" if param["default"] is None else _code(param["default"]),
-        _allowed(param["type"], param["choices"], param["min"], param["max"]),
-        param["doc"],
-        param["source"],
-    ]
+    default = "none" if param["default"] is None else _code(param["default"])
+    allowed = _allowed(param["type"], param["choices"], param["min"], param["max"])
+    return [f"`{param['name']}`", _code(param["symbol"]), default, allowed, param["doc"], param["source"]]
 
 
 def _allowed(kind: str, choices: Sequence[str] | None, low: Any, high: Any) -> str:
@@ -308,15 +303,11 @@ def _sweep() -> str:
         "settings": "values by key",
         "targets": "numbers by metric",
     }
-    rows = [
-        [
-            f"`{key.name}`",
-            f"`{key.default}`" if isinstance(key.default, int) else key.default,
-            _allowed(kinds.get(key.kind, key.kind), None, key.least, key.most),
-            key.doc,
-        ]
-        for key in KEYS
-    ]
+    rows = []
+    for key in KEYS:
+        default = f"`{key.default}`" if isinstance(key.default, int) else key.default
+        allowed = _allowed(kinds.get(key.kind, key.kind), None, key.least, key.most)
+        rows.append([f"`{key.name}`", default, allowed, key.doc])
     return _table(["key", "default", "allowed", "meaning"], rows)
 
 

@@ -282,16 +282,9 @@ def print_store(entries: Sequence[Entry]) -> None:
     for entry in entries:
         row = entry.to_dict()
         state = f"damaged: {entry.damage}" if entry.damage else "" if entry.is_current else f"engine {row['engine']}"
-        table.add_row(
-            entry.key[:12],
-            row["queue"] or "",
-            ", ".join(row["groups"]),
-            "" if row["seed"] is None else str(row["seed"]),
-            str(row["replications"]),
-            f"{row['cpu_seconds']:.2f}",
-            f"{row['bytes'] / 1e3:.0f}",
-            state,
-        )
+        seed = "" if row["seed"] is None else str(row["seed"])
+        about = entry.key[:12], row["queue"] or "", ", ".join(row["groups"]), seed, str(row["replications"])
+        table.add_row(*about, f"{row['cpu_seconds']:.2f}", f"{row['bytes'] / 1e3:.0f}", state)
     out = Terminal()
     out.numbers(table)
     out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
