@@ -4,7 +4,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::buffer::BufferParams;
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::{Accounting, FixedMeter, FixedMeterParams};
@@ -18,12 +18,6 @@ use std::hint::black_box;
 /// Time between packets: 1500 bytes at 10 Gbit/s.
 const GAP: Time = Time::from_nanos(1200);
 
-struct Ignore;
-
-impl DropSink<TestPacket> for Ignore {
-    fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {}
-}
-
 /// One arrival and one departure at a queue that is kept near its threshold.
 fn disciplines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue_and_dequeue");
@@ -33,14 +27,14 @@ fn disciplines(criterion: &mut Criterion) {
             QueueConfig::of(scheme, BufferParams::default()).build(BitRate(10_000_000_000), &Weights::equal());
         let (mut rng, mut now) = (Rng::stream(1, 0, "bench", 0), Time::ZERO);
         for _ in 0..15 {
-            queue.enqueue(TestPacket { label: 7.0, ..Default::default() }, now, &mut rng, &mut Ignore);
+            queue.enqueue(TestPacket { label: 7.0, ..Default::default() }, now, &mut rng, &mut ());
         }
         group.bench_function(BenchmarkId::from_parameter(scheme.name()), |bencher| {
             bencher.iter(|| {
                 now += GAP;
                 let packet = TestPacket { label: black_box(7.0), ..Default::default() };
-                queue.enqueue(packet, now, &mut rng, &mut Ignore);
-                queue.dequeue(now, &mut rng, &mut Ignore)
+                queue.enqueue(packet, now, &mut rng, &mut ());
+                queue.dequeue(now, &mut rng, &mut ())
             });
         });
     }

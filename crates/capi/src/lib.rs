@@ -63,6 +63,20 @@ unsafe fn write<'a, T>(pointer: *mut T) -> Result<&'a mut T, Status> {
     unsafe { pointer.as_mut() }.ok_or(Status::Null)
 }
 
+/// Ends what a handle stands for, if it is not null.
+///
+/// # Safety
+/// `handle` is null or came from `Box::into_raw`, and nobody uses it afterwards.
+unsafe fn destroy<T>(handle: *mut T) {
+    if !handle.is_null() {
+        guard(|| {
+            // SAFETY: guaranteed by the caller.
+            drop(unsafe { Box::from_raw(handle) });
+            Ok(())
+        });
+    }
+}
+
 /// Largest sum in a state of the caller; no link brings so many bits or packets.
 const LARGEST_SUM: f64 = 1e30;
 

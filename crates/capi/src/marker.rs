@@ -2,7 +2,7 @@
 
 use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
-use crate::{Status, guard, time, write};
+use crate::{Status, destroy, guard, time, write};
 use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -86,13 +86,8 @@ pub unsafe extern "C" fn fairlane_marker_create(
 /// `marker` is null or came from `fairlane_marker_create` and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
-    if !marker.is_null() {
-        guard(|| {
-            // SAFETY: it came from `Box::into_raw`, and nobody uses it afterwards.
-            drop(unsafe { Box::from_raw(marker) });
-            Ok(())
-        });
-    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { destroy(marker) };
 }
 
 /// Counts a packet, offered at `now_ns`, at the meter of its user, and writes its label.

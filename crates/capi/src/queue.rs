@@ -2,7 +2,7 @@
 
 use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
-use crate::{Status, guard, read, time, write};
+use crate::{Status, destroy, guard, read, time, write};
 use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -114,13 +114,8 @@ pub unsafe extern "C" fn fairlane_queue_create(
 /// `queue` is null or came from `fairlane_queue_create` and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
-    if !queue.is_null() {
-        guard(|| {
-            // SAFETY: it came from `Box::into_raw`, and nobody uses it afterwards.
-            drop(unsafe { Box::from_raw(queue) });
-            Ok(())
-        });
-    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { destroy(queue) };
 }
 
 /// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is called.

@@ -1,23 +1,20 @@
 //! What module heads and chapters say about the memory of a scheme is what the code holds.
 
 use fairlane_schemes::aqm::codel::Codel;
-use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{QueueDiscipline, StateSize};
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::{AbcAqm, AbcMeter};
 use fairlane_schemes::registry::catalogue::idle_bytes;
-use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
-use fairlane_schemes::testing::{Drops, TestPacket};
+use fairlane_schemes::testing::{Drops, TestPacket, read_queue};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
 /// The state of a port where one packet of each of `flows` users waits.
 fn state(queue: &Json, flows: u32) -> StateSize {
-    let config = QueueConfig::read(&mut Table::new("queue", queue).unwrap()).unwrap();
-    let mut port = config.build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
+    let mut port = read_queue(queue.clone()).unwrap().build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
     let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
     for flow in 0..flows {
         let packet = TestPacket { flow, user: flow, wire_bytes: 100, label: -1.0, ..Default::default() };

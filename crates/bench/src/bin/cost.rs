@@ -8,7 +8,7 @@
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::contract::buffer::BufferParams;
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
@@ -19,12 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Packets between two readings of the clock.
 const CHUNK: usize = 4096;
-
-struct Ignore;
-
-impl DropSink<TestPacket> for Ignore {
-    fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {}
-}
 
 /// A port and the time at which its link is free.
 struct Port {
@@ -47,13 +41,13 @@ fn edge(markers: &mut AnyMeterBank, packets: &mut [(Time, TestPacket)], rng: &mu
 fn port(port: &mut Port, packets: &[(Time, TestPacket)]) {
     for &(now, packet) in packets {
         while port.free_at <= now {
-            let Some(served) = port.discipline.dequeue(port.free_at, &mut port.rng, &mut Ignore) else {
+            let Some(served) = port.discipline.dequeue(port.free_at, &mut port.rng, &mut ()) else {
                 port.free_at = now + port.rate.time_of(1500);
                 break;
             };
             port.free_at += port.rate.time_of(u64::from(served.wire_bytes));
         }
-        port.discipline.enqueue(packet, now, &mut port.rng, &mut Ignore);
+        port.discipline.enqueue(packet, now, &mut port.rng, &mut ());
     }
 }
 

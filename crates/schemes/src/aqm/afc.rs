@@ -39,14 +39,14 @@
 use super::red_core::{RedCore, RedDecision};
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Record, Share, Window};
-use super::with_red::WithRed;
+use super::with_red::RedPartParams;
 use crate::contract::prelude::*;
 use crate::flows::bitmap::FlowCounter;
 use crate::flows::lru_cache::LruCache;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
-    /// AFC, RED left out.
+    /// AFC, in front of RED.
     pub struct AfcParams {
         /// How the share of a flow is measured.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
@@ -64,6 +64,7 @@ params! {
         repay: bool = false, source "afc 3: not so";
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "afc 3";
+        with red: RedPartParams;
     }
 }
 
@@ -81,7 +82,7 @@ impl SchemeSpec for AfcScheme {
                  Fairness in the Internet",
         state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packets' lengths, that of RED",
     };
-    type Params = WithRed<AfcParams>;
+    type Params = AfcParams;
     type Discipline<P: Packet> = ManagedQueue<P, Afc>;
 
     fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
@@ -157,15 +158,14 @@ impl Flows {
 impl Afc {
     /// A port that has seen nothing, at a link of rate `rate`.
     #[must_use]
-    pub fn new(params: &WithRed<AfcParams>, limit: QueueLimit, rate: BitRate) -> Self {
-        let own = &params.own;
+    pub fn new(params: &AfcParams, limit: QueueLimit, rate: BitRate) -> Self {
         let flows = Flows {
-            share_per: own.share_per,
-            cache: LruCache::new(own.cache),
-            window: Window::new(own.window, own.window_packets),
-            counter: FlowCounter::new(own.bitmap_bits, own.count_interval, own.window_packets),
-            max_credit_s: own.max_credit.as_secs_f64(),
-            repay: own.repay,
+            share_per: params.share_per,
+            cache: LruCache::new(params.cache),
+            window: Window::new(params.window, params.window_packets),
+            counter: FlowCounter::new(params.bitmap_bits, params.count_interval, params.window_packets),
+            max_credit_s: params.max_credit.as_secs_f64(),
+            repay: params.repay,
         };
         Self { red: RedCore::new(params.red.settings(limit), rate), flows: Box::new(flows), probability: 0.0 }
     }
@@ -242,16 +242,13 @@ impl Aqm for Afc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::TestPacket;
-    use serde_json::json;
+    use crate::testing::{TestPacket, readings};
 
     /// RED all but silent; the average is the queue itself; thresholds 50 and 150.
     fn afc(own: AfcParams) -> Afc {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
-        Afc::new(&WithRed { own, red }, QueueLimit::Packets(300), BitRate(5_000_000))
+        Afc::new(&AfcParams { red, ..own }, QueueLimit::Packets(300), BitRate(5_000_000))
     }
 
     /// Offers a packet at a queue of `packets`, and enqueues it if it passes.
@@ -407,7 +404,7 @@ mod tests {
     fn what_is_not_cached_is_left_to_red() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
-        let params = WithRed { own: AfcParams { cache: 1, ..Default::default() }, red };
+        let params = AfcParams { cache: 1, red, ..Default::default() };
         let mut afc = Afc::new(&params, QueueLimit::Packets(300), BitRate(5_000_000));
         // New flows only: below max_th they all pass at first, from it on none does.
         assert_eq!(offer(&mut afc, (1, 1000), 60, 0, &mut rng), Verdict::Accept);
@@ -425,28 +422,11 @@ mod tests {
         assert_eq!((empty.records, full.records), (0, 46));
         // An entry: 40 bytes, key and two links 16 (with padding), 9 in the table. A packet in the ring: 8.
         assert_eq!(full.bytes - empty.bytes, 46 * (40 + 16 + 9) + 1000 * 8);
-        let mut readings = Vec::new();
-        afc.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| afc.report(report));
         assert_eq!(
             readings.iter().map(|reading| reading.0).collect::<Vec<_>>(),
             ["average_queue", "flows", "fair_fraction"]
         );
         assert!((readings[1].1 * readings[2].1 - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
-        check_idle_time::<AfcScheme, _>(AfcParams::default());
-    }
-
-    #[test]
-    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
-        // Half of a limit of 8 packets is below min_th.
-        let value = json!({"scheme": "afc", "limit": "8 packets", "min_th": "5 packets"});
-        assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
-            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
-             or both 0 for automatic"
-        );
     }
 }

@@ -149,12 +149,6 @@ impl Afd {
             probability: 0.0,
         }
     }
-
-    /// m_fair, in full packets of the shadow buffer.
-    #[must_use]
-    pub fn fair_share(&self) -> f64 {
-        self.fair.share
-    }
 }
 
 impl Aqm for Afd {
@@ -166,9 +160,6 @@ impl Aqm for Afd {
         self.probability = if amount > self.fair.share { 1.0 - self.fair.share / amount } else { 0.0 }; // eq. (3)
         if self.probability > 0.0 && rng.open01() < self.probability { Verdict::Drop } else { Verdict::Accept }
     }
-
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 
     fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
         let mut before = backlog;
@@ -326,8 +317,7 @@ impl FairShare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::TestPacket;
+    use crate::testing::{TestPacket, read_queue, refusal, view};
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);
@@ -346,8 +336,7 @@ mod tests {
     }
 
     fn offer(afd: &mut Afd, flow: u32, wire_bytes: u32, rng: &mut Rng) -> Verdict {
-        let view = QueueView { backlog: backlog(50), head_enqueued_at: None, link_rate: RATE };
-        afd.admit(&TestPacket { flow, wire_bytes, ..Default::default() }, &view, Time::ZERO, rng)
+        afd.admit(&TestPacket { flow, wire_bytes, ..Default::default() }, &view(50, RATE), Time::ZERO, rng)
     }
 
     #[test]
@@ -437,7 +426,7 @@ mod tests {
         afd.fair.share = 100.0;
         // 51 packets waited until one left: the update in between saw 51, not 50.
         afd.departed(&TestPacket::default(), backlog(50), Time::from_millis(7));
-        assert!((afd.fair_share() - (100.0 - 1.8)).abs() < 1e-9);
+        assert!((afd.fair.share - (100.0 - 1.8)).abs() < 1e-9);
     }
 
     #[test]
@@ -457,28 +446,24 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
         assert_eq!(
-            read(json!({"scheme": "afd", "shadow_entries": 50, "min_fair": 60.0})),
-            Err("queue.min_fair: 60 is out of range, it must be below shadow_entries, 50: no flow has more, none would \
+            refusal(json!({"scheme": "afd", "shadow_entries": 50, "min_fair": 60.0})),
+            "queue.min_fair: 60 is out of range, it must be below shadow_entries, 50: no flow has more, none would \
                  be dropped"
-                .into())
         );
-        assert!(read(json!({"scheme": "afd", "target": "25 packets"})).unwrap_err().starts_with("queue.target"));
+        assert!(refusal(json!({"scheme": "afd", "target": "25 packets"})).starts_with("queue.target"));
         // Nothing would ever be dropped: the queue is never longer than the limit.
-        assert!(read(json!({"scheme": "afd", "target": "23 packets"})).is_ok());
+        assert!(read_queue(json!({"scheme": "afd", "target": "23 packets"})).is_ok());
         assert_eq!(
-            read(json!({"scheme": "afd", "target": "24 packets"})),
-            Err("queue.target: \"24 packets\" is out of range, it must be below the limit of the queue, 24 packets: the \
+            refusal(json!({"scheme": "afd", "target": "24 packets"})),
+            "queue.target: \"24 packets\" is out of range, it must be below the limit of the queue, 24 packets: the \
                  fair share would not fall"
-                .into())
         );
         assert_eq!(
-            read(json!({"scheme": "afd", "alpha": 2.0})),
-            Err("queue.beta: 1.8 is out of range, it must be above alpha, 2: the fair share would not fall while the \
+            refusal(json!({"scheme": "afd", "alpha": 2.0})),
+            "queue.beta: 1.8 is out of range, it must be above alpha, 2: the fair share would not fall while the \
                  queue is long"
-                .into())
         );
-        assert!(read(json!({"scheme": "afd", "sampling_probability": 0.0})).is_err());
+        assert!(read_queue(json!({"scheme": "afd", "sampling_probability": 0.0})).is_err());
     }
 }

@@ -25,7 +25,7 @@
 //!
 //! Not implemented: nonlinear RED.
 
-use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
+use super::red_core::{RedCore, RedParams, SizeScaling, WeightRule, check_thresholds};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
@@ -90,8 +90,8 @@ params! {
 }
 
 impl AredParams {
-    fn settings(&self) -> RedSettings {
-        RedSettings {
+    fn settings(&self) -> RedParams {
+        RedParams {
             min_th: self.min_th,
             max_th: self.max_th,
             max_p: self.max_p,
@@ -104,6 +104,8 @@ impl AredParams {
             target_delay: self.target_delay,
             link_delay: self.link_delay,
             forced_restarts: self.forced_restarts,
+            ecn: self.ecn,
+            hard_drop: self.hard_drop,
         }
     }
 }
@@ -214,16 +216,9 @@ impl Aqm for Ared {
             Adaptation::Floyd => self.adapt(now),
             Adaptation::Feng => self.cross(),
         }
-        match self.core.decide(queue.backlog, packet.wire_bytes(), rng) {
-            RedDecision::Pass => Verdict::Accept,
-            RedDecision::Early if self.params.ecn => Verdict::Mark,
-            RedDecision::Forced if self.params.ecn && !self.params.hard_drop => Verdict::Mark,
-            RedDecision::Early | RedDecision::Forced => Verdict::Drop,
-        }
+        let AredParams { ecn, hard_drop, .. } = *self.params;
+        self.core.decide(queue.backlog, packet.wire_bytes(), rng).verdict(ecn, hard_drop)
     }
-
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 
     fn overflowed<P: Packet>(&mut self, _: &P, _: Time) {
         self.core.overflowed();
@@ -259,8 +254,7 @@ impl Aqm for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::TestPacket;
+    use crate::testing::{TestPacket, readings, refusal, view};
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);
@@ -282,12 +276,7 @@ mod tests {
     fn max_p_after(params: &AredParams, arrivals: &[(u64, u32)]) -> f64 {
         let (mut ared, mut rng) = (Ared::new(params, RATE), Rng::stream(1, 0, "test", 0));
         for &(at, packets) in arrivals {
-            let view = QueueView {
-                backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
-                head_enqueued_at: None,
-                link_rate: RATE,
-            };
-            ared.admit(&TestPacket::default(), &view, Time::from_millis(at), &mut rng);
+            ared.admit(&TestPacket::default(), &view(packets, RATE), Time::from_millis(at), &mut rng);
         }
         ared.core.max_p()
     }
@@ -330,9 +319,8 @@ mod tests {
 
     #[test]
     fn a_floor_above_the_ceiling_is_refused() {
-        let value = json!({"scheme": "ared", "bottom": 0.6});
         assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            refusal(json!({"scheme": "ared", "bottom": 0.6})),
             "queue.bottom: 0.6 is out of range, it must be from 0 (automatic) to top, 0.5"
         );
     }
@@ -341,23 +329,16 @@ mod tests {
     fn marks_and_reports_as_red_does() {
         let params = AredParams { ecn: true, hard_drop: false, wait: false, ..params(Adaptation::Floyd, 1.0) };
         let (mut ared, mut rng) = (Ared::new(&params, RATE), Rng::stream(1, 0, "test", 0));
-        let view = |packets| QueueView {
-            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
-            head_enqueued_at: None,
-            link_rate: RATE,
-        };
         let mut admit =
-            |ared: &mut Ared, packets| ared.admit(&TestPacket::default(), &view(packets), Time::ZERO, &mut rng);
+            |ared: &mut Ared, packets| ared.admit(&TestPacket::default(), &view(packets, RATE), Time::ZERO, &mut rng);
         assert_eq!(admit(&mut ared, 29), Verdict::Accept); // crosses min_th
         assert_eq!(admit(&mut ared, 29), Verdict::Mark); // p_b = 0.95, c = 2
         assert_eq!(admit(&mut ared, 60), Verdict::Mark); // forced
         ared.params.hard_drop = true;
         assert_eq!(admit(&mut ared, 60), Verdict::Drop);
-        let mut readings = Vec::new();
-        ared.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("average_queue", 60.0), ("max_p", 1.0)]);
+        assert_eq!(readings(|report| ared.report(report)), [("average_queue", 60.0), ("max_p", 1.0)]);
         assert_eq!(ared.drop_probability(), Some(1.0));
-        assert_eq!(ared.state_size().bytes, size_of::<Ared>() + size_of::<RedSettings>() + size_of::<AredParams>());
+        assert_eq!(ared.state_size().bytes, size_of::<Ared>() + size_of::<RedParams>() + size_of::<AredParams>());
         ared.overflowed(&TestPacket::default(), Time::ZERO);
         ared.idle(Time::ZERO);
     }

@@ -38,7 +38,7 @@
 use super::red_core::{RedCore, RedDecision};
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Share, Window};
-use super::with_red::WithRed;
+use super::with_red::RedPartParams;
 use crate::contract::prelude::*;
 use crate::flows::bitmap::FlowCounter;
 use crate::flows::lru_cache::LruCache;
@@ -57,7 +57,7 @@ choices! {
 }
 
 params! {
-    /// BLACK, RED left out.
+    /// BLACK, in front of RED.
     pub struct BlackParams {
         /// How the share of a flow is measured.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
@@ -75,6 +75,7 @@ params! {
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "afc 2";
+        with red: RedPartParams;
     }
 }
 
@@ -93,7 +94,7 @@ impl SchemeSpec for BlackScheme {
         state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 samples, that of RED",
     };
     const ORDERS_PACKETS: bool = true;
-    type Params = WithRed<BlackParams>;
+    type Params = BlackParams;
     type Discipline<P: Packet> = Black<P>;
 
     fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
@@ -105,8 +106,8 @@ impl SchemeSpec for BlackScheme {
             queue: RandomAccessFifo::default(),
             limit: port.buffer.limit,
             red: RedCore::new(params.red.settings(port.buffer.limit), port.rate),
-            share_per: params.own.share_per,
-            occupancy: Box::new(Occupancy::new(&params.own)),
+            share_per: params.share_per,
+            occupancy: Box::new(Occupancy::new(params)),
             probability: 0.0,
         }
     }
@@ -271,16 +272,13 @@ impl Matches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
-    use serde_json::json;
+    use crate::testing::{Drops, TestPacket, readings};
 
     fn black(own: BlackParams, red: RedPartParams, limit: QueueLimit) -> Black<TestPacket> {
         let buffer = BufferParams { limit, ..Default::default() };
         let port = Port { buffer: &buffer, rate: BitRate(5_000_000), weights: &Weights::equal() };
-        BlackScheme::build(&WithRed { own, red }, &port)
+        BlackScheme::build(&BlackParams { red, ..own }, &port)
     }
 
     fn offer(queue: &mut Black<TestPacket>, flow: u32, rng: &mut Rng) -> Option<DropReason> {
@@ -411,24 +409,7 @@ mod tests {
         let mut queue = black(own(), red, QueueLimit::Packets(24));
         let drops: Vec<_> = (0..30).filter_map(|flow| offer(&mut queue, flow, &mut rng)).collect();
         assert_eq!(drops, [DropReason::Overlimit; 6]);
-        let mut readings = Vec::new();
-        queue.report(&mut |name, _| readings.push(name));
-        assert_eq!(readings, ["average_queue", "flows"]);
-    }
-
-    #[test]
-    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
-        check_idle_time::<BlackScheme, _>(BlackParams::default());
-    }
-
-    #[test]
-    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
-        // Half of a limit of 8 packets is below min_th.
-        let value = json!({"scheme": "black", "limit": "8 packets", "min_th": "5 packets"});
-        assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
-            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
-             or both 0 for automatic"
-        );
+        let (names, _): (Vec<_>, Vec<_>) = readings(|report| queue.report(report)).into_iter().unzip();
+        assert_eq!(names, ["average_queue", "flows"]);
     }
 }

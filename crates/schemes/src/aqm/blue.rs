@@ -105,9 +105,6 @@ impl Aqm for Blue {
         }
     }
 
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
-
     fn overflowed<P: Packet>(&mut self, _: &P, now: Time) {
         self.raise(now);
     }
@@ -129,7 +126,7 @@ impl Aqm for Blue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings, view};
 
     fn probability_after(params: &BlueParams, overflows: &[u64], idle: &[u64]) -> f64 {
         let mut blue = Blue::new(params);
@@ -154,8 +151,7 @@ mod tests {
         let mut verdicts = |ecn| {
             let mut blue = Blue::new(&BlueParams { ecn, ..Default::default() });
             blue.probability = 0.2;
-            let view =
-                QueueView { backlog: Backlog::default(), head_enqueued_at: None, link_rate: BitRate(10_000_000) };
+            let view = view(0, BitRate(10_000_000));
             let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
             (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
         };
@@ -178,8 +174,7 @@ mod tests {
                 queue.enqueue(packet, Time::from_millis(at * 50), &mut rng, &mut drops);
             }
             assert_eq!(drops.0.len(), 6); // ten packets, room for four; early or not
-            let mut readings = Vec::new();
-            queue.report(&mut |name, value| readings.push((name, value)));
+            let readings = readings(|report| queue.report(report));
             assert_eq!(readings, [("drop_probability", queue.drop_probability().unwrap())]);
             readings[0].1
         };

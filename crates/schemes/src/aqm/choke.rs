@@ -31,12 +31,12 @@
 //! Not implemented: ECN; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
-use super::with_red::WithRed;
+use super::with_red::RedPartParams;
 use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 
 params! {
-    /// CHOKe, RED left out.
+    /// CHOKe, in front of RED.
     pub struct ChokeParams {
         /// Packets drawn for each arrival, unless the number adjusts itself.
         draws: u32 = 1, in 1..=1000, source "CHOKe; afc 4 for one heavy flow";
@@ -48,6 +48,7 @@ params! {
         draws_beyond: u32 = 1, in 0..=1000, source "CHOKe: one draw; afc names none, its Table 1 agrees";
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "CHOKe";
+        with red: RedPartParams;
     }
 }
 
@@ -66,7 +67,7 @@ impl SchemeSpec for ChokeScheme {
         state: "port: that of RED; flow: none",
     };
     const ORDERS_PACKETS: bool = true;
-    type Params = WithRed<ChokeParams>;
+    type Params = ChokeParams;
     type Discipline<P: Packet> = Choke<P>;
 
     fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
@@ -94,14 +95,14 @@ pub struct Choke<P> {
 impl<P: Packet> Choke<P> {
     /// An empty queue of `limit` at a link of rate `rate`.
     #[must_use]
-    pub fn new(params: &WithRed<ChokeParams>, limit: QueueLimit, rate: BitRate) -> Self {
+    pub fn new(params: &ChokeParams, limit: QueueLimit, rate: BitRate) -> Self {
         Self {
             queue: RandomAccessFifo::default(),
             limit,
             red: RedCore::new(params.red.settings(limit), rate),
-            draws: params.own.draws,
-            regions: params.own.self_adjusting.then_some((params.own.regions, params.own.draws_beyond)),
-            share_per: params.own.share_per,
+            draws: params.draws,
+            regions: params.self_adjusting.then_some((params.regions, params.draws_beyond)),
+            share_per: params.share_per,
             matches: 0,
         }
     }
@@ -186,18 +187,15 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::with_red::{RedPartParams, check_idle_time};
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
-    use serde_json::json;
+    use crate::testing::{Drops, TestPacket, readings};
 
     const RATE: BitRate = BitRate(5_000_000);
 
     /// Thresholds 4 and 12 packets, limit 24, the average being the queue itself, RED all but silent.
     fn choke(own: ChokeParams) -> Choke<TestPacket> {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
-        Choke::new(&WithRed { own, red }, QueueLimit::Packets(24), RATE)
+        Choke::new(&ChokeParams { red, ..own }, QueueLimit::Packets(24), RATE)
     }
 
     fn offer(queue: &mut Choke<TestPacket>, flow: u32, rng: &mut Rng) -> Drops {
@@ -232,9 +230,7 @@ mod tests {
         // Four wait: no draw. Then five of flow 1 wait: no packet drawn is of flow 2.
         assert_eq!(dropped(offer(&mut queue, 1, &mut rng)), []);
         assert_eq!(dropped(offer(&mut queue, 2, &mut rng)), []);
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings[1], ("matches", 1.0));
+        assert_eq!(readings(|report| queue.report(report))[1], ("matches", 1.0));
     }
 
     #[test]
@@ -290,17 +286,13 @@ mod tests {
     #[test]
     fn what_does_not_match_is_left_to_red_and_to_the_limit() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        let gentle = WithRed {
-            own: ChokeParams::default(),
-            red: RedPartParams { weight: 1.0, gentle: false, ..Default::default() },
-        };
-        let mut queue = Choke::new(&gentle, QueueLimit::Packets(24), RATE);
+        let with = |red| Choke::new(&ChokeParams { red, ..Default::default() }, QueueLimit::Packets(24), RATE);
+        let mut queue = with(RedPartParams { weight: 1.0, gentle: false, ..Default::default() });
         let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
         // Without the gentle line RED drops everything from max_th = 12 on.
         assert!(drops.iter().all(|drop| drop.1 == DropReason::Aqm) && queue.backlog().packets <= 12);
         assert_eq!(queue.drop_probability(), Some(1.0));
-        let slow = RedPartParams { weight: 1e-9, ..Default::default() };
-        let mut queue = Choke::new(&WithRed { own: ChokeParams::default(), red: slow }, QueueLimit::Packets(24), RATE);
+        let mut queue = with(RedPartParams { weight: 1e-9, ..Default::default() });
         let drops: Vec<_> = (0..30).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
         assert_eq!(drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit; 6]);
         let state = queue.state_size();
@@ -316,27 +308,11 @@ mod tests {
             weight: 1.0,
             ..Default::default()
         };
-        let params = WithRed { own: ChokeParams { draws: 100, ..Default::default() }, red };
+        let params = ChokeParams { draws: 100, red, ..Default::default() };
         let mut queue = Choke::new(&params, QueueLimit::Packets(24), RATE);
         let mut rng = Rng::stream(1, 0, "test", 0);
         // 4 packets of 1500 bytes are 6000: the sixth packet finds more than that.
         let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, 1, &mut rng).0.len()).collect();
         assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
-    }
-
-    #[test]
-    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
-        check_idle_time::<ChokeScheme, _>(ChokeParams::default());
-    }
-
-    #[test]
-    fn thresholds_of_red_above_the_limit_of_a_short_queue_are_refused() {
-        // Half of a limit of 8 packets is below min_th.
-        let value = json!({"scheme": "choke", "limit": "8 packets", "min_th": "5 packets"});
-        assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
-            "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
-             or both 0 for automatic"
-        );
     }
 }

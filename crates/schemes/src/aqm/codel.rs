@@ -220,9 +220,6 @@ impl Aqm for CodelAqm {
         Verdict::Accept
     }
 
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
-
     fn release<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time, _: &mut Rng) -> Verdict {
         //= RFC 8289 5.4-1: A packet is stamped when it is stored, and judged when it leaves.
         let sojourn = now.saturating_sub(packet.enqueued_at());
@@ -244,8 +241,7 @@ impl Aqm for CodelAqm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings, refusal};
     use serde_json::json;
 
     const AIM: CodelTarget = CodelTarget { target: Time::from_millis(5), interval: Time::from_millis(100), mtu: 1500 };
@@ -422,9 +418,10 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let aqm = drops.0.iter().filter(|drop| drop.1 == DropReason::Aqm).count();
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("drop_count", (aqm + drops.1.len()) as f64), ("dropping", 1.0)]);
+        assert_eq!(
+            readings(|report| queue.report(report)),
+            [("drop_count", (aqm + drops.1.len()) as f64), ("dropping", 1.0)]
+        );
         (aqm, drops.0.len() - aqm, drops.1.len())
     }
 
@@ -448,10 +445,8 @@ mod tests {
 
     #[test]
     fn a_target_not_below_the_interval_is_refused() {
-        let value = json!({"scheme": "codel", "target": "100 ms"});
-        let error = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(json!({"scheme": "codel", "target": "100 ms"})),
             "queue.target: \"100 ms\" is out of range, it must be below the interval, 100 ms"
         );
     }

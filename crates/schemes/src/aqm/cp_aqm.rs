@@ -158,9 +158,6 @@ impl Aqm for CpAqm {
         if self.dropped { Verdict::Drop } else { Verdict::Accept }
     }
 
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
-
     fn drop_probability(&self) -> Option<f64> {
         Some(f64::from(u8::from(self.dropped)))
     }
@@ -241,8 +238,7 @@ fn filled(bucket: &Bucket, bytes_per_s: f64, depth: f64, now: Time) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::TestPacket;
+    use crate::testing::{TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
     /// 8 kbit/s are 1000 bytes a second; a depth of 3000 bytes; prices from 10 to 20 packets of 1000 bytes.
@@ -330,24 +326,21 @@ mod tests {
         // 2000 of 3000 bytes are full after a second; the sweep is due after 6.
         offer(&mut aqm, 5000, 0, 6000);
         assert_eq!(aqm.state_size().records, 0);
-        let mut readings = Vec::new();
-        aqm.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("price", 0.0), ("users_below_allowance", 0.0)]);
+        assert_eq!(readings(|report| aqm.report(report)), [("price", 0.0), ("users_below_allowance", 0.0)]);
     }
 
     #[test]
     fn contradictions_are_refused() {
-        let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
         assert_eq!(
-            read(json!({"scheme": "cp_aqm", "q_high": "5 packets"})),
-            Err("queue.q_high: 5 is out of range, it must be at least q_low, 12".into())
+            refusal(json!({"scheme": "cp_aqm", "q_high": "5 packets"})),
+            "queue.q_high: 5 is out of range, it must be at least q_low, 12"
         );
         assert_eq!(
-            read(json!({"scheme": "cp_aqm", "q_low": "5 ms"})),
-            Err("queue.q_high: is in packets, but q_low is in delay: give both in one unit".into())
+            refusal(json!({"scheme": "cp_aqm", "q_low": "5 ms"})),
+            "queue.q_high: is in packets, but q_low is in delay: give both in one unit"
         );
-        assert!(read(json!({"scheme": "cp_aqm", "q_low": "5 ms", "q_high": "10 ms"})).is_ok());
-        assert!(read(json!({"scheme": "cp_aqm", "q_low": "30 packets"})).unwrap_err().starts_with("queue.q_low"));
-        assert!(read(json!({"scheme": "cp_aqm", "q_high": "30 packets"})).unwrap_err().starts_with("queue.q_high"));
+        assert!(read_queue(json!({"scheme": "cp_aqm", "q_low": "5 ms", "q_high": "10 ms"})).is_ok());
+        assert!(refusal(json!({"scheme": "cp_aqm", "q_low": "30 packets"})).starts_with("queue.q_low"));
+        assert!(refusal(json!({"scheme": "cp_aqm", "q_high": "30 packets"})).starts_with("queue.q_high"));
     }
 }

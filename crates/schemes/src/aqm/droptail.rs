@@ -51,9 +51,6 @@ impl Aqm for DropTail {
     fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
         Verdict::Accept
     }
-
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 }
 
 #[cfg(test)]

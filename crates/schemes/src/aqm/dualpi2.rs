@@ -333,8 +333,6 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
         self.backlog
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn drop_probability(&self) -> Option<f64> {
         Some(self.classic_probability())
     }
@@ -353,8 +351,7 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings, refusal};
     use serde_json::json;
 
     fn port(params: &DualPi2Params) -> DualPi2<TestPacket> {
@@ -496,23 +493,19 @@ mod tests {
         assert_eq!((dual.low.len(), dual.classic.len(), drops.0.len()), (2, 1, 1));
         assert_eq!(drops.0[0].1, DropReason::Overlimit);
         assert_eq!((dual.backlog().packets, dual.drop_probability()), (3, Some(0.0)));
-        let mut readings = Vec::new();
-        dual.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings[2], ("low_queue_packets", 2.0));
+        assert_eq!(readings(|report| dual.report(report))[2], ("low_queue_packets", 2.0));
         assert_eq!(dual.state_size().bytes, size_of::<DualPi2<TestPacket>>() + size_of::<DualPi2Params>());
         dual.set_link_rate(BitRate(1));
     }
 
     #[test]
     fn a_ramp_that_falls_is_refused() {
-        let value = json!({"scheme": "dualpi2", "step_end": "700 us"});
         assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            refusal(json!({"scheme": "dualpi2", "step_end": "700 us"})),
             "queue.step_end: \"700 us\" is out of range, it must be from step_start, \"800 us\", to 10 s"
         );
-        let value = json!({"scheme": "dualpi2", "scheduler": "strict"});
         assert_eq!(
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string(),
+            refusal(json!({"scheme": "dualpi2", "scheduler": "strict"})),
             "queue.scheduler: \"strict\" is out of range, it must be fifo: dualpi2 orders packets itself"
         );
     }

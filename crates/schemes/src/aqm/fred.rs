@@ -272,8 +272,7 @@ impl Aqm for Fred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
     const LIMIT: QueueLimit = QueueLimit::Packets(24);
@@ -401,14 +400,9 @@ mod tests {
         assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Overlimit));
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         assert_eq!(queue.state_size().records, 0);
-        let mut readings = Vec::new();
-        queue.report(&mut |name, _| readings.push(name));
-        assert_eq!(readings, ["average_queue", "active_flows"]);
+        let (names, _): (Vec<_>, Vec<_>) = readings(|report| queue.report(report)).into_iter().unzip();
+        assert_eq!(names, ["average_queue", "active_flows"]);
         assert_eq!(queue.drop_probability(), Some(0.0));
-    }
-
-    fn read(value: &serde_json::Value) -> Result<QueueConfig, String> {
-        QueueConfig::read(&mut Table::new("queue", value).unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -429,17 +423,15 @@ mod tests {
 
     #[test]
     fn thresholds_that_do_not_fit_the_limit_or_each_other_are_refused() {
-        let error = |min_th: &str, max_th: &str| {
-            read(&json!({"scheme": "fred", "min_th": min_th, "max_th": max_th})).unwrap_err()
-        };
+        let error = |min_th: &str, max_th: &str| refusal(json!({"scheme": "fred", "min_th": min_th, "max_th": max_th}));
         assert_eq!(error("0 packets", "0 packets"), "queue.max_th: \"0 packets\" is out of range, it must be above 0");
         assert_eq!(
             error("6 packets", "25 packets"),
             "queue.max_th: \"25 packets\" is out of range, it must be from 0 to the limit of the queue, 24 packets"
         );
         // One given, the other from the limit.
-        assert!(read(&json!({"scheme": "fred", "min_th": "19 packets"})).unwrap_err().contains("18 packets"));
-        assert!(read(&json!({"scheme": "fred", "min_th": "3 kB"})).unwrap_err().contains("in packets"));
-        assert!(read(&json!({"scheme": "fred", "min_th": "3 kB", "limit": "20 kB"})).is_ok());
+        assert!(refusal(json!({"scheme": "fred", "min_th": "19 packets"})).contains("18 packets"));
+        assert!(refusal(json!({"scheme": "fred", "min_th": "3 kB"})).contains("in packets"));
+        assert!(read_queue(json!({"scheme": "fred", "min_th": "3 kB", "limit": "20 kB"})).is_ok());
     }
 }

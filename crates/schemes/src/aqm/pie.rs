@@ -116,7 +116,7 @@ impl Aqm for Pie {
 mod tests {
     use super::*;
     use crate::aqm::pie_core::PieDelay;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings};
 
     /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: queue and what it dropped and marked.
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {
@@ -180,9 +180,7 @@ mod tests {
         let mut pie = Pie::new(&PieParams { delay: PieDelay::LinkRate, ..Default::default() }, BitRate(10_000_000));
         let delay_at = |pie: &mut Pie, ms| {
             pie.departed(&TestPacket::default(), Backlog { packets: 7, bytes: 10_000 }, Time::from_millis(ms));
-            let mut readings = Vec::new();
-            pie.report(&mut |name, value| readings.push((name, value)));
-            readings[0]
+            readings(|report| pie.report(report))[0]
         };
         assert_eq!(delay_at(&mut pie, 1), ("queueing_delay_s", 0.008));
         pie.set_link_rate(BitRate(5_000_000));
@@ -192,9 +190,7 @@ mod tests {
     #[test]
     fn reports_delay_and_bytes() {
         let pie = Pie::new(&PieParams::default(), BitRate(10_000_000));
-        let mut readings = Vec::new();
-        pie.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("queueing_delay_s", 0.0), ("burst_allowance_s", 0.15)]);
+        assert_eq!(readings(|report| pie.report(report)), [("queueing_delay_s", 0.0), ("burst_allowance_s", 0.15)]);
         assert_eq!(pie.state_size().bytes, size_of::<Pie>() + size_of::<PieParams>());
     }
 }

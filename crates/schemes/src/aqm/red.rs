@@ -23,64 +23,10 @@
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 
-use super::red_core::{RedCore, RedDecision, RedSettings, SizeScaling, WeightRule, check_thresholds};
+pub use super::red_core::RedParams;
+use super::red_core::{RedCore, check_thresholds};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
-
-params! {
-    /// RED. Thresholds in packets or in bytes measure the queue alike.
-    pub struct RedParams {
-        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
-        min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26; 50 in AFC";
-        /// Where the probability reaches `max_p`.
-        max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26; 150 in AFC";
-        /// Drop probability when the average is `max_th`.
-        max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26 (LInterm 50); 0.1 in ns-2";
-        /// Weight of a new sample in the average queue.
-        weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Where the weight comes from; other than `given` it follows the rate of the link.
-        weight_rule: WeightRule = "given", source "ns-2 q_weight 0, -1, -2";
-        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
-        gentle: bool = true, source "ns-3.26, ns-2";
-        /// At least `1/p_b` packets between early drops.
-        wait: bool = true, source "ns-3.26, ns-2";
-        /// How a packet's length counts in its probability: byte mode is `after` (ns-2, ns-3) or `before` (red1993).
-        size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
-        /// Mean length of a packet, for idle times, byte mode and automatic settings.
-        mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
-        /// Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
-        target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
-        /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
-        link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
-        /// Whether a forced drop or a full queue restarts the count between early drops.
-        forced_restarts: bool = true, source "ns-2; false in ns-3";
-        /// Mark ECN-capable packets instead of dropping them early.
-        ecn: bool = false, source "RFC 3168; ns-3.26 has none";
-        /// With ECN: still drop when the average is beyond the last line.
-        hard_drop: bool = true, source "ns-3 UseHardDrop";
-    }
-}
-
-impl RedParams {
-    /// The settings of the core.
-    #[must_use]
-    pub fn settings(&self) -> RedSettings {
-        RedSettings {
-            min_th: self.min_th,
-            max_th: self.max_th,
-            max_p: self.max_p,
-            weight: self.weight,
-            weight_rule: self.weight_rule,
-            gentle: self.gentle,
-            wait: self.wait,
-            size_scaling: self.size_scaling,
-            mean_packet: self.mean_packet,
-            target_delay: self.target_delay,
-            link_delay: self.link_delay,
-            forced_restarts: self.forced_restarts,
-        }
-    }
-}
 
 /// RED in the list of schemes.
 #[derive(Clone, Copy, Debug)]
@@ -118,23 +64,15 @@ impl Red {
     /// A port that has seen nothing, at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &RedParams, rate: BitRate) -> Self {
-        Self { core: RedCore::new(params.settings(), rate), ecn: params.ecn, hard_drop: params.hard_drop }
+        Self { core: RedCore::new(params.clone(), rate), ecn: params.ecn, hard_drop: params.hard_drop }
     }
 }
 
 impl Aqm for Red {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.core.arrival(queue.backlog, packet.wire_bytes(), now);
-        match self.core.decide(queue.backlog, packet.wire_bytes(), rng) {
-            RedDecision::Pass => Verdict::Accept,
-            RedDecision::Early if self.ecn => Verdict::Mark,
-            RedDecision::Forced if self.ecn && !self.hard_drop => Verdict::Mark,
-            RedDecision::Early | RedDecision::Forced => Verdict::Drop,
-        }
+        self.core.decide(queue.backlog, packet.wire_bytes(), rng).verdict(self.ecn, self.hard_drop)
     }
-
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 
     fn overflowed<P: Packet>(&mut self, _: &P, _: Time) {
         self.core.overflowed();
@@ -165,13 +103,8 @@ impl Aqm for Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
-    use serde_json::{Value as Json, json};
-
-    fn message(value: &Json) -> String {
-        QueueConfig::read(&mut Table::new("queue", value).unwrap()).unwrap_err().to_string()
-    }
+    use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
+    use serde_json::json;
 
     /// Arrivals of `ecn` at a queue of 8 packets that nobody serves, the average following at once.
     fn offer(params: &RedParams, ecn: Ecn, arrivals: u32) -> Drops {
@@ -250,34 +183,32 @@ mod tests {
     #[test]
     fn thresholds_that_do_not_fit_are_refused() {
         assert_eq!(
-            message(&json!({"scheme": "red", "min_th": "5 ms"})),
+            refusal(json!({"scheme": "red", "min_th": "5 ms"})),
             "queue.min_th: \"5 ms\" is a delay, it must be in packets or bytes"
         );
         assert_eq!(
-            message(&json!({"scheme": "red", "min_th": "5 kB"})),
+            refusal(json!({"scheme": "red", "min_th": "5 kB"})),
             "queue.max_th: \"15 packets\" is in packets, it must be in bytes as min_th is"
         );
         assert_eq!(
-            message(&json!({"scheme": "red", "min_th": "15 packets"})),
+            refusal(json!({"scheme": "red", "min_th": "15 packets"})),
             "queue.max_th: \"15 packets\" does not fit min_th \"15 packets\", it must be 0 < min_th < max_th, \
              or both 0 for automatic"
         );
         assert_eq!(
-            message(&json!({"scheme": "red", "max_th": "2e12 packets"})),
+            refusal(json!({"scheme": "red", "max_th": "2e12 packets"})),
             "queue.max_th: \"2000000000000 packets\" is out of range, it must be from 0 to 1e12"
         );
         let automatic = json!({"scheme": "red", "min_th": "0 packets", "max_th": "0 packets"});
-        assert!(QueueConfig::read(&mut Table::new("queue", &automatic).unwrap()).is_ok());
+        assert!(read_queue(automatic).is_ok());
     }
 
     #[test]
     fn reports_its_average_and_the_bytes_it_holds() {
         let mut red = Red::new(&RedParams::default(), BitRate(10_000_000));
         red.core.arrival(Backlog { packets: 10, bytes: 15_000 }, 1500, Time::ZERO);
-        let mut readings = Vec::new();
-        red.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("average_queue", 0.02)]); // 0.002 * 10
-        assert_eq!(red.state_size().bytes, size_of::<Red>() + size_of::<RedSettings>());
+        assert_eq!(readings(|report| red.report(report)), [("average_queue", 0.02)]); // 0.002 * 10
+        assert_eq!(red.state_size().bytes, size_of::<Red>() + size_of::<RedParams>());
         assert_eq!(red.drop_probability(), Some(0.0));
     }
 }

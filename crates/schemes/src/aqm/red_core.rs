@@ -59,52 +59,37 @@ choices! {
     }
 }
 
-/// What a RED core is built from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedSettings {
-    /// Below, nothing is dropped. 0 with `max_th` 0: automatic. Packets or bytes, and so is the average.
-    pub min_th: Threshold,
-    /// Where the first line ends, in the unit of `min_th`.
-    pub max_th: Threshold,
-    /// p_b at `max_th`.
-    pub max_p: f64,
-    /// w_q, for [`WeightRule::Given`].
-    pub weight: f64,
-    /// Where w_q comes from.
-    pub weight_rule: WeightRule,
-    /// Second line from `max_th` to twice `max_th` instead of a step.
-    pub gentle: bool,
-    /// At least `1/p_b` packets between drops.
-    pub wait: bool,
-    /// How a packet's length counts.
-    pub size_scaling: SizeScaling,
-    /// Mean length of a packet, for idle times, byte mode and automatic settings.
-    pub mean_packet: Bytes,
-    /// For automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
-    pub target_delay: Time,
-    /// For [`WeightRule::TenRtt`].
-    pub link_delay: Time,
-    /// Whether a forced drop restarts the count, as in ns-2; not so in ns-3.
-    pub forced_restarts: bool,
-}
-
-impl Default for RedSettings {
-    /// The defaults of ns-3.26.
-    fn default() -> Self {
-        Self {
-            min_th: Threshold::Packets(5.0),
-            max_th: Threshold::Packets(15.0),
-            max_p: 0.02,
-            weight: 0.002,
-            weight_rule: WeightRule::Given,
-            gentle: true,
-            wait: true,
-            size_scaling: SizeScaling::None,
-            mean_packet: Bytes(500),
-            target_delay: Time::from_millis(5),
-            link_delay: Time::from_millis(20),
-            forced_restarts: true,
-        }
+params! {
+    /// RED. Thresholds in packets or in bytes measure the queue alike.
+    pub struct RedParams {
+        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
+        min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26; 50 in AFC";
+        /// Where the probability reaches `max_p`.
+        max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26; 150 in AFC";
+        /// Drop probability when the average is `max_th`.
+        max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26 (LInterm 50); 0.1 in ns-2";
+        /// Weight of a new sample in the average queue.
+        weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
+        /// Where the weight comes from; other than `given` it follows the rate of the link.
+        weight_rule: WeightRule = "given", source "ns-2 q_weight 0, -1, -2";
+        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
+        gentle: bool = true, source "ns-3.26, ns-2";
+        /// At least `1/p_b` packets between early drops.
+        wait: bool = true, source "ns-3.26, ns-2";
+        /// How a packet's length counts in its probability: byte mode is `after` (ns-2, ns-3) or `before` (red1993).
+        size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
+        /// Mean length of a packet, for idle times, byte mode and automatic params.
+        mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
+        /// Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
+        target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
+        /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
+        link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
+        /// Whether a forced drop or a full queue restarts the count between early drops.
+        forced_restarts: bool = true, source "ns-2; false in ns-3";
+        /// Mark ECN-capable packets instead of dropping them early.
+        ecn: bool = false, source "RFC 3168; ns-3.26 has none";
+        /// With ECN: still drop when the average is beyond the last line.
+        hard_drop: bool = true, source "ns-3 UseHardDrop";
     }
 }
 
@@ -117,6 +102,20 @@ pub enum RedDecision {
     Early,
     /// Drop it: the average is beyond the last line.
     Forced,
+}
+
+impl RedDecision {
+    /// What becomes of the arrival at a port that marks early drops if `ecn`, and forced ones, too, unless `hard_drop`.
+    #[must_use]
+    #[inline]
+    pub fn verdict(self, ecn: bool, hard_drop: bool) -> Verdict {
+        match self {
+            Self::Pass => Verdict::Accept,
+            Self::Early if ecn => Verdict::Mark,
+            Self::Forced if ecn && !hard_drop => Verdict::Mark,
+            Self::Early | Self::Forced => Verdict::Drop,
+        }
+    }
 }
 
 /// Average queue and drop decision of one port.
@@ -133,7 +132,7 @@ pub struct RedCore {
     count: u64,
     /// When the link fell idle, [`Time::NEVER`] while it is busy.
     idle_since: Time,
-    settings: Box<RedSettings>,
+    params: Box<RedParams>,
     in_bytes: bool,
     /// Whether the last arrival, too, met an average of min_th or more: `old` in ns-2.
     was_above: bool,
@@ -142,20 +141,20 @@ pub struct RedCore {
 impl RedCore {
     /// A port that has seen nothing, at a link of rate `rate`.
     #[must_use]
-    pub fn new(settings: RedSettings, rate: BitRate) -> Self {
+    pub fn new(params: RedParams, rate: BitRate) -> Self {
         let mut core = Self {
             average: 0.0,
             weight: 0.0,
             min_th: 0.0,
             max_th: 0.0,
-            max_p: settings.max_p,
+            max_p: params.max_p,
             packets_per_s: 0.0,
             probability: 0.0,
             count: 0,
             idle_since: Time::ZERO,
-            in_bytes: settings.min_th.measure() == QueueMeasure::Bytes,
+            in_bytes: params.min_th.measure() == QueueMeasure::Bytes,
             was_above: false,
-            settings: Box::new(settings),
+            params: Box::new(params),
         };
         core.set_link_rate(rate);
         core
@@ -163,13 +162,13 @@ impl RedCore {
 
     /// The rate of the link is `rate` from now on: idle times and automatic settings follow it.
     pub fn set_link_rate(&mut self, rate: BitRate) {
-        let settings = &*self.settings;
-        let mean_packet = settings.mean_packet.0 as f64;
+        let params = &*self.params;
+        let mean_packet = params.mean_packet.0 as f64;
         self.packets_per_s = rate.as_f64() / (8.0 * mean_packet);
-        self.weight = automatic_weight(settings, self.packets_per_s);
-        (self.min_th, self.max_th) = (settings.min_th.magnitude(), settings.max_th.magnitude());
+        self.weight = automatic_weight(params, self.packets_per_s);
+        (self.min_th, self.max_th) = (params.min_th.magnitude(), params.max_th.magnitude());
         if self.max_th == 0.0 {
-            let packets = f64::max(5.0, settings.target_delay.as_secs_f64() * self.packets_per_s / 2.0);
+            let packets = f64::max(5.0, params.target_delay.as_secs_f64() * self.packets_per_s / 2.0);
             self.min_th = if self.in_bytes { packets * mean_packet } else { packets };
             self.max_th = 3.0 * self.min_th;
         }
@@ -204,7 +203,7 @@ impl RedCore {
         }
         if self.is_forced() {
             self.probability = 1.0;
-            if self.settings.forced_restarts {
+            if self.params.forced_restarts {
                 self.restart();
             }
             return RedDecision::Forced;
@@ -224,7 +223,7 @@ impl RedCore {
 
     /// The packet that was counted last did not find room.
     pub fn overflowed(&mut self) {
-        if self.settings.forced_restarts {
+        if self.params.forced_restarts {
             self.restart();
         }
     }
@@ -245,7 +244,7 @@ impl RedCore {
     #[must_use]
     #[inline]
     pub fn is_forced(&self) -> bool {
-        self.average >= if self.settings.gentle { 2.0 * self.max_th } else { self.max_th }
+        self.average >= if self.params.gentle { 2.0 * self.max_th } else { self.max_th }
     }
 
     /// p_b: eq. (3) and (4), 0 below min_th, 1 beyond the last line.
@@ -265,11 +264,11 @@ impl RedCore {
     /// p_a: `p_b` raised with the count since the last drop, eq. (5) and (6), and by the packet's length.
     #[must_use]
     pub fn spread(&self, p_b: f64, wire_bytes: u32) -> f64 {
-        let relative_length = f64::from(wire_bytes) / self.settings.mean_packet.0 as f64;
-        let scaling = self.settings.size_scaling;
+        let relative_length = f64::from(wire_bytes) / self.params.mean_packet.0 as f64;
+        let scaling = self.params.size_scaling;
         let p_b = if scaling == SizeScaling::Before { f64::min(p_b * relative_length, 1.0) } else { p_b };
-        let whole = if scaling == SizeScaling::None { self.count } else { self.count / self.settings.mean_packet.0 };
-        let p_a = spread_over_gap(p_b, whole as f64 * p_b, self.settings.wait);
+        let whole = if scaling == SizeScaling::None { self.count } else { self.count / self.params.mean_packet.0 };
+        let p_a = spread_over_gap(p_b, whole as f64 * p_b, self.params.wait);
         // As in ns-2, a certain drop stays certain however short the packet.
         if scaling == SizeScaling::After && p_a < 1.0 { f64::min(p_a * relative_length, 1.0) } else { p_a }
     }
@@ -277,7 +276,7 @@ impl RedCore {
     /// What a packet adds to the count.
     #[inline]
     fn amount(&self, wire_bytes: u32) -> u64 {
-        if self.settings.size_scaling == SizeScaling::None { 1 } else { u64::from(wire_bytes) }
+        if self.params.size_scaling == SizeScaling::None { 1 } else { u64::from(wire_bytes) }
     }
 
     /// avg, in the unit of the thresholds.
@@ -327,10 +326,10 @@ impl RedCore {
         self.probability
     }
 
-    /// Bytes of the core, the settings on the heap included.
+    /// Bytes of the core, the parameters on the heap included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(self) + size_of::<RedSettings>()
+        size_of_val(self) + size_of::<RedParams>()
     }
 }
 
@@ -347,12 +346,12 @@ fn spread_over_gap(p_b: f64, progress: f64, wait: bool) -> f64 {
     }
 }
 
-fn automatic_weight(settings: &RedSettings, packets_per_s: f64) -> f64 {
-    let time_constant_s = match settings.weight_rule {
-        WeightRule::Given => return settings.weight,
+fn automatic_weight(params: &RedParams, packets_per_s: f64) -> f64 {
+    let time_constant_s = match params.weight_rule {
+        WeightRule::Given => return params.weight,
         WeightRule::Second => 1.0,
         WeightRule::TenthSecond => 0.1,
-        WeightRule::TenRtt => 10.0 * f64::max(0.1, 3.0 * (settings.link_delay.as_secs_f64() + 1.0 / packets_per_s)),
+        WeightRule::TenRtt => 10.0 * f64::max(0.1, 3.0 * (params.link_delay.as_secs_f64() + 1.0 / packets_per_s)),
     };
     -libm::expm1(-1.0 / (time_constant_s * packets_per_s))
 }
@@ -396,13 +395,13 @@ mod tests {
         Backlog { packets, bytes: u64::from(packets) * 1500 }
     }
 
-    fn core(settings: RedSettings) -> RedCore {
-        RedCore::new(settings, RATE)
+    fn core(params: RedParams) -> RedCore {
+        RedCore::new(params, RATE)
     }
 
     /// A busy port whose average is `average`.
-    fn with_average(settings: RedSettings, average: f64) -> RedCore {
-        let mut core = core(settings);
+    fn with_average(params: RedParams, average: f64) -> RedCore {
+        let mut core = core(params);
         core.average = average;
         core.idle_since = Time::NEVER;
         core
@@ -414,7 +413,7 @@ mod tests {
 
     #[test]
     fn equations_1_and_2_average_and_idle_time() {
-        let mut core = with_average(RedSettings::default(), 10.0);
+        let mut core = with_average(RedParams::default(), 10.0);
         core.arrival(backlog(20), 1500, Time::from_secs(1));
         close(core.average(), 0.998 * 10.0 + 0.002 * 20.0);
         // 10 Mbit/s are 2500 packets of 500 B a second: 4.1 ms of idle time are m = 10 packets. Asking again does not
@@ -433,7 +432,7 @@ mod tests {
     #[test]
     fn equations_3_and_4_lines_of_classic_and_gentle_red() {
         let p_b =
-            |average, gentle| with_average(RedSettings { gentle, ..Default::default() }, average).base_probability();
+            |average, gentle| with_average(RedParams { gentle, ..Default::default() }, average).base_probability();
         for (average, gentle, expected) in [
             (4.999, true, 0.0),
             (5.0, true, 0.0),
@@ -452,7 +451,7 @@ mod tests {
     /// Numbers of arrivals from one drop to the next, at a constant p_b of 1/20.
     fn gaps(wait: bool, drops: usize) -> Vec<u32> {
         // (avg - 5)/10 * 0.1 = 1/20 at avg = 10, and a weight of 0 keeps it there.
-        let settings = RedSettings { wait, max_p: 0.1, weight: 0.0, ..Default::default() };
+        let settings = RedParams { wait, max_p: 0.1, weight: 0.0, ..Default::default() };
         let mut core = with_average(settings, 10.0);
         let mut rng = Rng::stream(1, 0, "test", 0);
         let (mut gaps, mut gap) = (Vec::new(), 0);
@@ -485,7 +484,7 @@ mod tests {
     fn nothing_is_dropped_below_min_th_or_behind_one_packet_and_everything_beyond_the_last_line() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut decide = |average, gentle, packets| {
-            let mut core = with_average(RedSettings { gentle, ..Default::default() }, average);
+            let mut core = with_average(RedParams { gentle, ..Default::default() }, average);
             core.was_above = true;
             core.count = 1 << 40;
             (core.decide(backlog(packets), 1500, &mut rng), core.probability(), core.count == 0)
@@ -501,7 +500,7 @@ mod tests {
     #[test]
     fn crossing_min_th_passes_one_packet_and_starts_the_count() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        let mut core = with_average(RedSettings { max_p: 1.0, wait: false, ..Default::default() }, 14.9);
+        let mut core = with_average(RedParams { max_p: 1.0, wait: false, ..Default::default() }, 14.9);
         core.count = 1000;
         assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Pass);
         assert_eq!(core.count, 1);
@@ -516,7 +515,7 @@ mod tests {
     #[test]
     fn forced_drops_and_overflows_restart_the_count_unless_told_otherwise() {
         for forced_restarts in [true, false] {
-            let mut core = with_average(RedSettings { forced_restarts, ..Default::default() }, 31.0);
+            let mut core = with_average(RedParams { forced_restarts, ..Default::default() }, 31.0);
             core.count = 7;
             assert_eq!(core.decide(backlog(9), 1500, &mut Rng::stream(1, 0, "test", 0)), RedDecision::Forced);
             assert_eq!(core.count == 0, forced_restarts);
@@ -528,7 +527,7 @@ mod tests {
 
     #[test]
     fn byte_mode_counts_and_scales_by_length() {
-        let settings = |size_scaling| RedSettings {
+        let settings = |size_scaling| RedParams {
             min_th: Threshold::Bytes(5_000.0),
             max_th: Threshold::Bytes(15_000.0),
             max_p: 0.1,
@@ -558,32 +557,32 @@ mod tests {
     #[test]
     fn automatic_settings_are_those_of_ns2() {
         // 10 Mbit/s, 500 B: 2500 packets/s. Target 5 ms: 12.5 packets, half of it 6.25 > 5.
-        let automatic = RedSettings {
+        let automatic = RedParams {
             min_th: Threshold::Packets(0.0),
             max_th: Threshold::Packets(0.0),
             weight_rule: WeightRule::TenRtt,
             ..Default::default()
         };
-        let mut core = core(automatic);
+        let mut core = core(automatic.clone());
         assert_eq!((core.min_th(), core.max_th()), (6.25, 18.75));
         // 3*(20 ms + 0.4 ms) = 61.2 ms < 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
         close(core.weight, 1.0 - (-1.0f64 / 2500.0).exp());
         // At 1 Mbit/s the floor of 5 packets holds.
         core.set_link_rate(BitRate(1_000_000));
         assert_eq!((core.min_th(), core.max_th()), (5.0, 15.0));
-        let bytes = RedSettings { min_th: Threshold::Bytes(0.0), max_th: Threshold::Bytes(0.0), ..automatic };
+        let bytes = RedParams { min_th: Threshold::Bytes(0.0), max_th: Threshold::Bytes(0.0), ..automatic };
         assert_eq!(RedCore::new(bytes, RATE).min_th(), 3_125.0);
-        let weight = |weight_rule| RedCore::new(RedSettings { weight_rule, ..automatic }, RATE).weight;
+        let weight = |weight_rule| RedCore::new(RedParams { weight_rule, ..automatic }, RATE).weight;
         close(weight(WeightRule::Second), 1.0 - (-1.0f64 / 2500.0).exp());
         close(weight(WeightRule::TenthSecond), 1.0 - (-10.0f64 / 2500.0).exp());
         // 3*(100 ms + 0.4 ms) = 0.3012 s.
-        let far = RedSettings { link_delay: Time::from_millis(100), ..automatic };
+        let far = RedParams { link_delay: Time::from_millis(100), ..automatic };
         close(RedCore::new(far, RATE).weight, 1.0 - (-1.0f64 / (10.0 * 0.3012 * 2500.0)).exp());
     }
 
     #[test]
     fn the_core_is_small() {
         assert_eq!(size_of::<RedCore>(), 88);
-        assert_eq!(core(RedSettings::default()).bytes(), size_of::<RedCore>() + size_of::<RedSettings>());
+        assert_eq!(core(RedParams::default()).bytes(), size_of::<RedCore>() + size_of::<RedParams>());
     }
 }

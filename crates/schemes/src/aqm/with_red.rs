@@ -3,10 +3,8 @@
 //! Thresholds that are not given follow from the limit: a sixth and a half of it, which are the 50 and 150 packets of afc
 //! section 4 if 300 fit.
 
-use super::red_core::{RedSettings, check_thresholds};
-use crate::base::config::{ParamSet, ParamSpec};
+use super::red_core::{RedParams, check_thresholds};
 use crate::contract::prelude::*;
-use serde_json::{Map, Value as Json};
 
 params! {
     /// RED behind another scheme.
@@ -31,9 +29,9 @@ params! {
 impl RedPartParams {
     /// The settings of the core in front of a queue of `limit`.
     #[must_use]
-    pub fn settings(&self, limit: QueueLimit) -> RedSettings {
+    pub fn settings(&self, limit: QueueLimit) -> RedParams {
         let (min_th, max_th) = self.thresholds(limit);
-        RedSettings {
+        RedParams {
             min_th,
             max_th,
             max_p: self.max_p,
@@ -67,63 +65,13 @@ impl RedPartParams {
     }
 }
 
-/// The parameters of a scheme, and of the RED that it contains.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct WithRed<S> {
-    /// Those of the scheme alone.
-    pub own: S,
-    /// Those of RED.
-    pub red: RedPartParams,
-}
-
-impl<S: ParamSet> ParamSet for WithRed<S> {
-    fn specs() -> Vec<ParamSpec> {
-        S::specs().into_iter().chain(RedPartParams::specs()).collect()
-    }
-
-    fn read_over(base: Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        Ok(Self { own: S::read_over(base.own, table)?, red: RedPartParams::read_over(base.red, table)? })
-    }
-
-    fn write(&self, into: &mut Map<String, Json>) {
-        self.own.write(into);
-        self.red.write(into);
-    }
-}
-
-/// What every scheme with RED in it has to do with an idle time at a link whose rate has changed, eq. (1) and (2) of
-/// [`super::red_core`]: the average queue of a port of scheme `S` whose weight is a half, after three packets, which find
-/// 0, 1 and 2 (averages 0, 1/2 and 5/4), and a fourth after the time of two mean packets (1/8 of it are left).
-#[cfg(test)]
-pub(super) fn check_idle_time<S: SchemeSpec<Params = WithRed<O>>, O>(own: O) {
-    use crate::base::units::{BitRate, Time};
-    use crate::contract::discipline::QueueDiscipline;
-    use crate::testing::{Drops, TestPacket};
-
-    let red = RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() };
-    let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
-    let weights = Weights::equal();
-    let port = Port { buffer: &buffer, rate: BitRate(80_000_000), weights: &weights };
-    let mut queue = S::build::<TestPacket>(&WithRed { own, red }, &port);
-    let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
-    let average = |queue: &S::Discipline<TestPacket>| {
-        let mut average = None;
-        queue.report(&mut |name, value| average = average.or((name == "average_queue").then_some(value)));
-        average
-    };
-    (0..3).for_each(|_| queue.enqueue(TestPacket::default(), Time::ZERO, &mut rng, &mut drops));
-    assert_eq!(average(&queue), Some(1.25));
-    while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
-    queue.set_link_rate(BitRate(8_000_000)); // 1 ms for a packet of mean length
-    queue.enqueue(TestPacket::default(), Time::from_millis(2), &mut rng, &mut drops);
-    assert_eq!((average(&queue), queue.drop_probability()), (Some(1.25 / 8.0), Some(0.0)));
-    assert_eq!(drops.0.len(), 0);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
+    use crate::aqm::afc::{AfcParams, AfcScheme};
+    use crate::aqm::black::{BlackParams, BlackScheme};
+    use crate::aqm::choke::{ChokeParams, ChokeScheme};
+    use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
     #[test]
@@ -139,22 +87,56 @@ mod tests {
 
     #[test]
     fn thresholds_that_contradict_each_other_are_refused() {
-        let read =
-            |value: Json| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
         // The default of max_th, half of 24, is below.
-        let message = read(json!({"scheme": "choke", "min_th": "12 packets"})).unwrap_err();
+        let message = refusal(json!({"scheme": "choke", "min_th": "12 packets"}));
         assert!(message.starts_with(r#"queue.max_th: "12 packets" does not fit min_th "12 packets""#), "{message}");
-        assert!(read(json!({"scheme": "choke", "min_th": "5 kB"})).unwrap_err().contains("it must be in bytes"));
-        let message = read(json!({"scheme": "choke", "min_th": "0 packets"})).unwrap_err();
+        assert!(refusal(json!({"scheme": "choke", "min_th": "5 kB"})).contains("it must be in bytes"));
+        let message = refusal(json!({"scheme": "choke", "min_th": "0 packets"}));
         assert_eq!(message, r#"queue.min_th: "0 packets" is out of range, it must be above 0"#);
-        assert!(read(json!({"scheme": "choke", "min_th": "5 packets", "max_th": "15 packets"})).is_ok());
+        assert!(read_queue(json!({"scheme": "choke", "min_th": "5 packets", "max_th": "15 packets"})).is_ok());
+    }
+
+    #[test]
+    fn thresholds_above_the_limit_of_a_short_queue_are_refused() {
+        // Half of a limit of 8 packets is below min_th.
+        for scheme in ["afc", "black", "choke"] {
+            assert_eq!(
+                refusal(json!({"scheme": scheme, "limit": "8 packets", "min_th": "5 packets"})),
+                "queue.max_th: \"4 packets\" does not fit min_th \"5 packets\", it must be 0 < min_th < max_th, \
+                 or both 0 for automatic"
+            );
+        }
+    }
+
+    /// An idle time at a link whose rate has changed, eq. (1) and (2) of [`crate::aqm::red_core`]: the average queue of a
+    /// port of scheme `S` whose weight is a half, after three packets, which find 0, 1 and 2 (averages 0, 1/2 and 5/4),
+    /// and a fourth after the time of two mean packets (1/8 of it are left).
+    fn fades_in_idle_times<S: SchemeSpec>(params: impl FnOnce(RedPartParams) -> S::Params) {
+        let params = params(RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() });
+        let port = Port { buffer: &BufferParams::default(), rate: BitRate(80_000_000), weights: &Weights::equal() };
+        let mut queue = S::build::<TestPacket>(&params, &port);
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        let average = |queue: &S::Discipline<TestPacket>| readings(|report| queue.report(report))[0];
+        (0..3).for_each(|_| queue.enqueue(TestPacket::default(), Time::ZERO, &mut rng, &mut drops));
+        assert_eq!(average(&queue), ("average_queue", 1.25));
+        while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
+        queue.set_link_rate(BitRate(8_000_000)); // 1 ms for a packet of mean length
+        queue.enqueue(TestPacket::default(), Time::from_millis(2), &mut rng, &mut drops);
+        assert_eq!((average(&queue).1, queue.drop_probability()), (1.25 / 8.0, Some(0.0)));
+        assert_eq!(drops.0.len(), 0);
+    }
+
+    #[test]
+    fn the_average_fades_in_idle_times_by_the_rate_of_the_link() {
+        fades_in_idle_times::<AfcScheme>(|red| AfcParams { red, ..Default::default() });
+        fades_in_idle_times::<BlackScheme>(|red| BlackParams { red, ..Default::default() });
+        fades_in_idle_times::<ChokeScheme>(|red| ChokeParams { red, ..Default::default() });
     }
 
     #[test]
     fn both_sets_stand_in_one_table() {
         let value = json!({"scheme": "choke", "draws": 3, "max_p": 0.05});
-        let config = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap();
-        let written = config.write();
+        let written = read_queue(value).unwrap().write();
         assert_eq!(
             (&written["draws"], &written["max_p"], &written["weight"]),
             (&json!(3), &json!(0.05), &json!(0.002))

@@ -37,7 +37,8 @@ pub trait Aqm {
     /// Judges an arriving packet, before the capacity of the queue is looked at.
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
     /// The packet is about to be stored, its label may be rewritten.
-    fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time);
+    #[inline]
+    fn accepted<P: Packet>(&mut self, _packet: &mut P, _now: Time) {}
     /// The packet passed [`Aqm::admit`] but found the queue full.
     fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
     /// Judges a packet at the head of the queue whose transmission could start at `now`; `backlog` is what would stay

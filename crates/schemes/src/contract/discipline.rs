@@ -90,6 +90,11 @@ pub trait DropSink<P> {
     fn marked(&mut self, _packet: &P) {}
 }
 
+/// Nobody asks what was dropped.
+impl<P> DropSink<P> for () {
+    fn dropped(&mut self, _: &P, _: DropReason, _: Backlog) {}
+}
+
 /// What a scheme holds in memory at one port, the waiting packets and their order in a FIFO left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
@@ -117,7 +122,7 @@ pub trait QueueDiscipline<P: Packet> {
     /// What waits.
     fn backlog(&self) -> Backlog;
     /// The link's rate is `rate` from now on. Called before the first packet and at every change.
-    fn set_link_rate(&mut self, rate: BitRate);
+    fn set_link_rate(&mut self, _rate: BitRate) {}
     /// The drop threshold that the last arrival met, in the unit of the scheme's thresholds, if the scheme has one.
     fn drop_threshold(&self) -> Option<f64> {
         None

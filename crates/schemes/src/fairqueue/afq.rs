@@ -291,8 +291,6 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
         self.queues.backlog()
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn state_size(&self) -> StateSize {
         let (records, bytes) = match &self.bids {
             Bids::Sketch { cells, seeds, .. } => (cells.len(), size_of_val(&**cells) + size_of_val(seeds.as_slice())),
@@ -310,10 +308,11 @@ impl<P: Packet> QueueDiscipline<P> for Afq<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{DropLog, assert_rates, build, drain, limits, noise, packet, shares, survives};
-    use crate::registry::queue_config::QueueConfig;
+    use crate::fairqueue::testing::{
+        assert_max_min, assert_rates, build, drain, limits, noise, packet, shares, survives,
+    };
     use crate::registry::schemes::SchemeParams;
-    use crate::testing::TestPacket;
+    use crate::testing::{Drops, TestPacket, read_queue, refusal};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -327,8 +326,8 @@ mod tests {
         build::<AfqScheme>(params, QueueLimit::Packets(limit), weights)
     }
 
-    fn offer(queue: &mut Afq<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> DropLog {
-        let mut drops = DropLog::default();
+    fn offer(queue: &mut Afq<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
+        let mut drops = Drops::default();
         sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
         drops
     }
@@ -351,7 +350,7 @@ mod tests {
             let (mut queue, mut rng) = port(&with(bids, 4), 100, &Weights::new([1.0, 2.0]));
             // Rounds 0 to 3 take bids below 4000: three packets of 1300; the fourth would bid 5200.
             let drops = offer(&mut queue, &mut rng, 0, &[1300, 1300, 1300, 1300, 99]);
-            let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+            let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
             assert_eq!(log, [(1300, DropReason::Aqm)], "the last bids 3999");
             // Weight 2 halves the bids: six packets.
             assert_eq!(offer(&mut queue, &mut rng, 1, &[1300; 7]).0.len(), 1);
@@ -366,7 +365,7 @@ mod tests {
             for _ in 0..3 {
                 assert!(offer(&mut queue, &mut rng, 0, &[1300; 3]).0.is_empty());
                 assert_eq!(drain(&mut queue, &mut rng).len(), 3);
-                assert!(queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default()).is_none());
+                assert!(queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).is_none());
             }
             // Rounds 0-3, 4-7, 8-11, one more at each idle time, asked for once or twice.
             assert_eq!(queue.round, 12);
@@ -392,7 +391,7 @@ mod tests {
         let (mut queue, mut rng) = port(&with(BidStore::Exact, 8), 100, &Weights::equal());
         offer(&mut queue, &mut rng, 0, &[500]);
         offer(&mut queue, &mut rng, 1, &[500, 1000]);
-        let mut serve = |queue: &mut Afq<_>| queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default());
+        let mut serve = |queue: &mut Afq<_>| queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default());
         serve(&mut queue);
         assert_eq!(queue.state_size().records, 2, "flow 0 may not bid from 0 again in this round");
         serve(&mut queue);
@@ -405,14 +404,8 @@ mod tests {
     #[test]
     fn rates_are_the_weighted_max_min_shares() {
         for bids in STORES {
-            let rates = shares::<AfqScheme>(
-                &AfqParams { bids, bytes_per_round: Some(Bytes(3000)), ..Default::default() },
-                QueueLimit::Packets(1000),
-                &Weights::new([1.0, 1.0, 2.0]),
-                &[1e6, 20e6, 20e6],
-                &[500, 1500, 700],
-            );
-            assert_rates(&rates, &[1e6, 3e6, 6e6], 0.02);
+            let params = AfqParams { bids, bytes_per_round: Some(Bytes(3000)), ..Default::default() };
+            assert_max_min::<AfqScheme>(&params, 1000, [1.0, 1.0, 2.0], 0.02);
         }
     }
 
@@ -435,18 +428,17 @@ mod tests {
 
     #[test]
     fn a_calendar_that_the_buffer_cannot_hold_is_refused() {
-        let read = |value: serde_json::Value| {
-            QueueConfig::read(&mut Table::new("queue", &value).expect("a table")).map_err(|error| error.to_string())
-        };
         // 24 packets of 1500 B are 36 000 B: 32 queues of 1124 B are 35 968, of 1125 B as many as the buffer.
-        assert!(read(json!({"scheme": "afq", "bytes_per_round": "1124 B"})).is_ok());
+        assert!(read_queue(json!({"scheme": "afq", "bytes_per_round": "1124 B"})).is_ok());
         assert_eq!(
-            read(json!({"scheme": "afq", "bytes_per_round": "1125 B"})).unwrap_err(),
+            refusal(json!({"scheme": "afq", "bytes_per_round": "1125 B"})),
             "queue.bytes_per_round: \"1125 B\" is out of range, 32 queues of it must be less than the limit of the \
              queue, 24 packets: no flow would ever be held back"
         );
-        assert!(read(json!({"scheme": "afq", "limit": "30 kB", "queues": 8, "bytes_per_round": "4 kB"})).is_err());
-        assert!(read(json!({"scheme": "afq", "limit": "1 packets"})).is_ok());
+        assert!(
+            read_queue(json!({"scheme": "afq", "limit": "30 kB", "queues": 8, "bytes_per_round": "4 kB"})).is_err()
+        );
+        assert!(read_queue(json!({"scheme": "afq", "limit": "1 packets"})).is_ok());
     }
 
     proptest! {

@@ -293,8 +293,6 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         self.queues.backlog()
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn state_size(&self) -> StateSize {
         let bytes = size_of_val(self) + self.queues.state_bytes() + self.by_key.bytes();
         StateSize { records: self.queues.open_queues(), bytes }
@@ -305,12 +303,12 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{self, DropLog, assert_rates, build, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{self, assert_max_min, build, limits, noise, packet, survives};
     use crate::registry::schemes::SchemeParams;
-    use crate::testing::TestPacket;
+    use crate::testing::{Drops, TestPacket};
     use proptest::prelude::*;
 
-    fn offer(queue: &mut Drr<TestPacket>, user: u32, wire_bytes: u32, drops: &mut DropLog) {
+    fn offer(queue: &mut Drr<TestPacket>, user: u32, wire_bytes: u32, drops: &mut Drops) {
         queue.enqueue(packet(user, wire_bytes), Time::ZERO, &mut Rng::stream(1, 0, "test", 0), drops);
     }
 
@@ -333,7 +331,7 @@ mod tests {
         // Round 2: queue 0 has 800 and sends 750; queue 1 sends 500.
         let mut queue = drr(&with_quantum(500), QueueLimit::Packets(24), &Weights::equal());
         for (user, bytes) in [(0, 200), (0, 750), (1, 500), (1, 500)] {
-            offer(&mut queue, user, bytes, &mut DropLog::default());
+            offer(&mut queue, user, bytes, &mut Drops::default());
         }
         assert_eq!(drain(&mut queue), [(0, 200), (1, 500), (0, 750), (1, 500)]);
         assert_eq!(queue.state_size().records, 0);
@@ -342,11 +340,11 @@ mod tests {
     #[test]
     fn an_emptied_queue_loses_its_deficit() {
         let mut queue = drr(&with_quantum(1000), QueueLimit::Packets(24), &Weights::equal());
-        offer(&mut queue, 0, 100, &mut DropLog::default());
+        offer(&mut queue, 0, 100, &mut Drops::default());
         assert_eq!(drain(&mut queue), [(0, 100)]);
         // With the 900 bytes of the first turn queue 0 could send both at once; without, one a round.
         for (user, bytes) in [(0, 1000), (0, 900), (1, 1000)] {
-            offer(&mut queue, user, bytes, &mut DropLog::default());
+            offer(&mut queue, user, bytes, &mut Drops::default());
         }
         assert_eq!(drain(&mut queue), [(0, 1000), (1, 1000), (0, 900)]);
     }
@@ -355,7 +353,7 @@ mod tests {
     fn weights_multiply_the_quantum() {
         let mut queue = drr(&with_quantum(1500), QueueLimit::Packets(24), &Weights::new([1.0, 3.0]));
         for user in [0, 1] {
-            (0..4).for_each(|_| offer(&mut queue, user, 1500, &mut DropLog::default()));
+            (0..4).for_each(|_| offer(&mut queue, user, 1500, &mut Drops::default()));
         }
         let order: Vec<_> = drain(&mut queue).into_iter().map(|(user, _)| user).collect();
         assert_eq!(order, [0, 1, 1, 1, 0, 1, 0, 0]);
@@ -366,10 +364,10 @@ mod tests {
         for (drop_from, lost, left) in [(DropFrom::Tail, 30, [10, 20]), (DropFrom::Head, 10, [20, 30])] {
             let params = DrrParams { drop_from, ..Default::default() };
             let mut queue = drr(&params, QueueLimit::Packets(3), &Weights::equal());
-            let mut drops = DropLog::default();
+            let mut drops = Drops::default();
             [10, 20, 30].iter().for_each(|&bytes| offer(&mut queue, 0, bytes, &mut drops));
             offer(&mut queue, 1, 40, &mut drops);
-            let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+            let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
             assert_eq!(log, [(lost, DropReason::PushedOut)]);
             assert_eq!(drain(&mut queue), [(0, left[0]), (0, left[1]), (1, 40)]);
         }
@@ -378,12 +376,12 @@ mod tests {
     #[test]
     fn the_arriving_packet_goes_if_its_own_queue_is_the_longest() {
         let mut queue = drr(&DrrParams::default(), QueueLimit::Bytes(3000), &Weights::equal());
-        let mut drops = DropLog::default();
+        let mut drops = Drops::default();
         for (user, bytes) in [(0, 1000), (1, 1500), (0, 1000), (0, 3001)] {
             offer(&mut queue, user, bytes, &mut drops);
         }
         // The third makes queue 0 the longest, 2000 of 3500 bytes; the fourth would never fit.
-        let log: Vec<_> = drops.0.iter().map(|(packet, reason)| (packet.wire_bytes, *reason)).collect();
+        let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1000, DropReason::Overlimit), (3001, DropReason::Overlimit)]);
         assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 2500 });
     }
@@ -395,7 +393,7 @@ mod tests {
                 drr(&DrrParams { share_per, ..Default::default() }, QueueLimit::Packets(24), &Weights::equal());
             for flow in 0..3 {
                 let packet = TestPacket { flow, ..Default::default() };
-                queue.enqueue(packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0), &mut DropLog::default());
+                queue.enqueue(packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0), &mut Drops::default());
             }
             assert_eq!(queue.state_size().records, records);
         }
@@ -403,16 +401,8 @@ mod tests {
 
     #[test]
     fn rates_are_the_weighted_max_min_shares() {
-        // 10 Mbit/s, weights 1, 1, 2; flow 0 asks for 1 Mbit/s only. The other two share 9 Mbit/s as 1 : 2.
         // Within one packet per flow and round: 2 s hold 1666 packets, 0.1 %.
-        let rates = shares::<DrrScheme>(
-            &DrrParams::default(),
-            QueueLimit::Packets(100),
-            &Weights::new([1.0, 1.0, 2.0]),
-            &[1e6, 20e6, 20e6],
-            &[500, 1500, 700],
-        );
-        assert_rates(&rates, &[1e6, 3e6, 6e6], 0.01);
+        assert_max_min::<DrrScheme>(&DrrParams::default(), 100, [1.0, 1.0, 2.0], 0.01);
     }
 
     /// The order of service that the rules give when every round is walked through.
@@ -442,7 +432,7 @@ mod tests {
         ) {
             let mut queue = drr(&with_quantum(quantum), QueueLimit::Packets(100), &Weights::new(weights.clone()));
             for (user, sizes) in (0..).zip(&packets) {
-                sizes.iter().for_each(|&bytes| offer(&mut queue, user, bytes, &mut DropLog::default()));
+                sizes.iter().for_each(|&bytes| offer(&mut queue, user, bytes, &mut Drops::default()));
             }
             let quanta: Vec<_> = weights.iter().map(|weight| quantum as f64 * weight).collect();
             prop_assert_eq!(drain(&mut queue), literal(&quanta, &packets));
@@ -459,7 +449,7 @@ mod tests {
             weights[0] = 1.0; // the smallest, so that f_i = w_i
             let mut queue = drr(&with_quantum(quantum), QueueLimit::Packets(10_000), &Weights::new(weights.clone()));
             for (at, &bytes) in sizes.iter().enumerate() {
-                offer(&mut queue, (at % weights.len()) as u32, bytes, &mut DropLog::default());
+                offer(&mut queue, (at % weights.len()) as u32, bytes, &mut Drops::default());
             }
             let bound = quantum as f64 + 2.0 * f64::from(*sizes.iter().max().unwrap());
             // max - min of the difference over time is its largest change over any interval.

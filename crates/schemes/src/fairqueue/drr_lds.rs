@@ -67,9 +67,9 @@ impl SchemeSpec for DrrLdsScheme {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{DropLog, build, drain, limits, noise, packet, survives};
+    use crate::fairqueue::testing::{build, drain, limits, noise, packet, survives};
     use crate::registry::schemes::SchemeParams;
-    use crate::testing::TestPacket;
+    use crate::testing::{Drops, TestPacket};
     use proptest::prelude::*;
 
     fn port(max_saving: u64) -> (Drr<TestPacket>, Rng) {
@@ -78,12 +78,12 @@ mod tests {
     }
 
     fn offer(queue: &mut Drr<TestPacket>, rng: &mut Rng, user: u32, packets: usize) {
-        (0..packets).for_each(|_| queue.enqueue(packet(user, 1000), Time::ZERO, rng, &mut DropLog::default()));
+        (0..packets).for_each(|_| queue.enqueue(packet(user, 1000), Time::ZERO, rng, &mut Drops::default()));
     }
 
     fn serve(queue: &mut Drr<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
         (0..packets)
-            .map(|_| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()).expect("packets wait").flow)
+            .map(|_| queue.dequeue(Time::ZERO, rng, &mut Drops::default()).expect("packets wait").flow)
             .collect()
     }
 

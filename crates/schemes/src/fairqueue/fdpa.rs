@@ -267,9 +267,9 @@ impl<P: Packet> QueueDiscipline<P> for Fdpa<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{DropLog, build, limits, noise, packet, shares, survives};
+    use crate::fairqueue::testing::{build, limits, noise, packet, shares, survives};
     use crate::registry::schemes::SchemeParams;
-    use crate::testing::TestPacket;
+    use crate::testing::{Drops, TestPacket};
     use proptest::prelude::*;
 
     fn port(params: &FdpaParams, limit: u32, weights: &Weights) -> (Fdpa<TestPacket>, Rng) {
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn high_priorities_go_first_and_find_room() {
         let (mut queue, mut rng) = port(&FdpaParams::default(), 10, &Weights::equal());
-        let mut drops = DropLog::default();
+        let mut drops = Drops::default();
         // User 1 was there before, so that the share is 5 Mbit/s; user 0 sends a burst of 80 packets, 9.6 Mbit/s.
         queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));

@@ -128,8 +128,6 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
         self.queue.backlog()
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn state_size(&self) -> StateSize {
         StateSize { records: self.finish.len(), bytes: size_of_val(self) + self.finish.bytes() }
     }
@@ -143,17 +141,12 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::fairqueue::testing::{build, packet};
+    use crate::testing::{Drops, TestPacket, readings};
 
     fn queue(limit: QueueLimit, weights: Weights) -> (StfqQueue<TestPacket>, Rng, Drops) {
-        let buffer = BufferParams { limit, ..Default::default() };
-        let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &weights };
-        let queue = StfqScheme::build(&StfqParams::default(), &port);
-        (queue, Rng::stream(1, 0, "test", 0), Drops::default())
-    }
-
-    fn packet(flow: u32, wire_bytes: u32) -> TestPacket {
-        TestPacket { flow, user: flow, wire_bytes, ..Default::default() }
+        let (queue, rng) = build::<StfqScheme>(&StfqParams::default(), limit, &weights);
+        (queue, rng, Drops::default())
     }
 
     #[test]
@@ -224,9 +217,10 @@ mod tests {
         assert!(flows < 100, "{flows}");
         // v is the start of the packet served last: flow n's two packets start at v and 8000 later, as the one that
         // waits does, and of equal tags the first that came leaves: v grows by 8000 bits every other departure.
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!(readings, [("virtual_time_bits", queue.virtual_time), ("flows", flows as f64)]);
+        assert_eq!(
+            readings(|report| queue.report(report)),
+            [("virtual_time_bits", queue.virtual_time), ("flows", flows as f64)]
+        );
         assert_eq!(queue.backlog().packets, 1);
     }
 }

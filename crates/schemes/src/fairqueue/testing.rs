@@ -4,8 +4,8 @@ use crate::base::rng::Rng;
 use crate::contract::prelude::*;
 use crate::registry::queue_config::QueueConfig;
 use crate::registry::schemes::SchemeParams;
-use crate::testing::TestPacket;
 use crate::testing::harness::{Harness, Operations};
+use crate::testing::{Drops, TestPacket};
 use proptest::prelude::*;
 
 /// Limits from one packet on.
@@ -50,19 +50,6 @@ pub fn build<S: SchemeSpec>(
     (discipline, Rng::stream(1, 0, "queue", 0))
 }
 
-/// Notes drops with their reason, and the ids of marked packets.
-#[derive(Debug, Default)]
-pub struct DropLog(pub Vec<(TestPacket, DropReason)>, pub Vec<u64>);
-
-impl DropSink<TestPacket> for DropLog {
-    fn dropped(&mut self, packet: &TestPacket, reason: DropReason, _: Backlog) {
-        self.0.push((*packet, reason));
-    }
-    fn marked(&mut self, packet: &TestPacket) {
-        self.1.push(packet.id);
-    }
-}
-
 /// A packet of a user with one flow.
 pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
     TestPacket { flow: user, user, wire_bytes, ..Default::default() }
@@ -70,7 +57,7 @@ pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
 
 /// Serves all that waits at time 0: flows and lengths.
 pub fn drain(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng) -> Vec<(u32, u32)> {
-    std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()))
+    std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut Drops::default()))
         .map(|packet| (packet.flow, packet.wire_bytes))
         .collect()
 }
@@ -87,7 +74,7 @@ pub fn shares<S: SchemeSpec>(
     const SECONDS: f64 = 2.0;
     let (mut queue, mut rng) = build::<S>(params, limit, weights);
     let mut next: Vec<f64> = (0..rates.len()).map(|flow| 1e-5 * flow as f64).collect();
-    let (mut free_at, mut bits, mut drops) = (0.0, vec![0.0; rates.len()], DropLog::default());
+    let (mut free_at, mut bits, mut drops) = (0.0, vec![0.0; rates.len()], Drops::default());
     while free_at <= SECONDS {
         let (flow, at) = next.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are flows");
         if free_at <= at {
@@ -115,11 +102,20 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     }
 }
 
+/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first asks for 1 Mbit/s only, the others share the
+/// rest by their weights.
+pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f64; 3], tolerance: f64) {
+    let limit = QueueLimit::Packets(limit);
+    let rates = shares::<S>(params, limit, &Weights::new(weights), &[1e6, 20e6, 20e6], &[500, 1500, 700]);
+    let share = |weight| 9e6 * weight / (weights[1] + weights[2]);
+    assert_rates(&rates, &[1e6, share(weights[1]), share(weights[2])], tolerance);
+}
+
 /// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the AQM
 /// of their queue, and how many packets were marked.
 pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(1000), &Weights::equal());
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     for step in 0..833 {
         let now = Time::from_micros(1200 * step);
         if step % 16 == 0 {

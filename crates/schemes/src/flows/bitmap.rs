@@ -52,25 +52,11 @@ impl DirectBitmap {
         bits * libm::log(bits / f64::from(self.zeros.max(1)))
     }
 
-    /// Whether every bit is set: then there may be any number of flows above the estimate.
-    #[must_use]
-    pub fn is_saturated(&self) -> bool {
-        self.zeros == 0
-    }
-
     /// Forgets everything; flows are spread anew.
     pub fn clear(&mut self, seed: u64) {
         self.words.fill(0);
         self.zeros = self.bits;
         self.seed = seed;
-    }
-
-    /// Relative standard error of the estimate of `flows` with `bits`.
-    #[must_use]
-    pub fn standard_error(flows: f64, bits: u32) -> f64 {
-        let rho = flows / f64::from(bits);
-        // e^rho - 1 - rho without cancellation where rho is small.
-        (libm::expm1(rho) - rho).max(0.0).sqrt() / (rho * f64::from(bits).sqrt())
     }
 
     /// Bytes on the heap.
@@ -142,6 +128,13 @@ impl FlowCounter {
 mod tests {
     use super::*;
 
+    /// Relative standard error of the estimate of `flows` with `bits`.
+    fn standard_error(flows: f64, bits: u32) -> f64 {
+        let rho = flows / f64::from(bits);
+        // e^rho - 1 - rho without cancellation where rho is small.
+        (libm::expm1(rho) - rho).max(0.0).sqrt() / (rho * f64::from(bits).sqrt())
+    }
+
     fn estimate(flows: u32, bits: u32, seed: u64) -> f64 {
         let mut bitmap = DirectBitmap::new(bits, seed);
         // Every flow several times: only the first packet may count.
@@ -152,10 +145,10 @@ mod tests {
     #[test]
     fn the_published_errors_of_105_flows() {
         // rho = 105/256 = 0.410: sqrt(e^0.410 - 1.410) / (0.410 * 16) = 4.74 %; rho = 0.1025 with 1024 bits: 2.25 %.
-        assert!((DirectBitmap::standard_error(105.0, 256) - 0.0474).abs() < 0.0001);
-        assert!((DirectBitmap::standard_error(105.0, 1024) - 0.0225).abs() < 0.0001);
+        assert!((standard_error(105.0, 256) - 0.0474).abs() < 0.0001);
+        assert!((standard_error(105.0, 1024) - 0.0225).abs() < 0.0001);
         // Few flows: e^rho - rho - 1 -> rho^2/2, hence 1/sqrt(2b) whatever their number.
-        assert!((DirectBitmap::standard_error(1e-3, 1024) * 2048f64.sqrt() - 1.0).abs() < 1e-3);
+        assert!((standard_error(1e-3, 1024) * 2048f64.sqrt() - 1.0).abs() < 1e-3);
     }
 
     #[test]
@@ -167,7 +160,7 @@ mod tests {
                 .collect();
             let mean = errors.iter().sum::<f64>() / runs as f64;
             let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / runs as f64).sqrt();
-            let expected = DirectBitmap::standard_error(f64::from(flows), bits);
+            let expected = standard_error(f64::from(flows), bits);
             // Five standard errors: sigma/sqrt(4000) of the mean, to which the bias (e^rho - rho - 1)/(2n) of the paper
             // comes; 1/sqrt(8000) = 1.1 % of the deviation, and as much again for the formula, a first-order one.
             let bias = f64::from(flows) / f64::from(bits) * expected * expected / 2.0;
@@ -181,10 +174,9 @@ mod tests {
         let mut bitmap = DirectBitmap::new(4, 7);
         assert_eq!(bitmap.estimate(), 0.0);
         (0..1000).for_each(|key| bitmap.insert(key));
-        assert!(bitmap.is_saturated());
+        assert_eq!(bitmap.zeros, 0);
         assert!((bitmap.estimate() - 4.0 * 4f64.ln()).abs() < 1e-12);
         bitmap.clear(8);
-        assert!(!bitmap.is_saturated());
         assert_eq!((bitmap.estimate(), bitmap.bytes()), (0.0, 8));
     }
 
@@ -193,7 +185,7 @@ mod tests {
         let mut bitmap = DirectBitmap::new(1, 0);
         bitmap.insert(5);
         assert_eq!(bitmap.estimate(), 0.0); // 1 * ln 1
-        assert!(bitmap.is_saturated());
+        assert_eq!(bitmap.zeros, 0);
     }
 
     #[test]

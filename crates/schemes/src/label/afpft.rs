@@ -222,8 +222,6 @@ impl<P: Packet> QueueDiscipline<P> for AfpftQueue<P> {
         self.queue.backlog()
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn state_size(&self) -> StateSize {
         StateSize { records: self.flows.len(), bytes: size_of_val(self) + self.flows.bytes() }
     }
@@ -237,7 +235,7 @@ impl<P: Packet> QueueDiscipline<P> for AfpftQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings};
 
     /// A port with its drops. One packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
     struct Rig {
@@ -416,8 +414,7 @@ mod tests {
             rig.serve(); // never the last packet
         }
         assert!(rig.queue.state_size().records < 100, "{:?}", rig.queue.state_size());
-        let mut readings = Vec::new();
-        rig.queue.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| rig.queue.report(report));
         assert!(readings[0].0 == "virtual_time_s" && readings[0].1 > 0.0);
         assert_eq!(readings[1], ("flows", rig.queue.state_size().records as f64));
     }

@@ -324,7 +324,7 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings};
 
     const C: f64 = 10e6;
     const RULES: Rules = Rules { window: Time::from_millis(100), largest_cut: 0.25, least_share: 1.0 / 32.0 };
@@ -539,8 +539,7 @@ mod tests {
         (0..100).for_each(|_| bench.offer(0, 0, Time::from_secs(2)));
         assert_eq!(bench.port.state_size().records, 1);
         bench.port.set_link_rate(BitRate(5_000_000));
-        let mut readings = Vec::new();
-        bench.port.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| bench.port.report(report));
         assert_eq!((readings[0], readings[3]), (("fair_rate_bps", 10e6), ("users", 1.0)));
         assert_eq!(bench.port.drop_probability(), Some(0.0)); // nobody has a rate after one instant
     }

@@ -206,7 +206,7 @@ impl Aqm for PvPieAqm {
 mod tests {
     use super::*;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings};
 
     #[test]
     fn equation_2_the_quantile_counts_from_the_least_value() {
@@ -258,8 +258,7 @@ mod tests {
         assert!((delays / f64::from(served) - 0.015).abs() < 0.003, "{}", delays / f64::from(served));
         // Half of the packets go, those below -22; the quantile wavers with p.
         assert!(f64::from(low) < 0.05 * f64::from(served), "{low} of {served}");
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| queue.report(report));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");
         assert!((queue.drop_probability().unwrap() - 0.5).abs() < 0.1);
         let parts = size_of::<PvPieAqm>() + BINS * size_of::<f64>() + size_of::<PieParams>();

@@ -253,7 +253,7 @@ impl Aqm for RfqAqm {
 mod tests {
     use super::*;
     use crate::label::meter_bank::MeterBank;
-    use crate::testing::TestPacket;
+    use crate::testing::{TestPacket, readings, view};
 
     #[test]
     fn equation_2_colours_are_quarters_of_octaves() {
@@ -289,8 +289,7 @@ mod tests {
     }
 
     fn offer(aqm: &mut RfqAqm, colour: f64, packets: u32, millis: u64) -> bool {
-        let backlog = Backlog { packets, bytes: 0 };
-        let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(10_000_000) };
+        let view = view(packets, BitRate(10_000_000));
         let mut packet = TestPacket { label: colour, ..Default::default() };
         let now = Time::from_millis(millis);
         let passes = aqm.admit(&packet, &view, now, &mut Rng::stream(1, 0, "test", 0)) == Verdict::Accept;
@@ -332,8 +331,7 @@ mod tests {
         aqm.threshold = 10;
         (0..1000).for_each(|tick| _ = offer(&mut aqm, 0.0, 0, 1_000_000 + tick));
         assert_eq!(aqm.threshold, 12);
-        let mut readings = Vec::new();
-        aqm.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| aqm.report(report));
         assert_eq!(readings[0], ("colour_threshold", 12.0));
         assert!((readings[1].1 - 12e6).abs() < 0.01e6);
     }

@@ -113,7 +113,6 @@ mod tests {
         fn admit<P: Packet>(&mut self, _: &P, queue: &QueueView, _: Time, _: &mut Rng) -> Verdict {
             if queue.backlog.packets > 0 { Verdict::Mark } else { Verdict::Accept }
         }
-        fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
     }
 
     #[test]

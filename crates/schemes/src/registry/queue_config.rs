@@ -113,11 +113,8 @@ impl QueueConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::refusal;
     use serde_json::json;
-
-    fn message(value: &Json) -> String {
-        QueueConfig::read(&mut Table::new("queue", value).unwrap()).unwrap_err().to_string()
-    }
 
     #[test]
     fn what_is_written_reads_back() {
@@ -130,6 +127,6 @@ mod tests {
 
     #[test]
     fn a_key_of_another_scheme_is_unknown() {
-        assert!(message(&json!({"scheme": "droptail", "gamma": "16 packets"})).starts_with("queue.gamma: unknown key"));
+        assert!(refusal(json!({"scheme": "droptail", "gamma": "16 packets"})).starts_with("queue.gamma: unknown key"));
     }
 }

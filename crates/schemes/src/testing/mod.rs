@@ -3,9 +3,12 @@
 pub mod harness;
 pub mod vectors;
 
-use crate::base::units::Time;
-use crate::contract::discipline::{Backlog, DropReason, DropSink};
+use crate::base::config::{ConfigError, Table};
+use crate::base::units::{BitRate, Time};
+use crate::contract::aqm::QueueView;
+use crate::contract::discipline::{Backlog, DropReason, DropSink, Report};
 use crate::contract::packet::{Ecn, Packet, TrafficClass};
+use crate::registry::queue_config::QueueConfig;
 
 /// A packet with every field open.
 #[derive(Clone, Copy, Debug)]
@@ -87,4 +90,35 @@ impl DropSink<TestPacket> for Drops {
     fn marked(&mut self, packet: &TestPacket) {
         self.1.push(packet.flow);
     }
+}
+
+/// What an AQM or a discipline reports: `readings(|report| queue.report(report))`.
+pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
+    let mut readings = Vec::new();
+    report(&mut |name, value| readings.push((name, value)));
+    readings
+}
+
+/// A queue of `packets` of 1500 bytes before a link, as an AQM sees it.
+#[must_use]
+pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
+    let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
+    QueueView { backlog, head_enqueued_at: None, link_rate }
+}
+
+/// Reads a `[queue]` table.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> {
+    QueueConfig::read(&mut Table::new("queue", &table)?)
+}
+
+/// What is wrong with a `[queue]` table.
+///
+/// # Panics
+/// Nothing is.
+#[must_use]
+pub fn refusal(table: serde_json::Value) -> String {
+    read_queue(table).expect_err("a table that must be refused").to_string()
 }

@@ -3,14 +3,13 @@
 //! 5 Mbit/s, packets of 1000 bytes, 300 packets of buffer; 100 Poisson flows of 50 to 56 kbit/s in place of TCP, and one
 //! or five sources of constant bit rate, 5 Mbit/s each. Everything is derived from one seed.
 
-use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
-use fairlane_schemes::testing::TestPacket;
+use fairlane_schemes::testing::{TestPacket, read_queue};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,17 +36,11 @@ pub struct Shares {
     pub cbr_variation: f64,
 }
 
-struct Ignore;
-
-impl DropSink<TestPacket> for Ignore {
-    fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {}
-}
-
 /// Mean rates over 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows under `queue`.
 pub fn shares(queue: &Value, cbr_flows: u32, seed: u64) -> Shares {
     let mut queue = queue.clone();
     queue.as_object_mut().unwrap().entry("limit").or_insert(json!("300 packets"));
-    let config = QueueConfig::read(&mut Table::new("queue", &queue).unwrap()).unwrap();
+    let config = read_queue(queue).unwrap();
     let mut delivered = Delivered::new(cbr_flows);
     Link::new(&config, cbr_flows, seed).run(|flow, now| delivered.count(flow, now));
     delivered.shares()
@@ -115,7 +108,7 @@ impl Link {
                 self.transmit(free_at, &mut delivered);
             }
             let packet = TestPacket { flow, user: flow, wire_bytes: PACKET_BYTES, ..Default::default() };
-            self.queue.enqueue(packet, now, &mut self.queue_rng, &mut Ignore);
+            self.queue.enqueue(packet, now, &mut self.queue_rng, &mut ());
             if self.free_at.is_none() {
                 self.transmit(now, &mut delivered);
             }
@@ -126,7 +119,7 @@ impl Link {
     }
 
     fn transmit(&mut self, now: Time, delivered: &mut impl FnMut(u32, Time)) {
-        let packet = self.queue.dequeue(now, &mut self.queue_rng, &mut Ignore);
+        let packet = self.queue.dequeue(now, &mut self.queue_rng, &mut ());
         self.free_at = packet.map(|packet| now + LINK.time_of(u64::from(packet.wire_bytes)));
         if let Some(packet) = packet {
             delivered(packet.flow, now);

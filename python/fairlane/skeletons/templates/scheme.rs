@@ -54,9 +54,6 @@ impl Aqm for $Type {
         // Rule (1).
         if rng.open01() < self.params.probability { Verdict::Drop } else { Verdict::Accept }
     }
-
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
 }
 
 #[cfg(test)]

@@ -157,9 +157,6 @@ impl Aqm for Care {
         }
     }
 
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
-
     fn drop_probability(&self) -> Option<f64> {
         Some(self.drop_probability)
     }
@@ -178,8 +175,7 @@ impl Aqm for Care {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, read_queue, readings, refusal, view};
     use serde_json::json;
 
     /// A port that captures every packet, with a gate of 5 packets.
@@ -194,8 +190,7 @@ mod tests {
     }
 
     fn offer(care: &mut Care, flow: u32, packets: u32, rng: &mut Rng) -> Verdict {
-        let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
-        let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(5_000_000) };
+        let view = view(packets, BitRate(5_000_000));
         care.admit(&TestPacket { flow, ..Default::default() }, &view, Time::ZERO, rng)
     }
 
@@ -313,20 +308,17 @@ mod tests {
         // 200 captures of 4 bytes, 200 flows of 13, 51 estimates of 8, and the fixed part.
         let fixed = size_of::<Care>() + size_of::<CaptureList>() + size_of::<Population>();
         assert_eq!(size.bytes, 200 * 17 + 51 * 8 + fixed);
-        let mut readings = Vec::new();
-        care.report(&mut |name, value| readings.push((name, value)));
         // All of the last 50 captures differ: M0 says t^2/2.
-        assert_eq!(readings, [("flows", 1250.0), ("captures", 200.0)]);
+        assert_eq!(readings(|report| care.report(report)), [("flows", 1250.0), ("captures", 200.0)]);
     }
 
     #[test]
     fn more_counted_than_held_is_refused() {
-        let read = |value| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).map_err(|e| e.to_string());
         assert_eq!(
-            read(json!({"scheme": "care", "occasions": 40})),
-            Err("queue.counted_occasions: 50 is out of range, it must be from 1 to occasions, 40".into())
+            refusal(json!({"scheme": "care", "occasions": 40})),
+            "queue.counted_occasions: 50 is out of range, it must be from 1 to occasions, 40"
         );
-        assert!(read(json!({"scheme": "care", "gate": "25 packets"})).unwrap_err().starts_with("queue.gate"));
-        assert!(read(json!({"scheme": "care", "gate": "24 packets", "estimator": "m0"})).is_ok());
+        assert!(refusal(json!({"scheme": "care", "gate": "25 packets"})).starts_with("queue.gate"));
+        assert!(read_queue(json!({"scheme": "care", "gate": "24 packets", "estimator": "m0"})).is_ok());
     }
 }

@@ -33,7 +33,7 @@
 //!
 //! Not implemented: ECN.
 
-use super::red_core::{RedCore, RedDecision, RedSettings, check_thresholds};
+use super::red_core::{RedCore, RedDecision, RedParams, check_thresholds};
 use crate::contract::prelude::*;
 mod flow_record;
 
@@ -130,7 +130,7 @@ impl RedPd {
     /// A port that has seen nothing, at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &RedPdParams, rate: BitRate) -> Self {
-        let settings = RedSettings {
+        let settings = RedParams {
             min_th: params.min_th,
             max_th: params.max_th,
             max_p: params.max_p,
@@ -138,7 +138,7 @@ impl RedPd {
             gentle: params.gentle,
             wait: params.wait,
             mean_packet: params.mean_packet,
-            ..RedSettings::default()
+            ..RedParams::default()
         };
         let mut port = Self {
             core: RedCore::new(settings, rate),
@@ -268,9 +268,6 @@ impl Aqm for RedPd {
         Verdict::Drop
     }
 
-    #[inline]
-    fn accepted<P: Packet>(&mut self, _: &mut P, _: Time) {}
-
     fn overflowed<P: Packet>(&mut self, packet: &P, _: Time) {
         self.core.overflowed();
         self.note_drop(self.share_per.of(packet), packet.wire_bytes());
@@ -305,7 +302,7 @@ impl Aqm for RedPd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings, view};
 
     const RATE: BitRate = BitRate(10_000_000);
 
@@ -348,13 +345,8 @@ mod tests {
         port.drops.flows.insert(1, FlowRecord { monitor, ..Default::default() });
         port.drops.monitored = 1;
         let mut rng = Rng::stream(1, 0, "test", 0);
-        let view = |packets| QueueView {
-            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
-            head_enqueued_at: None,
-            link_rate: RATE,
-        };
         let mut hits = |port: &mut RedPd, flow, packets| {
-            (0..4_000).filter(|_| port.prefilter(flow, 1500, &view(packets), &mut rng)).count()
+            (0..4_000).filter(|_| port.prefilter(flow, 1500, &view(packets, RATE), &mut rng)).count()
         };
         assert_eq!(hits(&mut port, 1, 10), 0); // average below min_th
         assert_eq!(hits(&mut port, 2, 10), 0);
@@ -387,8 +379,7 @@ mod tests {
                 let flow = if rng.open01() < 10.0 / 18.0 { 0 } else { 1 + (rng.bits() % 8) as u32 };
                 queue.enqueue(TestPacket { flow, ..Default::default() }, now, &mut rng, &mut drops);
             }
-            let mut readings = Vec::new();
-            queue.report(&mut |name, value| readings.push((name, value)));
+            let readings = readings(|report| queue.report(report));
             assert_eq!(readings[1].1 > 0.0, monitored, "{readings:?}");
             f64::from(delivered[0]) / f64::from(delivered.iter().sum::<u32>())
         };

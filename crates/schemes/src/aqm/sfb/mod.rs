@@ -275,8 +275,7 @@ impl Aqm for Sfb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings, refusal, view};
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);
@@ -342,8 +341,7 @@ mod tests {
         others.sort_unstable();
         assert!(others[50] > 206, "{others:?}");
         assert!(host.queue.drop_probability().is_some());
-        let mut readings = Vec::new();
-        host.queue.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| host.queue.report(report));
         assert!(readings[0].1 >= 2.0 && readings[1].1 > 10_000.0, "{readings:?}");
     }
 
@@ -440,7 +438,7 @@ mod tests {
         let params = SfbParams { ecn: true, unresponsive_at: 1.0, ..Default::default() };
         let mut sfb = Sfb::new(&params, &BufferParams::default());
         let mut rng = Rng::stream(1, 0, "test", 0);
-        let view = QueueView { backlog: Backlog::default(), head_enqueued_at: None, link_rate: RATE };
+        let view = view(0, RATE);
         sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
         sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = 0.999);
         assert_eq!(sfb.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng), Verdict::Mark);
@@ -483,23 +481,20 @@ mod tests {
 
     #[test]
     fn times_that_do_not_fit_are_refused() {
-        let message = |value: serde_json::Value| {
-            QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string()
-        };
         assert_eq!(
-            message(json!({"scheme": "sfb", "bin_size": 25})),
+            refusal(json!({"scheme": "sfb", "bin_size": 25})),
             "queue.bin_size: 25 is out of range, it must be from 1 to the limit of the queue, 24: no bin would ever be full"
         );
         assert_eq!(
-            message(json!({"scheme": "sfb", "freeze": "100 ms"})),
+            refusal(json!({"scheme": "sfb", "freeze": "100 ms"})),
             "queue.freeze_most: \"50 ms\" is out of range, it must be from freeze, \"100 ms\", to 100 s"
         );
         assert_eq!(
-            message(json!({"scheme": "sfb", "rehash": "30 s"})),
+            refusal(json!({"scheme": "sfb", "rehash": "30 s"})),
             "queue.rehash_most: \"23 s\" is out of range, it must be from rehash, \"30 s\", to 1 h"
         );
         assert_eq!(
-            message(json!({"scheme": "sfb", "warm_up": "30 s"})),
+            refusal(json!({"scheme": "sfb", "warm_up": "30 s"})),
             "queue.warm_up: \"30 s\" is out of range, it must be from 0 s to rehash, \"11 s\""
         );
     }

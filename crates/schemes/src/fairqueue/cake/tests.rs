@@ -1,9 +1,9 @@
 use super::*;
 use crate::base::rng::Rng;
-use crate::fairqueue::testing::{DropLog, build, limits, noise, packet, standing_queue, survives};
+use crate::fairqueue::testing::{build, limits, noise, packet, standing_queue, survives};
 use crate::flows::hash::bucket;
 use crate::registry::schemes::SchemeParams;
-use crate::testing::TestPacket;
+use crate::testing::{Drops, TestPacket};
 use proptest::prelude::*;
 
 type TestPort = (Cake<TestPacket>, Rng);
@@ -16,21 +16,21 @@ fn of(isolation: Isolation) -> CakeParams {
     CakeParams { isolation, ..Default::default() }
 }
 
-fn offer((queue, rng): &mut TestPort, flow: u32, sizes: &[u32]) -> DropLog {
-    let mut drops = DropLog::default();
+fn offer((queue, rng): &mut TestPort, flow: u32, sizes: &[u32]) -> Drops {
+    let mut drops = Drops::default();
     sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
     drops
 }
 
 fn serve((queue, rng): &mut TestPort, packets: usize) -> Vec<u32> {
-    (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut DropLog::default()).unwrap().flow).collect()
+    (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut Drops::default()).unwrap().flow).collect()
 }
 
 /// Packets of 1500 B that each flow gets among `served`, all of them with packets at any time; flow `i` is of user
 /// `users[i]`. No time passes, so COBALT sees no delay.
 fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
     let (mut queue, mut rng) = port(&of(isolation), 1000);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     let mut offer = |queue: &mut Cake<TestPacket>, rng: &mut Rng, flow: u32| {
         let packet = TestPacket { flow, user: users[flow as usize], ..Default::default() };
         queue.enqueue(packet, Time::ZERO, rng, &mut drops);
@@ -38,7 +38,7 @@ fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
     (0..3).for_each(|_| (0..users.len()).for_each(|flow| offer(&mut queue, &mut rng, flow as u32)));
     let mut counts = vec![0.0; users.len()];
     for _ in 0..served {
-        let flow = queue.dequeue(Time::ZERO, &mut rng, &mut DropLog::default()).unwrap().flow;
+        let flow = queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).unwrap().flow;
         counts[flow as usize] += 1.0;
         offer(&mut queue, &mut rng, flow);
     }
@@ -73,7 +73,7 @@ fn three_hosts_with_one_two_and_four_flows_share_equally() {
 #[test]
 fn a_host_is_charged_for_its_busy_flows_only() {
     let (mut queue, mut rng) = port(&of(Isolation::Dual), 1000);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     for flow in 0..10 {
         let packets = if flow < 4 { 5 } else { 1 };
         for _ in 0..packets {
@@ -130,7 +130,7 @@ fn rounds_in_debt_are_made_up_exactly() {
     // With a quantum of 1 B and loads of 2 and 1 the shares stay 1 : 1 among users, over packets of any length.
     let params = CakeParams { quantum: Some(Bytes(1)), isolation: Isolation::Dual, ..Default::default() };
     let (mut queue, mut rng) = port(&params, 1000);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     for (flow, user, wire_bytes) in [(0, 0, 1500), (1, 0, 500), (2, 1, 1000)] {
         for _ in 0..200 {
             let packet = TestPacket { flow, user, wire_bytes, ..Default::default() };
@@ -163,7 +163,7 @@ fn overflow_drops_the_head_of_the_fattest_queue() {
 #[test]
 fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     let (mut queue, mut rng) = port(&of(Isolation::Flow), 4);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     queue.enqueue(packet(2, 40), Time::ZERO, &mut rng, &mut drops);
     for ms in 1..=16 {
         queue.enqueue(packet(1, 1500), Time::from_millis(ms), &mut rng, &mut drops);
@@ -198,7 +198,7 @@ fn cobalt_cuts_the_long_queue_and_leaves_the_short_one() {
 fn the_last_packet_of_a_queue_is_sent_whatever_cobalt_says() {
     let params = CakeParams { increment: 1.0, ..of(Isolation::Flow) };
     let (mut queue, mut rng) = port(&params, 3);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     let at = Time::from_millis(10);
     (0..4).for_each(|_| queue.enqueue(packet(1, 1500), at, &mut rng, &mut drops));
     assert_eq!(drops.0.len(), 1, "overflow: p = 1");
@@ -209,7 +209,7 @@ fn the_last_packet_of_a_queue_is_sent_whatever_cobalt_says() {
 #[test]
 fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
     let (mut queue, mut rng) = port(&of(Isolation::Dual), 100);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     queue.enqueue(packet(1, 100), Time::ZERO, &mut rng, &mut drops);
     let states =
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
@@ -234,7 +234,7 @@ fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
 fn a_shared_queue_goes_over_to_the_host_of_the_newcomer() {
     let params = CakeParams { sets: 1, ways: 1, ..of(Isolation::Dual) };
     let (mut queue, mut rng) = port(&params, 100);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     (0..4).for_each(|_| queue.enqueue(packet(1, 1500), Time::ZERO, &mut rng, &mut drops));
     (0..2).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
     let hosts = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.clone();
@@ -250,7 +250,7 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
     let home = |flow: &u32| bucket(hash(*flow, 1), 2);
     let (mut first, mut second) = ((0..).filter(|flow| home(flow) == 0), (0..).filter(|flow| home(flow) == 1));
     let [loser, taker, other] = [first.next(), first.next(), second.next()].map(Option::unwrap);
-    let mut drops = DropLog::default();
+    let mut drops = Drops::default();
     let flows = std::iter::repeat_n(loser, 60).chain([other, taker]);
     flows.for_each(|flow| queue.enqueue(packet(flow, 100), Time::ZERO, &mut rng, &mut drops));
     // The other flow sends its only packet and is at rest after an interval.
@@ -306,7 +306,7 @@ proptest! {
         (sets, ways) in prop::sample::select(vec![(1, 1), (1, 3), (2, 2), (128, 8)]),
     ) {
         let (mut queue, mut rng) = port(&CakeParams { sets, ways, ..of(Isolation::Dual) }, 10);
-        let mut drops = DropLog::default();
+        let mut drops = Drops::default();
         for (step, (flow, operation, wire_bytes)) in (0..).zip(operations) {
             let now = Time::from_millis(step);
             if operation == 0 {

@@ -227,7 +227,6 @@ mod tests {
     use crate::base::rng::Rng;
     use crate::base::units::Threshold;
     use crate::contract::aqm::{Aqm, QueueView, Verdict};
-    use crate::contract::discipline::Backlog;
     use crate::label::csfq::{CsfqAqm, CsfqParams};
     use crate::testing::TestPacket;
 
@@ -236,8 +235,7 @@ mod tests {
     const K: Time = Time::from_millis(100);
 
     fn view(packets: u32) -> QueueView {
-        let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
-        QueueView { backlog, head_enqueued_at: None, link_rate: C }
+        crate::testing::view(packets, C)
     }
 
     /// Both ports on one train; labels are those of users of `rates` in Mbit/s who together load the link.

@@ -154,9 +154,8 @@ mod tests {
     use super::*;
     use crate::label::abc::AbcScheme;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::registry::queue_config::QueueConfig;
-    use crate::testing::{Drops, TestPacket};
-    use serde_json::{Value as Json, json};
+    use crate::testing::{Drops, TestPacket, readings, refusal, view};
+    use serde_json::json;
 
     /// An AQM whose average activity is `average`.
     fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
@@ -166,11 +165,7 @@ mod tests {
     }
 
     fn admit(aqm: &mut AbcAqm, activity: f64, packets: u32) -> Verdict {
-        let view = QueueView {
-            backlog: Backlog { packets, bytes: u64::from(packets) * 1500 },
-            head_enqueued_at: None,
-            link_rate: BitRate(10_000_000),
-        };
+        let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };
         aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
     }
@@ -235,9 +230,10 @@ mod tests {
         assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
         assert_eq!(queue.backlog().packets, 14);
         // 14 activities of 1 were averaged, the 50 was not; the last arrival met Q_base.
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
-        assert_eq!((readings, queue.drop_threshold()), (vec![("average_activity", 1.0)], Some(20.0)));
+        assert_eq!(
+            (readings(|report| queue.report(report)), queue.drop_threshold()),
+            (vec![("average_activity", 1.0)], Some(20.0))
+        );
     }
 
     #[test]
@@ -265,19 +261,17 @@ mod tests {
 
     #[test]
     fn thresholds_that_contradict_each_other_are_refused() {
-        let message =
-            |value: Json| QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
         assert_eq!(
-            message(json!({"scheme": "abc", "q_min": "30 packets"})),
+            refusal(json!({"scheme": "abc", "q_min": "30 packets"})),
             r#"queue.q_min: "30 packets" is out of range, it must be from 0 to the limit of the queue, 24 packets"#
         );
         assert_eq!(
-            message(json!({"scheme": "abc", "q_min": "14.4 ms"})),
+            refusal(json!({"scheme": "abc", "q_min": "14.4 ms"})),
             "queue.q_base: \"20 packets\" is in packets, but q_min \"14.4 ms\" is in delay: \
              give q_min, q_base and gamma in one unit"
         );
         assert_eq!(
-            message(json!({"scheme": "abc", "gamma": "2e12 packets"})),
+            refusal(json!({"scheme": "abc", "gamma": "2e12 packets"})),
             "queue.gamma: \"2000000000000 packets\" is out of range, it must be from 0 to 1e12"
         );
     }
@@ -292,8 +286,7 @@ mod tests {
         assert_eq!(admit(&mut opens, activity, 0), Verdict::Accept);
         for zero in ["0 packets", "0 B", "0 s"] {
             let unit = zero.replace('0', "1");
-            let value = json!({"scheme": "abc", "q_min": zero, "q_base": unit, "gamma": unit});
-            let message = QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap_err().to_string();
+            let message = refusal(json!({"scheme": "abc", "q_min": zero, "q_base": unit, "gamma": unit}));
             let start =
                 format!("queue.q_min: \"{zero}\" is out of range, it must be above 0: otherwise an empty queue");
             assert!(message.starts_with(&start), "{message}");

@@ -2,7 +2,7 @@
 
 use crate::aqm::pie_core::PieCore;
 use crate::aqm::pie_core::PieParams;
-use crate::aqm::red_core::{RedCore, RedSettings, WeightRule};
+use crate::aqm::red_core::{RedCore, RedParams, WeightRule};
 use crate::base::units::QueueMeasure;
 use crate::contract::prelude::*;
 use crate::queue::queue_length::{DelayEstimate, QueueLength};
@@ -65,7 +65,7 @@ impl Base {
                 length: QueueLength::new(params.min_th.measure(), DelayEstimate::LinkRate),
             },
             BaseAqm::Red => {
-                let settings = RedSettings {
+                let settings = RedParams {
                     min_th: params.min_th,
                     max_th: params.max_th,
                     max_p: params.max_p,
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::base::config::ParamSet;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, view};
     use serde_json::{Value as Json, json};
 
     /// p_A for an activity, at a queue of `packets` and an average of `average`.
@@ -257,8 +257,7 @@ mod tests {
         aqm.set_link_rate(BitRate(10_000_000));
         // So that eq. (6) gives the average wanted.
         aqm.average_activity = (average - (1.0 - params.average_weight) * activity) / params.average_weight;
-        let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
-        let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(10_000_000) };
+        let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };
         aqm.admit(&packet, &view, Time::from_millis(1), &mut Rng::stream(1, 0, "test", 0));
         aqm.drop_probability().unwrap()
@@ -289,11 +288,7 @@ mod tests {
     #[test]
     fn equation_6_averages_every_packet_dropped_or_not() {
         let mut aqm = Abc2016Aqm::new(&Abc2016Params::default());
-        let view = QueueView {
-            backlog: Backlog { packets: 24, bytes: 36_000 },
-            head_enqueued_at: None,
-            link_rate: BitRate(10_000_000),
-        };
+        let view = view(24, BitRate(10_000_000));
         let mut rng = Rng::stream(1, 0, "test", 0);
         for _ in 0..250 {
             let packet = TestPacket { label: 4.0, ..Default::default() };
@@ -308,11 +303,7 @@ mod tests {
         let params = Abc2016Params { base: BaseAqm::Red, gamma: 0.0, queue_weight: 0.5, ..Default::default() };
         let mut aqm = Abc2016Aqm::new(&params);
         aqm.set_link_rate(BitRate(10_000_000));
-        let view = QueueView {
-            backlog: Backlog { packets: 24, bytes: 36_000 },
-            head_enqueued_at: None,
-            link_rate: BitRate(10_000_000),
-        };
+        let view = view(24, BitRate(10_000_000));
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut at = |aqm: &mut Abc2016Aqm| {
             aqm.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
@@ -332,7 +323,7 @@ mod tests {
         aqm.admit(&packet, &view, Time::from_micros(12_001), &mut rng);
         let expected = 0.1 * (10.5 / 2048.0 + 12.0 - 6.0) / 12.0;
         assert!((aqm.drop_probability().unwrap() - expected).abs() < 1e-12);
-        assert_eq!(aqm.state_size().bytes, size_of::<Abc2016Aqm>() + size_of::<Base>() + size_of::<RedSettings>());
+        assert_eq!(aqm.state_size().bytes, size_of::<Abc2016Aqm>() + size_of::<Base>() + size_of::<RedParams>());
     }
 
     #[test]

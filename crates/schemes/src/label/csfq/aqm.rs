@@ -117,11 +117,10 @@ impl Aqm for CsfqAqm {
 mod tests {
     use super::*;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, readings};
 
     fn view(packets: u32) -> QueueView {
-        let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
-        QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(10_000_000) }
+        crate::testing::view(packets, BitRate(10_000_000))
     }
 
     /// A port whose fair rate is 2 Mbit/s: the largest label before the queue grew long.
@@ -192,8 +191,7 @@ mod tests {
         }
         // 20 packets fit; the estimate started from the largest label when 10 waited; the 21st overflows.
         assert_eq!(drops.0.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit]);
-        let mut readings = Vec::new();
-        queue.report(&mut |name, value| readings.push((name, value)));
+        let readings = readings(|report| queue.report(report));
         assert_eq!(readings[0], ("fair_rate_bps", 0.99e6));
         // A = 21 * 12 000 bit / 0.1 s at most, far below the link.
         assert_eq!(readings[3], ("is_congested", 0.0));
@@ -217,9 +215,7 @@ mod tests {
                 queue = f64::max(0.0, queue - 10e6 * 50e-6 / 1500.0);
                 let packet =
                     TestPacket { label: f64::from(2 << flow) * 1e6, wire_bytes: 1500 / 8, ..Default::default() };
-                let backlog = Backlog { packets: queue as u32, bytes: 0 };
-                let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(10_000_000) };
-                if aqm.admit(&packet, &view, now, &mut rng) == Verdict::Accept && queue < 24.0 {
+                if aqm.admit(&packet, &view(queue as u32), now, &mut rng) == Verdict::Accept && queue < 24.0 {
                     queue += 1.0;
                     passed[flow] += u32::from(tick >= 20_000);
                 }

@@ -106,8 +106,6 @@ impl<P: Packet> QueueDiscipline<P> for PpvQueue<P> {
         self.queue.backlog()
     }
 
-    fn set_link_rate(&mut self, _: BitRate) {}
-
     fn state_size(&self) -> StateSize {
         StateSize { records: 0, bytes: size_of_val(self) }
     }
