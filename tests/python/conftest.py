@@ -1,12 +1,14 @@
 """What the tests share: the command as a user calls it, and a scenario that takes milliseconds."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +49,67 @@ kind = "poisson"
 rate = "4 Mbit/s"
 """
 
-Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Done = subprocess.CompletedProcess[str]
+Process = subprocess.Popen[str]
+Word = str | Path
+
+
+def run(*command: Word, timeout_s: float = 300, **options: Any) -> Done:
+    """Runs any command to its end, with what it writes as text."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run(command, timeout=timeout_s, check=False, **(streams | options))
+
+
+class Cli:
+    """`fairlane` in a working directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Done:
+        """Runs a command to its end, `before` it the words of one that starts it."""
+        return run(*before, FAIRLANE, *arguments, cwd=self.folder, **options)
+
+    def output(self, *arguments: Word, **options: Any) -> str:
+        """What a command prints that succeeds."""
+        done = self(*arguments, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def document(self, *arguments: Word, **options: Any) -> Any:
+        """What it prints with `--json`."""
+        return json.loads(self.output(*arguments, "--json", **options))
+
+    def error(self, *arguments: Word, **options: Any) -> str:
+        """The one line that is all of the output of a command that is refused."""
+        done = self(*arguments, **options)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("error: ")
+        return line.removeprefix("error: ")
+
+    def refuses(self, arguments: Sequence[Word], mentions: Iterable[str], **options: Any) -> None:
+        """The line has all mentions, no value at full length if that is very long, and no file has come or gone."""
+        before = files(self.folder)
+        line = self.error(*arguments, **options)
+        assert len(line) < 1500
+        assert all(mention in line for mention in mentions), line
+        assert files(self.folder) == before
+
+    def start(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Process:
+        """Starts a command, of which stderr is read."""
+        command = [*before, FAIRLANE, *arguments]
+        return subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options
+        )
+
+
+def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
+    """Sends a signal; the last line that the command writes then, before it ends with the code of the signal."""
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, stderr
+    return str(stderr.splitlines()[-1])
 
 
 @pytest.fixture
@@ -59,14 +121,8 @@ def workdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cli(workdir: Path) -> Cli:
-    """Runs `fairlane` in the working directory."""
-
-    def run(*arguments: str | Path, timeout_s: float = 300) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [FAIRLANE, *arguments], cwd=workdir, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-
-    return run
+    """`fairlane` in the working directory."""
+    return Cli(workdir)
 
 
 def files(folder: Path) -> Sequence[str]:

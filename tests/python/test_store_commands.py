@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, Cli, files
+from conftest import Cli, files, run
 from fairlane.store import Store, point, upkeep
 
 SWEEP = """
@@ -34,13 +33,12 @@ queue.scheme = ["droptail", "abc"]
 def filled(cli: Cli, workdir: Path) -> Path:
     """A store with two points of two runs each."""
     (workdir / "sweep.toml").write_text(SWEEP)
-    done = cli("sweep", "sweep.toml")
-    assert done.returncode == 0, done.stderr
+    cli.output("sweep", "sweep.toml")
     return workdir / "results" / "store"
 
 
 def points(cli: Cli) -> list[dict[str, object]]:
-    document = json.loads(cli("store", "ls", "--json").stdout)
+    document = cli.document("store", "ls")
     jsonschema.validate(document, fairlane.schema("store"))
     return list(document["points"])
 
@@ -50,7 +48,7 @@ def test_ls_lists_the_points(cli: Cli, filled: Path) -> None:
     assert sorted(str(point["queue"]) for point in found) == ["abc", "droptail"]
     assert [point["replications"] for point in found] == [2, 2]
     assert all(point["current"] and point["groups"] == ["heavy", "light"] for point in found)
-    table = cli("store", "ls").stdout
+    table = cli.output("store", "ls")
     assert str(found[0]["key"])[:12] in table
     assert "2 points, 4 runs" in table
 
@@ -65,8 +63,7 @@ def test_reading_a_store_says_how_far_it_is(
 
 
 def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
-    done = cli("store", "verify", "--simulate", "1")
-    assert (done.returncode, done.stdout) == (0, "2 points with 4 runs: 0 damaged, 0 differ\n")
+    assert cli.output("store", "verify", "--simulate", "1") == "2 points with 4 runs: 0 damaged, 0 differ\n"
     file = sorted((filled / "runs").iterdir())[0]
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 1
@@ -106,7 +103,7 @@ def test_verify_finds_damaged_costs_and_the_runs_stay(cli: Cli, filled: Path, ch
     assert re.search(rf"^{file.stem}: costs: .*({says})", done.stdout)
     assert "2 points with 4 runs: 1 damaged" in done.stdout
     assert [kept.cost for kept in point.read(filled, file.stem)[1].values()] == [None, None]
-    removed = json.loads(cli("store", "gc", "--json").stdout)["files"]
+    removed = cli.document("store", "gc")["files"]
     assert [one["path"] for one in removed] == [f"results/store/costs/{file.name}"]
     assert cli("store", "verify").returncode == 0
 
@@ -132,7 +129,7 @@ def may_only_read() -> list[str]:
 
 def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Path, workdir: Path) -> None:
     more = filled.parent / "more"  # a third run of each point, which a kill left in the journal
-    assert cli("sweep", "sweep.toml", "--replications", "3", "--store", more, "--out", "whole").returncode == 0
+    cli.output("sweep", "sweep.toml", "--replications", "3", "--store", more, "--out", "whole")
     writer = Store(filled).writer()
     for file in sorted((more / "runs").iterdir()):
         identity, kept = point.read(more, file.stem)
@@ -142,22 +139,16 @@ def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Pat
     before = {name: (filled / name).read_bytes() for name in files(filled)}
     for path in (filled, *filled.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    sweep = [FAIRLANE, "sweep", "sweep.toml", "--out", "served"]
-    done = subprocess.run(
-        [*may_only_read(), *sweep, "--replications", "3"], cwd=workdir, capture_output=True, text=True, check=False
-    )
+    sweep = ["sweep", "sweep.toml", "--out", "served", "--replications"]
+    done = cli(*sweep, "3", before=may_only_read())
     assert (done.returncode, done.stderr) == (0, "")
-    listed = subprocess.run(
-        [*may_only_read(), FAIRLANE, "store", "verify"], cwd=workdir, capture_output=True, text=True, check=False
-    )
-    assert listed.stdout == "2 points with 6 runs: 0 damaged, 0 differ\n"
+    listed = cli.output("store", "verify", before=may_only_read())
+    assert listed == "2 points with 6 runs: 0 damaged, 0 differ\n"
     assert {name: (filled / name).read_bytes() for name in files(filled)} == before
     runs = [pl.read_parquet(workdir / out / "runs.parquet")["utilisation.bottleneck"] for out in ("served", "whole")]
     assert runs[0].equals(runs[1])
-    done = subprocess.run(
-        [*may_only_read(), *sweep, "--replications", "4"], cwd=workdir, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (2, "error: --store: cannot write to results/store: Permission denied\n")
+    denied = cli.error(*sweep, "4", before=may_only_read())
+    assert denied == "--store: cannot write to results/store: Permission denied"
 
 
 def test_a_flipped_bit_is_found_or_changes_no_value(cli: Cli, filled: Path) -> None:
@@ -200,26 +191,21 @@ def test_gc_removes_other_engines_and_damage_and_nothing_else(cli: Cli, filled: 
     old = point.Identity("1-00000000000000000000000000000000", identity.scenario)
     point.write(filled, old, kept)
     before = files(filled)
-    done = cli("store", "gc", "--dry-run")
-    assert done.returncode == 0
-    assert "of engine 1-0000" in done.stdout
-    assert "damaged" in done.stdout
+    planned = cli.output("store", "gc", "--dry-run")
+    assert "of engine 1-0000" in planned
+    assert "damaged" in planned
     assert files(filled) == before
-    removed = json.loads(cli("store", "gc", "--json").stdout)
-    assert len(removed["files"]) == 4
-    assert [file for file in files(filled) if file.endswith(".parquet")] == [
-        f"costs/{good.name}",
-        f"runs/{good.name}",
-    ]
-    assert cli("store", "gc").stdout == "0 files, 0 bytes removed\n"
+    assert len(cli.document("store", "gc")["files"]) == 4
+    left = [file for file in files(filled) if file.endswith(".parquet")]
+    assert left == [f"costs/{good.name}", f"runs/{good.name}"]
+    assert cli.output("store", "gc") == "0 files, 0 bytes removed\n"
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_export_writes_tables(cli: Cli, filled: Path, workdir: Path, form: str) -> None:
-    assert cli("store", "export", "--out", "out", "--format", form).returncode == 0
-    assert files(workdir / "out") == [
-        f"{name}.{form}" for name in ("costs", "flows", "links", "runs", "series", "users")
-    ]
+    cli.output("store", "export", "--out", "out", "--format", form)
+    tables = ("costs", "flows", "links", "runs", "series", "users")
+    assert files(workdir / "out") == [f"{name}.{form}" for name in tables]
     read = pl.read_parquet if form == "parquet" else pl.read_csv
     runs = read(workdir / "out" / f"runs.{form}")
     assert runs.height == 4
@@ -228,21 +214,20 @@ def test_export_writes_tables(cli: Cli, filled: Path, workdir: Path, form: str) 
 
 def test_export_of_one_point(cli: Cli, filled: Path, workdir: Path) -> None:
     key = str(points(cli)[0]["key"])
-    assert cli("store", "export", key[:8], "--out", "out", "--format", "csv").returncode == 0
+    cli.output("store", "export", key[:8], "--out", "out", "--format", "csv")
     assert set(pl.read_csv(workdir / "out" / "runs.csv")["scenario"].cast(pl.String)) == {key[:12]}
 
 
 @pytest.fixture
 def flent_file(cli: Cli, filled: Path, workdir: Path) -> Path:
-    assert cli("store", "export", "--out", "flent", "--format", "flent").returncode == 0
+    cli.output("store", "export", "--out", "flent", "--format", "flent")
     found = sorted((workdir / "flent").glob("*.flent.gz"))
     assert len(found) == 4
     return found[0]
 
 
-def test_flent_files_are_as_its_documentation_says(flent_file: Path, filled: Path, cli: Cli) -> None:
-    with gzip.open(flent_file, "rt", encoding="utf-8") as text:
-        document = json.load(text)
+def test_flent_files_are_as_its_documentation_says(flent_file: Path, cli: Cli) -> None:
+    document = json.loads(gzip.decompress(flent_file.read_bytes()))
     assert document["version"] == 4
     assert document.keys() == {"version", "metadata", "x_values", "results", "raw_values"}
     # 2 s in bins of 0.25 s.
@@ -264,21 +249,21 @@ needs_flent = pytest.mark.skipif(
 )
 
 
+FLENT_LOADS = """
+import json, sys
+from flent import resultset
+loaded = resultset.load(sys.argv[1])
+series = {name: loaded.series(name) for name in loaded.series_names}
+raw = list(loaded.raw_series("Queue (packets)"))
+print(json.dumps([loaded.x_values, series, raw, loaded.meta("NAME"), loaded.title]))
+"""
+
+
 @needs_flent
 def test_flent_reads_what_we_wrote(flent_file: Path) -> None:
-    with gzip.open(flent_file, "rt", encoding="utf-8") as text:
-        document = json.load(text)
-    code = (
-        "import json, sys\n"
-        "from flent import resultset\n"
-        "loaded = resultset.load(sys.argv[1])\n"
-        "series = {name: loaded.series(name) for name in loaded.series_names}\n"
-        "raw = list(loaded.raw_series('Queue (packets)'))\n"
-        "print(json.dumps([loaded.x_values, series, raw, loaded.meta('NAME'), loaded.title]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, flent_file], capture_output=True, text=True, timeout=60, check=True
-    )
+    document = json.loads(gzip.decompress(flent_file.read_bytes()))
+    done = run(sys.executable, "-W", "ignore", "-c", FLENT_LOADS, flent_file)
+    assert done.returncode == 0, done.stderr
     x_values, series, raw, name, title = json.loads(done.stdout)
     assert x_values == document["x_values"]
     assert series == document["results"]
@@ -291,8 +276,7 @@ def test_flent_reads_what_we_wrote(flent_file: Path) -> None:
 def test_the_command_of_flent_prints_our_rates(flent_file: Path) -> None:
     flent = Path(sys.executable).with_name("flent")
     table = flent_file.with_name("rates.csv")
-    command = [flent, "-i", flent_file, "-f", "csv", "-o", table]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(flent, "-i", flent_file, "-f", "csv", "-o", table)
     assert done.returncode == 0, done.stderr
     head, *rows = table.read_text().strip().splitlines()
     assert "TCP upload::heavy" in head
@@ -310,25 +294,16 @@ def test_the_command_of_flent_prints_our_rates(flent_file: Path) -> None:
         pytest.param(["prune"], ["prune"], id="unknown command"),
     ],
 )
-def test_a_wrong_command_is_named(cli: Cli, workdir: Path, arguments: list[str], mentions: list[str]) -> None:
-    done = cli("store", *arguments)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert all(mention in line for mention in mentions)
-    assert files(workdir) == ["short.toml"]
+def test_a_wrong_command_is_named(cli: Cli, arguments: list[str], mentions: list[str]) -> None:
+    cli.refuses(["store", *arguments], mentions)
 
 
-def test_an_unknown_key_is_named(cli: Cli, filled: Path) -> None:
-    done = cli("store", "ls", "xyz")
-    assert done.returncode == 2
-    assert done.stderr == f"error: xyz: no such key in {Path('results/store')}; `fairlane store ls` lists them\n"
+@pytest.mark.usefixtures("filled")
+def test_an_unknown_key_is_named(cli: Cli) -> None:
+    assert cli.error("store", "ls", "xyz") == "xyz: no such key in results/store; `fairlane store ls` lists them"
 
 
 def test_export_without_series_says_what_is_missing(cli: Cli, workdir: Path) -> None:
     (workdir / "sweep.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
-    assert cli("sweep", "sweep.toml").returncode == 0
-    done = cli("store", "export", "--out", "out", "--format", "flent")
-    assert done.returncode == 2
-    assert "probes.series_interval" in done.stderr
-    assert not (workdir / "out").exists()
+    cli.output("sweep", "sweep.toml")
+    cli.refuses(["store", "export", "--out", "out", "--format", "flent"], ["probes.series_interval"])

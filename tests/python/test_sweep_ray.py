@@ -3,13 +3,12 @@
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE, Cli, files
+from conftest import FAIRLANE, Cli, files, run
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install 'fairlane[ray]')"
@@ -56,28 +55,18 @@ cluster.shutdown()
 @needs_ray
 def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
     (workdir / "ray.toml").write_text(SWEEP)
-    local = cli("sweep", "ray.toml", "--store", "local", "--out", "local-out", "--json", timeout_s=120)
-    assert local.returncode == 0, local.stderr
+    expected = cli.document("sweep", "ray.toml", "--store", "local", "--out", "local-out")
     environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CLUSTER, FAIRLANE],
-        cwd=workdir,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run(sys.executable, "-W", "ignore", "-c", CLUSTER, FAIRLANE, cwd=workdir, env=environment)
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["code"] == 0, outcome["stderr"]
-    document, expected = json.loads(outcome["sweep"]), json.loads(local.stdout)
+    document = json.loads(outcome["sweep"])
     # The node died in the middle: something had finished, and not everything.
     assert outcome["running"]
     assert outcome["runs"] < expected["runs"]
-    assert [point["replications"] for point in document["points"]] == [
-        point["replications"] for point in expected["points"]
-    ]
+    counts, wanted = ([point["replications"] for point in of["points"]] for of in (document, expected))
+    assert counts == wanted
     names = files(workdir / "local" / "runs")
     assert files(workdir / "ray" / "runs") == names
     for name in names:
@@ -88,22 +77,12 @@ def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
 @needs_ray
 def test_no_cluster_is_one_line(cli: Cli, workdir: Path) -> None:
     (workdir / "ray.toml").write_text('scenario = "short.toml"\n')
-    done = cli("sweep", "ray.toml", "--ray", "nonsense")
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: --ray: nonsense: no cluster there")
+    assert cli.error("sweep", "ray.toml", "--ray", "nonsense").startswith("--ray: nonsense: no cluster there")
 
 
 def test_without_ray_it_says_what_to_install(workdir: Path) -> None:
     (workdir / "ray.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
     code = "import sys; sys.modules['ray'] = None; from fairlane.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "sweep", "ray.toml", "--ray"],
-        cwd=workdir,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr == "error: --ray: Ray is not installed; pip install 'fairlane[ray]'\n"
+    done = run(sys.executable, "-c", code, "sweep", "ray.toml", "--ray", cwd=workdir)
+    told = "error: --ray: Ray is not installed; pip install 'fairlane[ray]'\n"
+    assert (done.returncode, done.stderr) == (2, told)
