@@ -54,7 +54,7 @@ Process = subprocess.Popen[str]
 Word = str | Path
 
 
-def run(*command: Word, timeout_s: float = 300, **options: Any) -> Done:
+def execute(*command: Word, timeout_s: float = 300, **options: Any) -> Done:
     """Runs any command to its end, with what it writes as text."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.run(command, timeout=timeout_s, check=False, **(streams | options))
@@ -68,7 +68,7 @@ class Cli:
 
     def __call__(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Done:
         """Runs a command to its end, `before` it the words of one that starts it."""
-        return run(*before, FAIRLANE, *arguments, cwd=self.folder, **options)
+        return execute(*before, FAIRLANE, *arguments, cwd=self.folder, **options)
 
     def output(self, *arguments: Word, **options: Any) -> str:
         """What a command prints that succeeds."""
@@ -104,6 +104,17 @@ class Cli:
         )
 
 
+def single_flow_goodput(cli: Cli, plane: str, *options: Word) -> float:
+    """Of the experiment p4abc.single on real packets, in Mbit/s; skips if the machine is too busy for them."""
+    short = ["--set", "run.warmup=1 s", "--set", "run.measure=2 s", "--replications", "1"]
+    done = cli("lab", "run", "p4abc.single", "--plane", plane, *short, *options, "--json")
+    if "rejected" in done.stderr:
+        pytest.skip(f"the machine is too busy: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)[plane]["experiments"][0]["points"]
+    return float(next(point["mean"] for point in points if point["metric"] == "G0"))
+
+
 def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
     """Sends a signal; the last line that the command writes then, before it ends with the code of the signal."""
     process.send_signal(number)
@@ -128,6 +139,11 @@ def cli(workdir: Path) -> Cli:
 def files(folder: Path) -> Sequence[str]:
     """Every file below a folder, but for the list that a folder of results has of its files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    """The files of a store that are the same on every machine."""
+    return {name: (store / "runs" / name).read_bytes() for name in files(store / "runs")}
 
 
 def wait_until(done: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ from fairlane.schemas import SCHEMAS
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_every_schema_is_one(cli: Cli, name: str) -> None:
-    schema = json.loads(cli("schema", name).stdout)
+    schema = json.loads(cli.output("schema", name))
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema == fairlane.schema(name)
     assert schema["title"]
@@ -42,18 +42,16 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_compare_prints_a_comparison(cli: Cli) -> None:
-    done = cli("compare", "short.toml", "--queues", "droptail,abc", "--replications", "1", "--json")
-    jsonschema.validate(json.loads(done.stdout), fairlane.schema("comparison"))
+    document = cli.document("compare", "short.toml", "--queues", "droptail,abc", "--replications", "1")
+    jsonschema.validate(document, fairlane.schema("comparison"))
 
 
 def test_reproduce_prints_a_reproduction(cli: Cli, workdir: Path) -> None:
     quick = ["--replications", "1", "--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s"]
-    done = cli("reproduce", "abc2018.default", "abc2018.fig5a", "--json", *quick)
-    document = json.loads(done.stdout)
-    jsonschema.validate(document, fairlane.schema("reproduction"))
-    jsonschema.validate(
-        json.loads((workdir / "results" / "abc2018" / "claims.json").read_text()), fairlane.schema("reproduction")
-    )
+    printed = cli.document("reproduce", "abc2018.default", "abc2018.fig5a", *quick)
+    written = json.loads((workdir / "results" / "abc2018" / "claims.json").read_text())
+    for document in (printed, written):
+        jsonschema.validate(document, fairlane.schema("reproduction"))
 
 
 def test_the_comparison_schema_refuses_what_is_none(comparison: dict[str, Any]) -> None:

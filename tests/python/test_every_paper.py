@@ -54,6 +54,12 @@ def test_every_claim_can_be_tested(paper: Paper, experiment: Experiment) -> None
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_expected_verdicts_cover_every_claim(paper: Paper) -> None:
+    claims = [claim["id"] for experiment in paper.experiments.values() for claim in experiment.claims]
+    assert list(paper.expected().claims) == claims
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 def test_readings_name_claims_of_the_paper_once(paper: Paper) -> None:
     chosen = [claim for reading in paper.readings for claim in reading.claims]
     known = {claim["id"] for experiment in paper.experiments.values() for claim in experiment.claims}

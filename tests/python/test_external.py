@@ -1,9 +1,6 @@
 """Schemes written in Python, as their author uses them."""
 
-import json
 import re
-import signal
-import subprocess
 import sys
 import threading
 from collections import deque
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, FAIRLANE, Cli, wait_for_cpu_time
+from conftest import EXAMPLES, Cli, Process, ended, execute, wait_for_cpu_time
 from fairlane import _fairlane
 from fairlane.simulate.external import load_schemes
 from fairlane.simulate.replications import simulate
@@ -81,9 +78,7 @@ def test_drop_tail_in_python_is_drop_tail(name: str, limit: str) -> None:
 
 def test_the_examples_run_from_the_command_line(cli: Cli) -> None:
     queues = "droptail,my-red,my-drr"
-    done = cli("compare", "short.toml", "--queues", queues, "--scheme-module", MODULE, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    results = json.loads(done.stdout)["results"]
+    results = cli.document("compare", "short.toml", "--queues", queues, "--scheme-module", MODULE)["results"]
     assert list(results) == queues.split(",")
     for name, result in results.items():
         assert result["scenario"]["queue"]["scheme"] == name
@@ -180,9 +175,8 @@ MISTAKES = {
 @pytest.mark.parametrize(("body", "message"), MISTAKES.items())
 def test_a_mistake_ends_the_run_with_one_line(cli: Cli, workdir: Path, body: str, message: str) -> None:
     (workdir / "bad.py").write_text(HEAD + body + "\n")
-    done = cli("run", "short.toml", "--set", "queue.scheme=bad", "--scheme-module", "bad.py")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert message in done.stderr.replace(str(workdir) + "/", "")
+    told = cli.error("run", "short.toml", "--set", "queue.scheme=bad", "--scheme-module", "bad.py")
+    assert message in told.replace(str(workdir) + "/", "")
 
 
 @pytest.mark.parametrize(
@@ -197,9 +191,7 @@ def test_a_mistake_ends_the_run_with_one_line(cli: Cli, workdir: Path, body: str
 def test_a_module_that_is_none_is_refused(cli: Cli, workdir: Path, content: str | None, message: str) -> None:
     if content:
         (workdir / "bad.py").write_text(content)
-    done = cli("run", "short.toml", "--scheme-module", "bad.py")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert message in done.stderr
+    assert message in cli.error("run", "short.toml", "--scheme-module", "bad.py")
 
 
 def test_keys_of_other_schemes_are_refused() -> None:
@@ -269,27 +261,17 @@ def test_runs_of_python_schemes_are_neither_stored_nor_taken_from_the_store(
 
 
 @pytest.fixture
-def endless(workdir: Path) -> Iterator["subprocess.Popen[str]"]:
+def endless(cli: Cli) -> Iterator[Process]:
     """A run of a Python scheme that would take hours."""
     options = ["--set", "queue.scheme=my-drr", "--set", "run.measure=100 h", "--scheme-module", MODULE]
-    run = subprocess.Popen(
-        [FAIRLANE, "run", "short.toml", *options],
-        cwd=workdir,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    yield run
-    run.kill()
-    run.wait()
+    with cli.start("run", "short.toml", *options) as process:
+        yield process
+        process.kill()
 
 
-def test_an_interrupt_ends_a_run_of_a_python_scheme(endless: "subprocess.Popen[str]") -> None:
+def test_an_interrupt_ends_a_run_of_a_python_scheme(endless: Process) -> None:
     wait_for_cpu_time(endless.pid, 2)  # it is well beyond the start
-    endless.send_signal(signal.SIGINT)
-    _, errors = endless.communicate(timeout=20)
-    assert endless.returncode == 130
-    assert "interrupted: 0 of 3 runs finished, nothing to keep" in errors
+    assert ended(endless) == "interrupted: 0 of 3 runs finished, nothing to keep"
 
 
 @fairlane.register_scheme("thread-counts")
@@ -362,7 +344,5 @@ while not began.is_set():
     ],
 )
 def test_an_interpreter_ends_though_runs_of_python_schemes_are_under_way(end: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", UNDER_WAY + end], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = execute(sys.executable, "-W", "ignore", "-c", UNDER_WAY + end, timeout_s=60)
     assert (done.returncode, done.stderr) == (0, "")

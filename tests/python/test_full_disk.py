@@ -1,12 +1,11 @@
 """A disk that is full, or a file that may not grow: one line that names option and file, and nothing half-written."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE, Cli, files
+from conftest import Cli, files
 
 SWEEP = """
 scenario = "short.toml"
@@ -14,16 +13,9 @@ replications = 30
 """
 
 
-def limited(workdir: Path, *arguments: str, kibibytes: int = 8) -> "subprocess.CompletedProcess[str]":
-    """The command, whose files may not be longer: what follows is as on a full disk, and needs no privileges."""
-    return subprocess.run(
-        ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "bash", FAIRLANE, *arguments],
-        cwd=workdir,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def limited(kibibytes: int) -> list[str]:
+    """Before a command, whose files may not be longer: what follows is as on a full disk, and needs no privileges."""
+    return ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "bash"]
 
 
 @pytest.mark.parametrize(
@@ -43,10 +35,9 @@ def limited(workdir: Path, *arguments: str, kibibytes: int = 8) -> "subprocess.C
 def test_a_file_that_cannot_grow_is_one_line(cli: Cli, workdir: Path, arguments: list[str], named: str) -> None:
     (workdir / "sweep.toml").write_text(SWEEP)
     if "export" in arguments:
-        assert cli("sweep", "sweep.toml", "--store", "kept", "--out", "first").returncode == 0
+        cli.output("sweep", "sweep.toml", "--store", "kept", "--out", "first")
     before = files(workdir)
-    kibibytes = 0 if "noms2016.formula" in arguments else 8
-    done = limited(workdir, *arguments, kibibytes=kibibytes)
+    done = cli(*arguments, before=limited(0 if "noms2016.formula" in arguments else 8))
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert (done.returncode, len(errors)) == (2, 1), done.stderr
     assert errors[0].startswith(f"error: {named}")
@@ -59,21 +50,14 @@ def test_a_file_that_cannot_grow_is_one_line(cli: Cli, workdir: Path, arguments:
 def test_a_sweep_on_a_full_disk_keeps_what_it_has_and_goes_on_later(cli: Cli, workdir: Path) -> None:
     (workdir / "sweep.toml").write_text(SWEEP)
     command = ["sweep", "sweep.toml", "--store", "kept", "--out", "out"]
-    assert limited(workdir, *command, kibibytes=32).returncode == 2
-    assert "30 runs" in cli(*command).stdout
-    assert cli("store", "verify", "--store", "kept").stdout == "1 points with 30 runs: 0 damaged, 0 differ\n"
+    assert cli(*command, before=limited(32)).returncode == 2
+    assert "30 runs" in cli.output(*command)
+    assert cli.output("store", "verify", "--store", "kept") == "1 points with 30 runs: 0 damaged, 0 differ\n"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_output_file_that_cannot_grow_is_one_line(workdir: Path, unbuffered: str) -> None:
+def test_an_output_file_that_cannot_grow_is_one_line(cli: Cli, workdir: Path, unbuffered: str) -> None:
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with (workdir / "output").open("w") as output:
-        done = subprocess.run(
-            ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", FAIRLANE, "schema", "result"],
-            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = cli("schema", "result", before=limited(1), stdout=output, env=environment)
     assert (done.returncode, done.stderr) == (2, "error: standard output: File too large\n")

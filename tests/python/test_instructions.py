@@ -1,12 +1,13 @@
 """The instruction guard: what the engine executes per packet, against the committed baseline."""
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from conftest import execute
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "instructions" / "check.py"
 
@@ -23,7 +24,7 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_no_scenario_executes_more_instructions_than_the_baseline_allows(capsys: pytest.CaptureFixture[str]) -> None:
-    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+    done = execute(sys.executable, SCRIPT, timeout_s=1800)
     with capsys.disabled():
         # The table is part of the output of `make test`.
         sys.stdout.write(f"\n{done.stdout}{done.stderr}")
@@ -41,20 +42,20 @@ def test_a_scenario_without_baseline_fails(guard: ModuleType) -> None:
     assert guard.check({}, {"mix": 100.0}) == 1
 
 
-def test_another_compiler_is_skipped_with_the_reason(
-    guard: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("valgrind", "reason"),
+    [("/usr/bin/valgrind", "here is rustc 2.0.0 for some-target"), (None, "valgrind is not installed")],
+    ids=["another compiler", "no valgrind"],
+)
+def test_a_machine_that_cannot_be_compared_is_skipped_with_the_reason(
+    valgrind: str | None,
+    reason: str,
+    guard: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(guard.shutil, "which", lambda _: "/usr/bin/valgrind")
+    monkeypatch.setattr(guard.shutil, "which", lambda _: valgrind)
     monkeypatch.setattr(guard, "rustc", lambda: ("rustc 2.0.0", "some-target"))
     monkeypatch.setattr(sys, "argv", ["check.py"])
     assert guard.main() == guard.SKIPPED
-    assert "here is rustc 2.0.0 for some-target" in capsys.readouterr().out
-
-
-def test_a_machine_without_valgrind_is_skipped_with_the_reason(
-    guard: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(guard.shutil, "which", lambda _: None)
-    monkeypatch.setattr(sys, "argv", ["check.py"])
-    assert guard.main() == guard.SKIPPED
-    assert "valgrind is not installed" in capsys.readouterr().out
+    assert reason in capsys.readouterr().out

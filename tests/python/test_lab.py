@@ -1,7 +1,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, Cli, wait_until
+from conftest import Cli, Process, single_flow_goodput, wait_until
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.lab import measure, namespaces, node, schedule, switch
@@ -40,16 +39,18 @@ def canonical(name: str, **at: object) -> str:
     return scenario({**PAPER.experiments[f"p4abc.{name}"].parameters, **at}).canonical()
 
 
-def missing() -> str:
+def said(check: Callable[[], object]) -> str:
+    """What a check says is missing; empty if nothing is."""
     try:
-        _check_machine()
+        check()
     except UserError as error:
         return str(error)
     return ""
 
 
 def needs_lab(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.alone(pytest.mark.skipif(bool(missing()), reason=missing() or "-")(test))
+    missing = said(_check_machine)
+    return pytest.mark.alone(pytest.mark.skipif(bool(missing), reason=missing)(test))
 
 
 def test_setup_is_that_of_the_scenario() -> None:
@@ -191,12 +192,8 @@ def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
         settings_of("forwarder", {"p5:run.measure": "3 s"})
     store = tmp_path / "store"
     found = {}
-    for plane, window, count in (
-        ("simulator", "2 s", 2),
-        ("forwarder", "2 s", 2),
-        ("p4", "3 s", 2),
-        ("kernel", "2 s", 1),
-    ):
+    made = {"simulator": ("2 s", 2), "forwarder": ("2 s", 2), "p4": ("3 s", 2), "kernel": ("2 s", 1)}
+    for plane, (window, count) in made.items():
         own = {"run.warmup": "1 s", "run.measure": window}
         once = lab("p4abc.single", planes=["simulator"], quick=True, replications=count, settings=own, store=store)
         found[plane] = once["simulator"]
@@ -214,35 +211,31 @@ def test_runs_of_planes_do_not_meet_those_of_the_simulator() -> None:
 
 def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path) -> None:
     options = ["--queues", "droptail,abc", "--plane", "simulator"]
-    rows = json.loads(cli("lab", "compare", "short.toml", *options, "--json", "--out", "out").stdout)["rows"]
+    rows = cli.document("lab", "compare", "short.toml", *options, "--out", "out")["rows"]
     simulated = fairlane.compare(workdir / "short.toml", ["droptail", "abc"])
     for row in rows:
         light = simulated.results[row["queue"]].summary["groups"][1]["goodput_bps"]["mean"]
         assert (row["plane"], row["metrics"]["goodput_bps.light"]["mean"]) == ("simulator", pytest.approx(light))
     assert [row["queue"] for row in rows] == ["droptail", "abc"]
     assert pl.read_parquet(workdir / "out" / "runs.parquet").height == 6
-    text = cli("lab", "compare", "short.toml", *options).stdout
+    text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
     assert text.count(" simulator ") == 2
 
 
-def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli, workdir: Path) -> None:
+def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli) -> None:
     for plane in ("kernel", "p4"):
         with pytest.raises(UserError, match=f'queue.scheme: "codel", the plane {plane} has droptail, abc, csfq'):
             schedule.engine_of(plane, "codel")
-    done = cli("lab", "compare", "none.toml", "--queues", "abc", "--plane", "simulator")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "none.toml" in cli.error("lab", "compare", "none.toml", "--queues", "abc", "--plane", "simulator")
 
 
 @needs_lab
-def test_what_a_plane_lacks_is_told_before_another_one_runs(cli: Cli, workdir: Path) -> None:
-    done = cli("lab", "compare", "short.toml", "--queues", "codel", "--plane", "forwarder", "--plane", "kernel")
-    assert (done.returncode, done.stderr) == (
-        2,
-        'error: queue.scheme: "codel", the plane kernel has droptail, abc, csfq\n',
-    )
-    assert not (workdir / "results").exists()
+def test_what_a_plane_lacks_is_told_before_another_one_runs(cli: Cli) -> None:
+    both = ["--queues", "codel", "--plane", "forwarder", "--plane", "kernel"]
+    lacks = 'queue.scheme: "codel", the plane kernel has droptail, abc, csfq'
+    cli.refuses(["lab", "compare", "short.toml", *both], [lacks])
 
 
 @needs_lab
@@ -250,13 +243,10 @@ def test_what_a_plane_lacks_is_told_before_another_one_runs(cli: Cli, workdir: P
 def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, cli: Cli, workdir: Path) -> None:
     if plane == "kernel" and not node.has_kernel_plane():
         pytest.skip("fairlane-node was built without the feature ebpf")
-    if plane == "p4":
-        try:
-            switch.check()
-        except UserError as error:
-            pytest.skip(str(error))
+    if plane == "p4" and (reason := said(switch.check)):
+        pytest.skip(reason)
     options = ["--replications", "1", "--set", "run.measure=2 s", "--json", "--out", "out"]
-    done = cli("lab", "compare", "short.toml", "--queues", queue, "--plane", plane, *options, timeout_s=300)
+    done = cli("lab", "compare", "short.toml", "--queues", queue, "--plane", plane, *options)
     if done.returncode and "rejected" in done.stderr:
         pytest.skip("the machine is too busy")
     assert done.returncode == 0, done.stderr
@@ -270,14 +260,8 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
 
 def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
     canonical_scenario = canonical("fig6", R0_mbps=60)
-    link = {
-        "name": "bottleneck",
-        "rate_bps": 5e7,
-        "utilisation": 0.9,
-        "throughput_bps": 4.5e7,
-        "drops": [],
-        "readings": {},
-    }
+    link = {"name": "bottleneck", "rate_bps": 5e7, "utilisation": 0.9, "throughput_bps": 4.5e7}
+    link |= {"drops": [], "readings": {}}
     switch_said = {"wait_mean_s": 12e-6, "bmv2": "1.15.5"}
     measured = {"link": link, "emulation": {"plane": "p4", "lateness_mean_s": 4e-5, "switch": switch_said}}
     record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [3e7, 1e7])
@@ -329,58 +313,32 @@ def test_the_end_of_the_block_leaves_neither_namespace_nor_process() -> None:
     assert sleeper.poll() is not None
 
 
-def lab_command(store: Path, out: Path) -> list[str]:
-    short = ["--set", "run.warmup=1 s", "--set", "run.measure=2 s", "--replications", "1"]
-    return [str(FAIRLANE), "lab", "run", "p4abc.single", *short, "--store", str(store), "--out", str(out), "--json"]
-
-
 @needs_lab
-def test_a_run_gives_goodput_and_is_kept(tmp_path: Path) -> None:
-    command = lab_command(tmp_path / "store", tmp_path / "out")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    if "rejected" in done.stderr:
-        pytest.skip(f"the machine is too busy: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    points = json.loads(done.stdout)["forwarder"]["experiments"][0]["points"]
-    goodput = next(point["mean"] for point in points if point["metric"] == "G0")
+def test_a_run_gives_goodput_and_is_kept(cli: Cli, workdir: Path) -> None:
+    goodput = single_flow_goodput(cli, "forwarder")
     # One TCP flow over 50 Mbit/s: less than the payload's share, and not nothing.
     assert 10 < goodput < 50 * 1448 / 1500 + 1
-    again = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(again.stdout) == json.loads(done.stdout)  # to the last digit: the stored run
-    export = [
-        "store",
-        "export",
-        "--store",
-        str(tmp_path / "store"),
-        "--out",
-        str(tmp_path / "tables"),
-        "--format",
-        "csv",
-    ]
-    subprocess.run([str(FAIRLANE), *export], check=True, capture_output=True, timeout=60)
-    (row,) = pl.read_csv(tmp_path / "tables" / "runs.csv").iter_rows(named=True)
+    assert single_flow_goodput(cli, "forwarder") == goodput  # to the last digit: the stored run
+    cli.output("store", "export", "--out", "tables", "--format", "csv")
+    (row,) = pl.read_csv(workdir / "tables" / "runs.csv").iter_rows(named=True)
     assert row["goodput_bps.client 0"] == pytest.approx(goodput * 1e6)
     assert row["lab_plane"] == "forwarder"
 
 
+SINGLE = ["lab", "run", "p4abc.single", "--set", "run.measure=2 s", "--replications", "1"]
+
+
 @needs_lab
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_after_a_signal(tmp_path: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen(
-        lab_command(tmp_path / "store", tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def test_nothing_is_left_after_a_signal(cli: Cli, number: signal.Signals) -> None:
+    process = cli.start(*SINGLE)
     workers: set[str] = set()
-
-    def left() -> list[str]:
-        names = [line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()]
-        return [name for name in names if name.startswith(namespaces.PREFIX) and name.split("-")[2] in workers]
-
     until = time.monotonic() + 30
-    while len(left()) < 3 and process.poll() is None and time.monotonic() < until:
-        workers |= {str(pid) for pid in children(process.pid)}
+    while len(namespaces_of(workers)) < 3 and process.poll() is None and time.monotonic() < until:
+        workers |= children(process)
         time.sleep(0.02)
     time.sleep(0.5)  # into the traffic
-    assert left()
+    assert namespaces_of(workers)
     if number == signal.SIGKILL:
         for worker in workers:  # else they clean up
             with suppress(ProcessLookupError):  # a child that looked for a program, and has ended
@@ -388,30 +346,31 @@ def test_nothing_is_left_after_a_signal(tmp_path: Path, number: signal.Signals) 
     process.send_signal(number)
     process.wait(40)
     if number == signal.SIGKILL:
-        assert left()
-        subprocess.run([str(FAIRLANE), "lab", "clean"], check=True, capture_output=True, timeout=60)
-    assert not left()
+        assert namespaces_of(workers)
+        cli.output("lab", "clean")
+    assert not namespaces_of(workers)
 
 
 @needs_lab
-def test_workers_clean_up_when_the_lab_is_killed(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        lab_command(tmp_path / "store", tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    made: list[str] = []
-    while not made and process.poll() is None:
-        workers = [str(pid) for pid in children(process.pid)]
-        names = [line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()]
-        made = [name for name in names if name.startswith(namespaces.PREFIX) and name.split("-")[2] in workers]
+def test_workers_clean_up_when_the_lab_is_killed(cli: Cli) -> None:
+    process = cli.start(*SINGLE)
+    workers: set[str] = set()
+    while not (made := namespaces_of(workers)) and process.poll() is None:
+        workers = children(process)
     assert made
     process.kill()
     process.wait(10)
     wait_until(lambda: not any(Path("/proc", worker).exists() for worker in workers))
-    assert not set(made) & {line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()}
+    assert not namespaces_of(workers)
 
 
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def children(process: Process) -> set[str]:
+    return {*Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()}
+
+
+def namespaces_of(workers: set[str]) -> list[str]:
+    names = [line.split()[0] for line in namespaces.run(["ip", "netns", "list"]).splitlines()]
+    return [name for name in names if name.startswith(namespaces.PREFIX) and name.split("-")[2] in workers]
 
 
 @needs_lab
@@ -422,10 +381,8 @@ def test_the_queue_is_the_one_that_the_kernel_counts() -> None:
         for interface in ("here", "there"):
             made.run(name, ["ip", "link", "set", interface, "up"])
         made.run(name, ["ip", "addr", "add", "10.9.9.1/24", "dev", "here"])
-        made.run(
-            name,
-            ["ip", "neigh", "replace", "10.9.9.2", "lladdr", "02:00:00:00:00:01", "dev", "here", "nud", "permanent"],
-        )
+        neighbour = ["10.9.9.2", "lladdr", "02:00:00:00:00:01", "dev", "here", "nud", "permanent"]
+        made.run(name, ["ip", "neigh", "replace", *neighbour])
         # 1 kbit/s: of seven packets of 1028 bytes one fits the bucket, six wait for 8 s.
         shape = ["tbf", "rate", "1kbit", "burst", "1100", "limit", "100000"]
         made.run(name, ["tc", "qdisc", "add", "dev", "here", "root", "handle", "1:", *shape])

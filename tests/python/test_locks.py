@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import threading
 import tomllib
@@ -14,6 +13,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from conftest import Done, execute
 
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -117,40 +118,38 @@ def advisories() -> Iterator[Callable[[Answer], str]]:
         server.server_close()
 
 
-def audit(address: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, ROOT / "tools" / "audit.py"],
-        env={"OSV_API": address, "no_proxy": "*"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def audit(address: str) -> Done:
+    return execute(sys.executable, ROOT / "tools" / "audit.py", env={"OSV_API": address, "no_proxy": "*"})
 
 
-def test_the_audit_fails_on_a_known_vulnerability_alone(advisories: Callable[[Answer], str]) -> None:
-    known = {
-        "serde_json": ({"summary": "Reads past the end."}, 1),
-        "click": (
-            {"summary": "Left alone.", "affected": [{"database_specific": {"informational": "unmaintained"}}]},
-            0,
-        ),
-        "numpy": ({"summary": "An error.", "withdrawn": "2020-01-01T00:00:00Z"}, 0),
-    }
-    for culprit, (advisory, code) in known.items():
-        asked: list[tuple[str, str]] = []
+UNMAINTAINED = [{"database_specific": {"informational": "unmaintained"}}]
 
-        def answer(path: str, question: Any) -> Any:
-            if path.startswith("/v1/vulns/"):
-                return advisory  # noqa: B023
-            names = [query["package"]["name"] for query in question["queries"]]
-            asked.extend((query["package"]["ecosystem"], query["package"]["name"]) for query in question["queries"])  # noqa: B023
-            return {"results": [{"vulns": [{"id": "X-1"}]} if name == culprit else {} for name in names]}  # noqa: B023
 
-        done = audit(advisories(answer))
-        assert done.returncode == code, done.stdout + done.stderr
-        assert {("PyPI", "click"), ("PyPI", "ray"), ("crates.io", "serde"), ("crates.io", "libfuzzer-sys")} <= {*asked}
-        assert ("X-1" in done.stdout) == ("withdrawn" not in advisory)
+@pytest.mark.parametrize(
+    ("culprit", "advisory", "code"),
+    [
+        ("serde_json", {"summary": "Reads past the end."}, 1),
+        ("click", {"summary": "Left alone.", "affected": UNMAINTAINED}, 0),
+        ("numpy", {"summary": "An error.", "withdrawn": "2020-01-01T00:00:00Z"}, 0),
+    ],
+    ids=["vulnerable", "unmaintained", "withdrawn"],
+)
+def test_the_audit_fails_on_a_known_vulnerability_alone(
+    culprit: str, advisory: dict[str, Any], code: int, advisories: Callable[[Answer], str]
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(path: str, question: Any) -> Any:
+        if path.startswith("/v1/vulns/"):
+            return advisory
+        packages = [(query["package"]["ecosystem"], query["package"]["name"]) for query in question["queries"]]
+        asked.extend(packages)
+        return {"results": [{"vulns": [{"id": "X-1"}]} if name == culprit else {} for _, name in packages]}
+
+    done = audit(advisories(answer))
+    assert done.returncode == code, done.stdout + done.stderr
+    assert {("PyPI", "click"), ("PyPI", "ray"), ("crates.io", "serde"), ("crates.io", "libfuzzer-sys")} <= {*asked}
+    assert ("X-1" in done.stdout) == ("withdrawn" not in advisory)
 
 
 def test_an_audit_without_data_says_that_it_was_skipped(advisories: Callable[[Answer], str]) -> None:

@@ -2,13 +2,12 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from conftest import Cli, files
+from conftest import Cli, execute, files
 from fairlane.base.errors import UserError, WriteError
 from fairlane.cli.main import commands
 from fairlane.papers import Paper, papers
@@ -126,10 +125,7 @@ def test_the_command_names_the_files_and_what_comes_next(checkout: Path) -> None
 
 
 def test_a_mistake_is_one_line(cli: Cli) -> None:
-    done = cli("new", "scheme", "fn")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: new scheme: 'fn' is not a name for a module: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert cli.error("new", "scheme", "fn").startswith("new scheme: 'fn' is not a name for a module: ")
 
 
 @pytest.mark.long
@@ -145,11 +141,10 @@ def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_w
     new("congestion-control", "toy_cc", checkout)
     for package, name in (("fairlane-schemes", "toy_red"), ("fairlane-sim", "toy_cc")):
         lints = ["cargo", "clippy", "--package", package, "--lib", "--tests", "--", "--deny", "warnings"]
-        assert subprocess.run(lints, cwd=checkout, timeout=900, check=False).returncode == 0
-        tests = ["cargo", "test", "--package", package, "--lib", name]
-        done = subprocess.run(tests, cwd=checkout, capture_output=True, text=True, timeout=900, check=False)
+        linted = execute(*lints, cwd=checkout, timeout_s=900)
+        assert linted.returncode == 0, linted.stderr
+        done = execute("cargo", "test", "--package", package, "--lib", name, cwd=checkout, timeout_s=900)
         assert done.returncode == 101
         assert f"{name}: write " in done.stdout
         assert "0 passed; 1 failed" in done.stdout
-    formatted = subprocess.run(["cargo", "fmt", "--all", "--check"], cwd=checkout, timeout=60, check=False)
-    assert formatted.returncode == 0
+    assert execute("cargo", "fmt", "--all", "--check", cwd=checkout).returncode == 0

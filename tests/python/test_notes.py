@@ -19,7 +19,7 @@ NOTE = 'groups[0].start_until: "1.5 s" is after the warm-up of 1 s'
 def test_a_start_in_the_measured_time_is_told_by_table_and_document(cli: Cli) -> None:
     table = cli("run", "short.toml", *LATE)
     assert f"note: {NOTE}" in " ".join(table.stdout.split())
-    document = json.loads(cli("run", "short.toml", *LATE, "--json").stdout)
+    document = cli.document("run", "short.toml", *LATE)
     jsonschema.validate(document, fairlane.schema("result"))
     assert [f"{note['key']}: {note['text']}"[: len(NOTE)] for note in document["notes"]] == [NOTE]
 
@@ -31,7 +31,7 @@ def test_nothing_is_told_of_a_scenario_that_starts_before_it_is_measured(cli: Cl
 def test_a_comparison_and_its_page_tell_what_all_queues_share_once(cli: Cli, workdir: Path) -> None:
     done = cli("compare", "short.toml", *LATE, "--queues", "droptail,abc", "--out", "compared")
     assert done.stdout.count(f"note: {NOTE[:30]}") == 1
-    assert cli("report", "abc2018.fig4a", "--compare", "compared/result.json", "--out", "pages").returncode == 0
+    cli.output("report", "abc2018.fig4a", "--compare", "compared/result.json", "--out", "pages")
     html = (workdir / "pages" / "compare.html").read_text(encoding="utf-8")
     assert html.count("<b>Note.</b> groups[0].start_until: ") == 1
 
@@ -52,16 +52,20 @@ def test_a_sweep_tells_which_points_a_note_is_about(cli: Cli, workdir: Path) -> 
     assert [note[: len("point 1: groups[0]")] for note in document["notes"]] == ["point 1: groups[0]"]
 
 
-def test_results_in_python_have_their_notes(workdir: Path) -> None:
+@pytest.fixture
+def result(workdir: Path) -> fairlane.Result:
     scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
-    result = fairlane.run(scenario, replications=1)
+    return fairlane.run(scenario, replications=1)
+
+
+def test_results_in_python_have_their_notes(result: fairlane.Result) -> None:
     assert [note[: len(NOTE)] for note in result.notes] == [NOTE]
     assert repr(result) == "<Result of short: 1 runs, 1 to note>"
 
 
-def test_a_comparison_of_planes_tells_what_all_share_once(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
-    result = fairlane.run(scenario, replications=1)
+def test_a_comparison_of_planes_tells_what_all_share_once(
+    result: fairlane.Result, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = [PlaneResult(queue, "simulator", result) for queue in ("droptail", "abc")]
     print_planes(found)
     assert capsys.readouterr().out.count(f"note: {NOTE}") == 1

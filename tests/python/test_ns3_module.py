@@ -1,28 +1,22 @@
 """The module for ns-3 of ns3/: its own test suite, and the example under every scheme."""
 
 import functools
-import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE
+import fairlane
+from conftest import Done, execute
 
 BUILD = Path(__file__).parents[2] / "ns3" / "build.sh"
 NOT_INSTALLED = 3
-SCHEMES = {
-    scheme["name"]: scheme["marker"]
-    for scheme in json.loads(
-        subprocess.run([FAIRLANE, "schemes", "--json"], capture_output=True, check=True, timeout=60).stdout
-    )
-}
+SCHEMES = {scheme["name"]: scheme["marker"] for scheme in fairlane.schemes()}
 
 
 @functools.cache
-def _built() -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([BUILD], capture_output=True, text=True, timeout=900, check=False)
+def _built() -> Done:
+    return execute(BUILD, timeout_s=900)
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +29,12 @@ def programs() -> Path:
     return Path(done.stdout.strip())
 
 
-def sharing(programs: Path, scheme: str, marker: str, *options: str) -> "subprocess.CompletedProcess[str]":
+def sharing(programs: Path, scheme: str, marker: str, *options: str) -> str:
+    """What the example prints."""
     tables = [f'--queue=scheme = "{scheme}"', f'--marker=scheme = "{marker}"']
-    return subprocess.run(
-        [programs / "fairlane-sharing", *tables, *options], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = execute(programs / "fairlane-sharing", *tables, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def numbers(text: str, pattern: str) -> list[float]:
@@ -49,8 +44,7 @@ def numbers(text: str, pattern: str) -> list[float]:
 
 
 def test_the_module_passes_its_own_suite(programs: Path) -> None:
-    command = [programs / "fairlane-test", "--suite=fairlane", "--verbose"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = execute(programs / "fairlane-test", "--suite=fairlane", "--verbose")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS fairlane" in done.stdout
 
@@ -58,9 +52,8 @@ def test_the_module_passes_its_own_suite(programs: Path) -> None:
 def test_abc_shares_what_droptail_does_not(programs: Path) -> None:
     ratios = {}
     for scheme in ("abc", "droptail"):
-        done = sharing(programs, scheme, "abc", "--warmup=5s", "--measure=10s")
-        assert done.returncode == 0, done.stderr
-        (ratios[scheme],) = numbers(done.stdout, r"ratio: ([\d.]+)")
+        printed = sharing(programs, scheme, "abc", "--warmup=5s", "--measure=10s")
+        (ratios[scheme],) = numbers(printed, r"ratio: ([\d.]+)")
     # 16 flows against one: the bounds are those of the lab, docs/howto/lab.md.
     assert 0.8 < ratios["abc"] < 1.25
     assert ratios["droptail"] > 5
@@ -69,21 +62,20 @@ def test_abc_shares_what_droptail_does_not(programs: Path) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_runs_and_loses_account_of_no_packet(programs: Path, scheme: str) -> None:
     options = ["--rate=10Mbps", "--flows0=4", "--warmup=0s", "--measure=4s"]
-    done = sharing(programs, scheme, SCHEMES[scheme], *options)
-    assert done.returncode == 0, done.stderr
+    printed = sharing(programs, scheme, SCHEMES[scheme], *options)
     pattern = r"received (\d+), sent (\d+), dropped (\d+), waiting (\d+) packets"
-    received, sent, dropped, waiting = numbers(done.stdout, pattern)
+    received, sent, dropped, waiting = numbers(printed, pattern)
     assert received == sent + dropped + waiting
-    (together,) = numbers(done.stdout, r"together ([\d.]+) Mbit/s")
+    (together,) = numbers(printed, r"together ([\d.]+) Mbit/s")
     # From the first packet on, so that nothing that came earlier counts: payload is 1448 of 1502 bytes. CP-AQM, with
     # its default allowance of 50 kbit/s for each user, lets the least through.
     assert 0.5 < together < 10 * 1448 / 1502
-    assert done.stdout == sharing(programs, scheme, SCHEMES[scheme], *options).stdout
+    assert printed == sharing(programs, scheme, SCHEMES[scheme], *options)
 
 
 def test_another_run_draws_other_numbers(programs: Path) -> None:
     options = ["--rate=10Mbps", "--flows0=4", "--warmup=1s", "--measure=1s"]
-    first, second = (sharing(programs, "red", "none", *options, f"--RngRun={run}").stdout for run in (1, 2))
+    first, second = (sharing(programs, "red", "none", *options, f"--RngRun={run}") for run in (1, 2))
     assert first != second
 
 
@@ -95,8 +87,6 @@ def test_another_run_draws_other_numbers(programs: Path) -> None:
     ],
 )
 def test_a_mistake_is_told_with_attribute_key_and_value(programs: Path, option: str, message: str) -> None:
-    done = subprocess.run(
-        [programs / "fairlane-sharing", option], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = execute(programs / "fairlane-sharing", option)
     assert done.returncode != 0
     assert message in done.stderr

@@ -1,8 +1,5 @@
 """The comparison of every scheme there is: acceptance scenario, table, JSON."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 import fairlane
@@ -70,12 +67,11 @@ def test_readings_and_state_are_in_documents_and_frames(comparison: fairlane.Com
     assert comparison.results["red"].links_frame()["reading_average_queue"][0] == average
 
 
-def test_the_command_prints_one_table_for_more_than_three_queues(cli: Cli, workdir: Path) -> None:
+def test_the_command_prints_one_table_for_more_than_three_queues(cli: Cli) -> None:
     names = "droptail,red,drr,abc"
     short = ("--set", "run.warmup=1 s", "--set", "run.measure=1 s", "--replications", "2")
-    done = cli("compare", str(SCENARIO), "--queues", names, *short)
-    assert done.returncode == 0, done.stderr
-    assert "max-min share" in done.stdout
-    document = json.loads(cli("compare", str(SCENARIO), "--queues", names, *short, "--json").stdout)
+    compare = ["compare", SCENARIO, "--queues", names, *short]
+    assert "max-min share" in cli.output(*compare)
+    document = cli.document(*compare)
     assert [row["queue"] for row in document["overview"]["queues"]] == names.split(",")
     assert document["overview"]["confidence"] == 0.95

@@ -1,12 +1,10 @@
 """`fairlane p4 commands`, and what the plane `p4` of the lab says and does."""
 
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import EXAMPLES, FAIRLANE
+from conftest import EXAMPLES, Cli, execute, single_flow_goodput
 from fairlane.base.errors import UserError
 from fairlane.lab import node, switch
 from fairlane.lab.experiments import _check_machine
@@ -16,7 +14,7 @@ GOLDEN = EXAMPLES.parent / "crates" / "node" / "tests" / "golden"
 
 def missing_program() -> str:
     try:
-        done = subprocess.run([node.program(), "p4-commands", "--help"], capture_output=True, timeout=10, check=False)
+        done = execute(node.program(), "p4-commands", "--help")
     except UserError as error:
         return str(error)
     return "" if done.returncode == 0 else "fairlane-node is older than p4-commands"
@@ -35,44 +33,32 @@ needs_program = pytest.mark.skipif(bool(missing_program()), reason=missing_progr
 needs_switch = pytest.mark.skipif(bool(missing_switch()), reason=missing_switch() or "-")
 
 
-def fairlane(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(FAIRLANE), *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
 @needs_program
 @pytest.mark.parametrize("name", ["switch", "switch-csfq"])
 @pytest.mark.parametrize(("form", "suffix"), [("cli", "p4cli"), ("p4runtime", "p4runtime.json")])
-def test_commands_are_those_of_the_program(name: str, form: str, suffix: str) -> None:
+def test_commands_are_those_of_the_program(cli: Cli, name: str, form: str, suffix: str) -> None:
     stations = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"]
     config = EXAMPLES / "node" / f"{name}.toml"
-    done = fairlane("p4", "commands", str(config), "--format", form, *stations)
+    done = cli("p4", "commands", config, "--format", form, *stations)
     assert done.stdout == (GOLDEN / f"{name}.{suffix}").read_text()
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_program
-def test_a_program_with_more_meters_is_told_by_an_option() -> None:
-    done = fairlane("p4", "commands", str(EXAMPLES / "node" / "switch.toml"), "--users", "65536")
-    line = next(line for line in done.stdout.splitlines() if "set_user_of_address" in line)
+def test_a_program_with_more_meters_is_told_by_an_option(cli: Cli) -> None:
+    commands = cli.output("p4", "commands", EXAMPLES / "node" / "switch.toml", "--users", "65536")
+    line = next(line for line in commands.splitlines() if "set_user_of_address" in line)
     # A sixteenth of 65 536 for a prefix whose addresses have meters of their own.
     assert line.endswith(" 2 2 4096")
 
 
 @needs_program
-def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "node.toml"
-    file.write_text(
-        '[[ports]]\ninterface = "eth0"\n'
-        '[ports.queue]\nscheme = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
-    )
-    done = fairlane("p4", "commands", str(file))
-    assert done.stderr.startswith(
-        f'error: {file}: ports[0].queue.q_min: "18000 B" is in bytes, a P4 switch has packets'
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    done = fairlane("p4", "commands", str(tmp_path / "none.toml"))
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "none.toml" in done.stderr
+def test_mistakes_are_one_line(cli: Cli, workdir: Path) -> None:
+    queue = 'scheme = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
+    (workdir / "node.toml").write_text(f'[[ports]]\ninterface = "eth0"\n[ports.queue]\n{queue}')
+    in_bytes = 'node.toml: ports[0].queue.q_min: "18000 B" is in bytes, a P4 switch has packets'
+    assert cli.error("p4", "commands", "node.toml").startswith(in_bytes)
+    assert "none.toml" in cli.error("p4", "commands", "none.toml")
 
 
 @pytest.mark.parametrize(
@@ -110,14 +96,7 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest
 
 @needs_switch
 @pytest.mark.alone
-def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(tmp_path: Path) -> None:
-    short = ["--set", "run.warmup=1 s", "--set", "run.measure=3 s", "--replications", "1"]
-    folders = ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
-    done = fairlane("lab", "run", "p4abc.single", "--plane", "p4", *short, *folders, "--json")
-    if "rejected" in done.stderr:
-        pytest.skip("the machine is too busy")
-    assert done.returncode == 0, done.stderr
-    points = json.loads(done.stdout)["p4"]["experiments"][0]["points"]
-    goodput = next(point["mean"] for point in points if point["metric"] == "G0")
+def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(cli: Cli) -> None:
+    goodput = single_flow_goodput(cli, "p4")
     # One TCP flow over 4170 packets/s: less than the payload's share, and not nothing.
     assert 10 < goodput < 4170 * 1448 * 8 / 1e6 + 1

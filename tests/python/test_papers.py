@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import Cli
+from conftest import Cli, files
 from fairlane.papers import papers
 from fairlane.papers.abc2018.metrics import METRICS
 from fairlane.papers.abc2018.scenarios import FOLDER, KEYS, scenario
@@ -144,20 +144,16 @@ def test_a_starved_group_makes_the_ratio_infinite() -> None:
 
 
 def test_reproduce_lists_what_there_is(cli: Cli) -> None:
-    done = cli("reproduce")
-    assert done.returncode == 0
-    assert "abc2018.fig4a" in done.stdout
-    assert "abc2018.fig13b" in json.loads(cli("reproduce", "--json").stdout)["abc2018"]
+    assert "abc2018.fig4a" in cli.output("reproduce")
+    assert "abc2018.fig13b" in cli.document("reproduce")["abc2018"]
 
 
 def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> None:
-    done = cli("reproduce", "abc2018.fig4a", "abc2018.fig5a", *QUICK)
-    assert done.returncode == 0, done.stderr
-    assert "droptail_ratio" in done.stdout
-    assert "9 claims of the paper: " in done.stdout
-    names = {path.name for path in (workdir / "results" / "abc2018").iterdir() if not path.name.startswith(".")}
+    printed = cli.output("reproduce", "abc2018.fig4a", "abc2018.fig5a", *QUICK)
+    assert "droptail_ratio" in printed
+    assert "9 claims of the paper: " in printed
     expected = {f"{name}.{suffix}" for name in ("fig4a", "fig5a") for suffix in ("png", "svg", "parquet")}
-    assert names == expected | {"claims.json"}
+    assert {*files(workdir / "results" / "abc2018")} == expected | {"claims.json"}
 
 
 def test_a_second_reproduce_simulates_nothing_and_says_the_same(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +179,6 @@ def test_check_fails_when_a_claim_is_no_longer_reproduced(cli: Cli) -> None:
     done = cli("reproduce", "abc2018.default", "--check", "--replications", "3", *broken)
     assert done.returncode == 1
     assert "check: abc2018.default.abc_fair: differs, was reproduced" in done.stderr
-
-
-def test_expected_verdicts_cover_every_claim() -> None:
-    claims = [claim["id"] for experiment in PAPER.experiments.values() for claim in experiment.claims]
-    assert list(PAPER.expected().claims) == claims
 
 
 def test_no_replications_are_refused_not_replaced_by_the_papers(workdir: Path) -> None:

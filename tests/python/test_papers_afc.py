@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli
+from conftest import Cli, files
 from fairlane.papers import papers
 from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER, scenario
@@ -175,12 +175,6 @@ def test_the_farthest_packet_size_counts() -> None:
 @pytest.mark.parametrize(("experiment", "warmup"), [("fig3", 10), ("fig4", 10), ("fig5", 249)])
 def test_a_tiny_run_is_judged_and_drawn(cli: Cli, workdir: Path, experiment: str, warmup: int) -> None:
     tiny = ["--set", f"run.warmup={warmup} s", "--set", "run.measure=3 s", "--replications", "1"]
-    done = cli("reproduce", f"afc.{experiment}", "--quick", *tiny)
-    assert done.returncode == 0, done.stderr
-    names = {path.name for path in (workdir / "results" / "afc").iterdir() if not path.name.startswith(".")}
-    assert names == {f"{experiment}.{suffix}" for suffix in ("png", "svg", "parquet")} | {"claims.json"}
-
-
-def test_expected_verdicts_cover_every_claim() -> None:
-    claims = [claim["id"] for experiment in EXPERIMENTS.values() for claim in experiment.claims]
-    assert list(PAPER.expected().claims) == claims
+    cli.output("reproduce", f"afc.{experiment}", "--quick", *tiny)
+    figure = [f"{experiment}.{suffix}" for suffix in ("parquet", "png", "svg")]
+    assert files(workdir / "results" / "afc") == ["claims.json", *figure]

@@ -3,7 +3,6 @@
 import os
 import pty
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ from typing import Literal
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, wait_for_a_kept_run, wait_for_cpu_time
+from conftest import FAIRLANE, Cli, Process, ended, execute, wait_for_a_kept_run, wait_for_cpu_time
 from fairlane.base.signals import as_interrupts
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
@@ -31,16 +30,10 @@ grid.queue.scheme = ["droptail", "abc"]
 """
 
 
-def start(workdir: Path, command: str, hangup: Literal["default", "ignore"]) -> "subprocess.Popen[str]":
+def start(cli: Cli, command: str, hangup: Literal["default", "ignore"]) -> Process:
     """A command that does not end, with SIGHUP as it is by default or ignored, whoever runs the tests."""
-    (workdir / "sweep.toml").write_text(SWEEP)
-    return subprocess.Popen(
-        ["env", f"--{hangup}-signal=HUP", FAIRLANE, *COMMANDS[command]],
-        cwd=workdir,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    (cli.folder / "sweep.toml").write_text(SWEEP)
+    return cli.start(*COMMANDS[command], before=["env", f"--{hangup}-signal=HUP"])
 
 
 def kept_runs(workdir: Path) -> int:
@@ -59,31 +52,26 @@ def kept_runs(workdir: Path) -> int:
         ("sweep", signal.SIGTERM),
     ],
 )
-def test_what_is_finished_is_kept(workdir: Path, command: str, number: signal.Signals) -> None:
-    process = start(workdir, command, "default")
+def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number: signal.Signals) -> None:
+    process = start(cli, command, "default")
     if command in ("run", "compare"):
         wait_for_cpu_time(process.pid, 1.5)  # what is finished is in its memory only
     else:
         wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
-    process.send_signal(number)  # as batch systems do: the second one does not disturb the first
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
+    last = ended(process, number)  # as batch systems do: the second one does not disturb the first
     kept = kept_runs(workdir)
     assert kept > 0
-    last = stderr.splitlines()[-1]
     assert last.startswith(f"interrupted: {kept} of ")
     assert last.endswith("runs finished and kept in kept; the same command continues from there")
 
 
-def test_a_hangup_that_is_ignored_stays_ignored(workdir: Path) -> None:
-    process = start(workdir, "run", "ignore")
+def test_a_hangup_that_is_ignored_stays_ignored(cli: Cli) -> None:
+    process = start(cli, "run", "ignore")
     wait_for_cpu_time(process.pid, 0.5)
     process.send_signal(signal.SIGHUP)
     wait_for_cpu_time(process.pid, 1.5)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
+    ended(process, signal.SIGTERM)
 
 
 def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
@@ -124,8 +112,8 @@ def interrupted(name, *rest):
 builtins.__import__ = interrupted
 fairlane_command.main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    done = execute(sys.executable, "-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("loaded", ["fairlane.results.result", "fairlane.cli.main"])
@@ -140,11 +128,6 @@ def interrupted(name, *rest, **named):
     return load(name, *rest, **named)
 builtins.__import__ = interrupted
 """)
-    done = subprocess.run(
-        [sys.executable, "-m", "fairlane", "run", "--help"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = execute(sys.executable, "-m", "fairlane", "run", "--help", env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -2,8 +2,6 @@ import fcntl
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,7 +10,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, files, wait_for_a_kept_run, wait_for_cpu_time
+from conftest import Cli, contents, ended, execute, files, wait_for_a_kept_run, wait_for_cpu_time
 from fairlane import Scenario, _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
@@ -87,11 +85,6 @@ def test_runs_do_not_depend_on_threads(threads: int, store: Store, scenario: str
     (reference,) = simulate([scenario], Store(tmp_path / "reference"), keep=False, threads=1)
     (runs,) = simulate([scenario], store, keep=False, threads=threads)
     assert [run.run for run in runs] == [run.run for run in reference]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """The files that are the same on every machine."""
-    return {file.name: file.read_bytes() for file in (folder / "runs").iterdir()}
 
 
 def test_the_same_runs_are_the_same_bytes_in_whatever_order_they_came(
@@ -247,55 +240,45 @@ def stored_runs(folder: Path) -> int:
     return sum(len(entry.runs) for entry in found)
 
 
-def test_a_kill_keeps_whole_files_that_the_next_call_uses(tmp_path: Path) -> None:
-    process = subprocess.Popen([FAIRLANE, *LONG], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    wait_for_a_kept_run(tmp_path / "store")
+def test_a_kill_keeps_whole_files_that_the_next_call_uses(cli: Cli, workdir: Path) -> None:
+    process = cli.start(*LONG)
+    wait_for_a_kept_run(workdir / "store")
     process.kill()
-    process.wait()
-    assert [path.name for path in tmp_path.iterdir()] == ["store"]
-    assert stored_runs(tmp_path / "store") > 0
-    assert files(tmp_path / "store" / "journal") == []
+    process.communicate()
+    assert {path.name for path in workdir.iterdir()} == {"store", "short.toml"}
+    assert stored_runs(workdir / "store") > 0
+    assert files(workdir / "store" / "journal") == []
 
 
-def test_control_c_ends_at_once_and_keeps_what_is_finished(tmp_path: Path) -> None:
-    process = subprocess.Popen([FAIRLANE, *LONG], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    wait_for_a_kept_run(tmp_path / "store")
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    last = stderr.splitlines()[-1]
-    assert last.startswith("interrupted: ")
-    kept = stored_runs(tmp_path / "store")
+def test_control_c_ends_at_once_and_keeps_what_is_finished(cli: Cli, workdir: Path) -> None:
+    process = cli.start(*LONG)
+    wait_for_a_kept_run(workdir / "store")
+    told = ended(process)
+    kept = stored_runs(workdir / "store")
     assert kept < 2400, "it went on to the end"
-    assert f"interrupted: {kept} of 2400 runs finished and kept in store" in last
-    assert [file for file in files(tmp_path) if not file.startswith("store/")] == []
+    assert told.startswith(f"interrupted: {kept} of 2400 runs finished and kept in store")
+    assert [file for file in files(workdir) if not file.startswith("store/")] == ["short.toml"]
 
 
-def test_control_c_in_run_keeps_what_is_finished_and_the_next_run_uses_it(workdir: Path) -> None:
-    command = [FAIRLANE, "run", "short.toml", "--replications", "100000", "--set", "run.measure=5 s"]
-    process = subprocess.Popen(
-        command, cwd=workdir, stderr=subprocess.PIPE, text=True, env=os.environ | {"FAIRLANE_STORE": "kept"}
-    )
+def test_control_c_in_run_keeps_what_is_finished_and_the_next_run_uses_it(cli: Cli, workdir: Path) -> None:
+    endless = ["run", "short.toml", "--replications", "100000", "--set", "run.measure=5 s"]
+    process = cli.start(*endless, env=os.environ | {"FAIRLANE_STORE": "kept"})
     wait_for_cpu_time(process.pid, 2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "of 100000 runs finished and kept in kept" in stderr.splitlines()[-1]
+    assert "of 100000 runs finished and kept in kept" in ended(process)
     assert stored_runs(workdir / "kept") > 0
 
 
 def test_an_interrupt_before_anything_is_finished_says_so(workdir: Path) -> None:
     # From Python, where the moment can be chosen.
-    code = (
-        "import fairlane, threading, _thread\n"
-        "threading.Timer(0.5, _thread.interrupt_main).start()\n"
-        "try:\n"
-        "    fairlane.run('short.toml', replications=1, threads=1, store='kept')\n"
-        "except fairlane.Interrupted as interrupted:\n"
-        "    print(interrupted)\n"
-    )
+    code = """
+import fairlane, threading, _thread
+threading.Timer(0.5, _thread.interrupt_main).start()
+try:
+    fairlane.run("short.toml", replications=1, threads=1, store="kept")
+except fairlane.Interrupted as interrupted:
+    print(interrupted)
+"""
     (workdir / "short.toml").write_text((workdir / "short.toml").read_text().replace('"1 s"', '"900000 s"'))
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=workdir, capture_output=True, text=True, timeout=20, check=True)
+    done = execute(sys.executable, "-c", code, cwd=workdir, timeout_s=20)
     assert done.stdout == "interrupted: 0 of 1 runs finished, nothing to keep\n"
     assert not (workdir / "kept").exists()

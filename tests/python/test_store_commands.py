@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import Cli, files, run
+from conftest import Cli, execute, files
 from fairlane.store import Store, point, upkeep
 
 SWEEP = """
@@ -262,7 +262,7 @@ print(json.dumps([loaded.x_values, series, raw, loaded.meta("NAME"), loaded.titl
 @needs_flent
 def test_flent_reads_what_we_wrote(flent_file: Path) -> None:
     document = json.loads(gzip.decompress(flent_file.read_bytes()))
-    done = run(sys.executable, "-W", "ignore", "-c", FLENT_LOADS, flent_file)
+    done = execute(sys.executable, "-W", "ignore", "-c", FLENT_LOADS, flent_file)
     assert done.returncode == 0, done.stderr
     x_values, series, raw, name, title = json.loads(done.stdout)
     assert x_values == document["x_values"]
@@ -276,7 +276,7 @@ def test_flent_reads_what_we_wrote(flent_file: Path) -> None:
 def test_the_command_of_flent_prints_our_rates(flent_file: Path) -> None:
     flent = Path(sys.executable).with_name("flent")
     table = flent_file.with_name("rates.csv")
-    done = run(flent, "-i", flent_file, "-f", "csv", "-o", table)
+    done = execute(flent, "-i", flent_file, "-f", "csv", "-o", table)
     assert done.returncode == 0, done.stderr
     head, *rows = table.read_text().strip().splitlines()
     assert "TCP upload::heavy" in head

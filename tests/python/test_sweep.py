@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, Cli, ended, files
+from conftest import EXAMPLES, Cli, contents, ended, files
 from fairlane import Scenario, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
 from fairlane.store import Store, key
@@ -64,11 +64,6 @@ def grid(workdir: Path) -> Path:
 def rule(workdir: Path) -> Path:
     (workdir / "rule.toml").write_text(RULE)
     return workdir / "rule.toml"
-
-
-def contents(store: Path) -> dict[str, bytes]:
-    """The files that are the same on every machine."""
-    return {file.name: file.read_bytes() for file in (store / "runs").iterdir()}
 
 
 def test_product_and_zip_give_the_points_in_order(grid: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE, files
+from conftest import FAIRLANE, contents, files
 from fairlane.store import point
 from fairlane.store.journal import read
 from fairlane.store.point import Identity
@@ -41,10 +41,6 @@ OFTEN = [
 def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.Popen[bytes]":
     arguments = ["sweep", "kill.toml", "--store", store, "--out", f"{store}-out"]
     return subprocess.Popen([*command, *arguments], cwd=workdir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def contents(store: Path) -> dict[str, bytes]:
-    return {name: (store / "runs" / name).read_bytes() for name in files(store / "runs")}
 
 
 def finished(store: Path) -> set[tuple[str, int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE, Cli, files, run
+from conftest import FAIRLANE, Cli, contents, execute, files
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install 'fairlane[ray]')"
@@ -57,7 +57,7 @@ def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
     (workdir / "ray.toml").write_text(SWEEP)
     expected = cli.document("sweep", "ray.toml", "--store", "local", "--out", "local-out")
     environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-    done = run(sys.executable, "-W", "ignore", "-c", CLUSTER, FAIRLANE, cwd=workdir, env=environment)
+    done = execute(sys.executable, "-W", "ignore", "-c", CLUSTER, FAIRLANE, cwd=workdir, env=environment)
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["code"] == 0, outcome["stderr"]
@@ -67,10 +67,7 @@ def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
     assert outcome["runs"] < expected["runs"]
     counts, wanted = ([point["replications"] for point in of["points"]] for of in (document, expected))
     assert counts == wanted
-    names = files(workdir / "local" / "runs")
-    assert files(workdir / "ray" / "runs") == names
-    for name in names:
-        assert (workdir / "ray" / "runs" / name).read_bytes() == (workdir / "local" / "runs" / name).read_bytes()
+    assert contents(workdir / "ray") == contents(workdir / "local")
     assert files(workdir / "ray" / "journal") == []
 
 
@@ -83,6 +80,6 @@ def test_no_cluster_is_one_line(cli: Cli, workdir: Path) -> None:
 def test_without_ray_it_says_what_to_install(workdir: Path) -> None:
     (workdir / "ray.toml").write_text('scenario = "short.toml"\nreplications = 1\n')
     code = "import sys; sys.modules['ray'] = None; from fairlane.cli.main import main; main()"
-    done = run(sys.executable, "-c", code, "sweep", "ray.toml", "--ray", cwd=workdir)
+    done = execute(sys.executable, "-c", code, "sweep", "ray.toml", "--ray", cwd=workdir)
     told = "error: --ray: Ray is not installed; pip install 'fairlane[ray]'\n"
     assert (done.returncode, done.stderr) == (2, told)

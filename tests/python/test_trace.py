@@ -1,20 +1,15 @@
 """Watching a replication: captures that tshark accepts, tables of senders and queue, and records that stay the same."""
 
 import json
-import os
-import resource
 import shutil
-import signal
-import subprocess
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, SHORT, Cli, files, wait_until
+from conftest import Cli, ended, execute, files, wait_until
 from fairlane import Scenario, UserError, group, poisson, tcp
 
 tshark_needed = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: tshark)")
@@ -32,9 +27,7 @@ def lossy(**settings: str | int | bool) -> Scenario:
         queue="abc",
         run=TIMES,
     )
-    for key, value in settings.items():
-        scenario = scenario.replace(key.replace("__", "."), value)
-    return scenario
+    return changed(scenario, settings)
 
 
 def lossless(**settings: str | int | bool) -> Scenario:
@@ -45,6 +38,11 @@ def lossless(**settings: str | int | bool) -> Scenario:
         queue={"scheme": "droptail", "limit": "10000 packets"},
         run=TIMES,
     )
+    return changed(scenario, settings)
+
+
+def changed(scenario: Scenario, settings: dict[str, str | int | bool]) -> Scenario:
+    """With keys in which __ stands for the dot."""
     for key, value in settings.items():
         scenario = scenario.replace(key.replace("__", "."), value)
     return scenario
@@ -53,15 +51,9 @@ def lossless(**settings: str | int | bool) -> Scenario:
 def tshark(file: Path, *arguments: str) -> Rows:
     """Lines of tshark's output, split at tabs; whatever it complains about fails the test."""
     checks = ("ip.check_checksum", "tcp.check_checksum", "udp.check_checksum")
-    done = subprocess.run(
-        ["tshark", "-r", file, *(word for check in checks for word in ("-o", f"{check}:TRUE")), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = execute("tshark", "-r", file, *(word for check in checks for word in ("-o", f"{check}:TRUE")), *arguments)
     complaints = [line for line in done.stderr.splitlines() if "Running as user" not in line]
-    assert complaints == []
+    assert (done.returncode, complaints) == (0, [])
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
@@ -264,12 +256,10 @@ def test_a_long_table_is_joined_from_its_chunks(tmp_path: Path) -> None:
 
 def test_the_command_writes_both(cli: Cli, workdir: Path) -> None:
     watch = ["--pcap", "new/a.pcapng", "--trace", "new", "--pcap-replication", "2", "--trace-interval", "0.1 s"]
-    watched = cli("run", "short.toml", "--json", *watch)
-    assert watched.returncode == 0, watched.stderr
+    watched = cli.document("run", "short.toml", *watch)
     assert files(workdir / "new") == ["a.pcapng", "queue.parquet", "tcp.parquet"]
     assert pl.read_parquet(workdir / "new" / "queue.parquet")["replication"].unique().to_list() == [2]
-    plain = cli("run", "short.toml", "--json")
-    assert json.loads(watched.stdout)["runs"] == json.loads(plain.stdout)["runs"]
+    assert watched["runs"] == cli.document("run", "short.toml")["runs"]
 
 
 @pytest.mark.parametrize(
@@ -290,57 +280,23 @@ def test_the_command_writes_both(cli: Cli, workdir: Path) -> None:
     ],
 )
 def test_what_cannot_be_watched_is_refused(cli: Cli, workdir: Path, arguments: list[str], mentions: list[str]) -> None:
-    done = cli("run", "short.toml", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    for mention in mentions:
-        assert mention in done.stderr
-    assert files(workdir) == ["short.toml"]
+    cli.refuses(["run", "short.toml", *arguments], mentions)
     assert [path.name for path in workdir.iterdir()] == ["short.toml"]
 
 
-def limit_files(size: int) -> Callable[[], None]:
-    """For a child process: no file may grow beyond `size`, as on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--pcap", "a.pcapng"], ["--trace", "t", "--trace-interval", "0 s"]], ids=["capture", "tables"]
-)
-def test_a_full_disk_is_one_line(workdir: Path, arguments: list[str]) -> None:
-    done = subprocess.run(
-        [FAIRLANE, "run", "short.toml", *arguments],
-        cwd=workdir,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=limit_files(4096),
-        env={**os.environ, "POLARS_MAX_THREADS": "1"},
-    )
-    assert done.returncode == 2, done.stderr
-    assert "cannot write to" in done.stderr.splitlines()[-1]
-    assert files(workdir) == ["short.toml"]
-
-
-def test_control_c_leaves_nothing(workdir: Path) -> None:
-    command = [FAIRLANE, "run", "short.toml", "--set", "run.measure=100000 s", "--pcap", "new/a.pcapng", "--trace", "t"]
-    process = subprocess.Popen(command, cwd=workdir, stderr=subprocess.PIPE, text=True)
+def test_control_c_leaves_nothing(cli: Cli, workdir: Path) -> None:
+    process = cli.start("run", "short.toml", "--set", "run.measure=100000 s", "--pcap", "new/a.pcapng", "--trace", "t")
     wait_until(lambda: list(workdir.glob("new/.a.pcapng.*")))
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "interrupted: 0 of 3 runs finished, nothing to keep"
+    assert ended(process) == "interrupted: 0 of 3 runs finished, nothing to keep"
     assert [path.name for path in workdir.iterdir()] == ["short.toml"]
 
 
-def test_a_capture_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
-    file, link = tmp_path / "a.pcapng", tmp_path / "link"
+def test_a_capture_takes_the_place_of_an_old_one(workdir: Path) -> None:
+    file, link = workdir / "a.pcapng", workdir / "link"
     file.write_text("old")
     link.symlink_to(file)
-    (tmp_path / "short.toml").write_text(SHORT)
-    fairlane.run(tmp_path / "short.toml", pcap=link, replications=1)
+    fairlane.run(workdir / "short.toml", pcap=link, replications=1)
     assert link.is_symlink()
     assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
     with pytest.raises(UserError, match="pcap-replication"):
-        fairlane.run(tmp_path / "short.toml", pcap=file, replications=1, watched=1)
+        fairlane.run(workdir / "short.toml", pcap=file, replications=1, watched=1)
