@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlane.base.folders import LIST
+from fairlane.papers import papers, select
+from fairlane.papers.grid import Row
 
 # Commands that are started here take Ctrl-C as usual, also if whoever runs the tests ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -139,6 +141,21 @@ def cli(workdir: Path) -> Cli:
 def files(folder: Path) -> Sequence[str]:
     """Every file below a folder, but for the list that a folder of results has of its files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)
+
+
+def scenario_of(experiment: str, **at: Any) -> dict[str, Any]:
+    """The canonical scenario of a paper's experiment at a point."""
+    ((paper, (found,)),) = select([experiment])
+    table: dict[str, Any] = json.loads(paper.scenario({**found.parameters, **at}).canonical())
+    return table
+
+
+def statistic(claim: str, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """What the statistic of a claim makes of the rows of experiments."""
+    paper = papers()[claim.partition(".")[0]]
+    found = paper.statistics[claim].table({name: paper.table(paper.experiments[name], rows[name]) for name in rows})
+    assert found
+    return list(found.rows)
 
 
 def contents(store: Path) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 import pytest
 
 import fairlane
+from conftest import scenario_of, statistic
 from fairlane.papers import papers
 from fairlane.papers.afpft.metrics import CLASSES, METRICS, averaged
-from fairlane.papers.afpft.scenarios import FOLDER, WEB_USERS, scenario
+from fairlane.papers.afpft.scenarios import FOLDER, WEB_USERS
 from fairlane.papers.afpft.statistics import RTT_SHARE, rtt_share
 from fairlane.papers.grid import Row
 
@@ -21,10 +21,8 @@ PAPER = papers()["afpft"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
 
 
-def table(name: str, **values: Any) -> dict[str, Any]:
-    """The scenario of an experiment at some values of its variables."""
-    made: dict[str, Any] = json.loads(scenario({**PAPER.experiments[f"afpft.{name}"].parameters, **values}).canonical())
-    return made
+def table(experiment: str, **at: Any) -> dict[str, Any]:
+    return scenario_of(f"afpft.{experiment}", **at)
 
 
 def test_every_experiment_and_claim_is_there() -> None:
@@ -65,16 +63,14 @@ def test_variants_are_what_they_are_called() -> None:
 
 
 def test_round_trip_times_are_those_of_the_paper() -> None:
-    values = PAPER.experiments["afpft.fig7"].parameters
-    for group, rtt_ms in zip(scenario({**values, "scheme": "red"}).to_dict()["groups"], (20, 40, 80, 100), strict=True):
+    for group, rtt_ms in zip(table("fig7", scheme="red")["groups"], (20, 40, 80, 100), strict=True):
         one_way = 5 + sum(float(group[f"{end}_delay"].removesuffix(" ms")) for end in ("access", "receiver"))
         assert 2 * one_way == rtt_ms
         assert group["users"] == 25
 
 
 def test_flow_0_crosses_every_link_and_ten_flows_cross_each() -> None:
-    values = {**PAPER.experiments["afpft.fig9b"].parameters, "scheme": "afpft", "L": 3}
-    made = scenario(values).to_dict()
+    made = table("fig9b", scheme="afpft", L=3)
     assert (made["topology"]["kind"], made["topology"]["congested_links"]) == ("parking_lot", 3)
     assert made["topology"]["access_rate"] == "20 Mbit/s"
     assert [group.get("route") for group in made["groups"]] == [None, ["link1"], ["link2"], ["link3"]]
@@ -83,27 +79,27 @@ def test_flow_0_crosses_every_link_and_ten_flows_cross_each() -> None:
     assert table("fig9a", scheme="afpft", L=1)["groups"][0]["sources"][0]["kind"] == "tcp"
 
 
+def mbps(group: dict[str, Any]) -> float:
+    """Of the first source of a group."""
+    number, unit = group["sources"][0]["rate"].split()
+    return float(number) / {"kbit/s": 1000, "Mbit/s": 1}[unit]
+
+
 def test_offered_loads_are_those_that_the_paper_prints() -> None:
     # II-C: 25 Mb/s in all; III-B: i fair shares of 0.3125 Mb/s; III-E: 25 sessions a second.
-    fig2 = scenario({**PAPER.experiments["afpft.fig2"].parameters, "scheme": "afpft"}).to_dict()
-    rates = [float(group["sources"][0]["rate"].split()[0]) * group["users"] for group in fig2["groups"]]
-    assert sum(rates) == 25
-    fig6 = scenario({**PAPER.experiments["afpft.fig6"].parameters, "scheme": "afpft"}).to_dict()
-    rates = [float(group["sources"][0]["rate"].split()[0]) for group in fig6["groups"]]
+    groups = table("fig2", scheme="afpft")["groups"]
+    assert sum(mbps(group) * group["users"] for group in groups) == 25
+    rates = [mbps(group) for group in table("fig6", scheme="afpft")["groups"]]
     assert rates == pytest.approx([0.3125 * i for i in range(1, 33)])
-    web = scenario({**PAPER.experiments["afpft.table3"].parameters, "scheme": "red"}).to_dict()
+    web = table("table3", scheme="red")
     assert WEB_USERS / float(web["groups"][0]["sources"][0]["interval"].split()[0]) == 25
     assert web["run"] == {"warmup": "0 s", "measure": "50 s", "replications": 30, "seed": 1}
 
 
 def test_classes_of_transfer_times_are_the_defaults_of_the_probes() -> None:
-    begins = json.loads(table_text())["probes"]["transfer_times"]
+    begins = table("table3", scheme="red")["probes"]["transfer_times"]
     seconds = [0.0, *(float(text.split()[0]) / (1000 if text.endswith("ms") else 1) for text in begins)]
     assert [float(name.removeprefix("<0.05").removeprefix(">=").split("-")[0] or 0) for name in CLASSES] == seconds
-
-
-def table_text() -> str:
-    return scenario({**PAPER.experiments["afpft.table3"].parameters, "scheme": "red"}).canonical()
 
 
 def test_numbers_of_a_whole_run_are_given_once() -> None:
@@ -131,16 +127,13 @@ def test_the_averaged_queue_is_that_of_its_recursion() -> None:
 
 
 def test_ratios_of_groups_are_taken_run_by_run() -> None:
-    fig7 = PAPER.experiments["afpft.fig7"]
     rates = {1: (20.0, 12.0), 2: (1.0, 1.0), 3: (1.0, 1.0), 4: (4.0, 6.0)}
     rows = [Row({"scheme": "red", "group": group}, {"tput_g_mbps": of_runs}) for group, of_runs in rates.items()]
-    made = PAPER.statistics["afpft.fig7.afpft_best"].table({fig7.id: PAPER.table(fig7, rows)})
-    assert made
-    assert [row.samples["tput_g_mbps"] for row in made.rows] == [(5.0, 2.0)]
+    (row,) = statistic("afpft.fig7.afpft_best", {"afpft.fig7": rows})
+    assert row.samples["tput_g_mbps"] == (5.0, 2.0)
 
 
 def test_swings_are_told_apart_from_what_is_short() -> None:
-    fig8 = PAPER.experiments["afpft.fig8"]
     slow = tuple(100 + 50 * math.sin(index / 2000) for index in range(40_000))
     fast = tuple(100 + 50 * math.sin(index) for index in range(40_000))
     sent = ((125.0,) * 40_000,)
@@ -148,14 +141,12 @@ def test_swings_are_told_apart_from_what_is_short() -> None:
         Row({"scheme": name}, {}, {"queue_packets": (queue,), "sent_packets": sent})
         for name, queue in (("red_static", slow), ("fred_default_wq", fast))
     ]
-    tables = {fig8.id: PAPER.table(fig8, rows)}
     swings, variances = (
-        PAPER.statistics[f"afpft.fig8.{name}"].table(tables) for name in ("cycles", "default_sensitive")
+        [row.samples["avg_queue"] for row in statistic(f"afpft.fig8.{name}", {"afpft.fig8": rows})]
+        for name in ("cycles", "default_sensitive")
     )
-    assert swings
-    assert variances
-    assert swings.rows[0].samples["avg_queue"] == (1.0,)
-    plain, quick = (row.samples["avg_queue"][0] for row in variances.rows)
+    assert swings[0] == (1.0,)
+    (plain,), (quick,) = variances
     assert quick > 100 * plain
 
 

@@ -1,15 +1,14 @@
-import json
 import tomllib
 from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
-from conftest import Cli
+from conftest import Cli, scenario_of
 from fairlane.papers import papers
 from fairlane.papers.grid import Row
 from fairlane.papers.noms2016.metrics import METRICS
-from fairlane.papers.noms2016.scenarios import FOLDER, scenario
+from fairlane.papers.noms2016.scenarios import FOLDER
 
 PAPER = papers()["noms2016"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
@@ -24,12 +23,7 @@ def test_claims_have_the_numbers_of_the_tables() -> None:
     gamma, upload = CLAIMS["tables"]
     claims = {claim["id"].split(".")[-1]: claim for claim in CLAIMS["claims"]}
     rows = {(row[0], row[1]): row[2:] for row in gamma["rows"]}
-    assert claims["gamma0"]["values"] == [
-        rows[50, "1/10"][0],
-        rows[50, "9/90"][0],
-        rows[5, "1/10"][0],
-        rows[5, "9/90"][0],
-    ]
+    assert claims["gamma0"]["values"] == [rows[delay, users][0] for delay in (50, 5) for users in ("1/10", "9/90")]
     for name, key in (("row_50ms_1_10", (50, "1/10")), ("row_5ms_1_10", (5, "1/10")), ("row_5ms_9_90", (5, "9/90"))):
         assert claims[name]["values"] == rows[key][1:]
     times = {(row[0], row[2]): row[3:] for row in upload["rows"]}
@@ -40,17 +34,13 @@ def test_claims_have_the_numbers_of_the_tables() -> None:
 
 
 def test_scenarios_have_what_the_experiment_says() -> None:
-    gamma = PAPER.experiments["noms.table_gamma"]
-    table = json.loads(scenario({**gamma.parameters, "users": "9/90", "Db_ms": 5, "gamma": 2}).canonical())
+    table = scenario_of("noms.table_gamma", users="9/90", Db_ms=5, gamma=2)
     assert [group["users"] for group in table["groups"]] == [9, 90]
     assert [group["sources"][0]["flows"] for group in table["groups"]] == [10, 1]
     assert (table["queue"]["scheme"], table["queue"]["gamma"]) == ("abc2016", 2.0)
-    rate = PAPER.experiments["noms.ref_rate"]
-    table = json.loads(scenario({**rate.parameters, "Rr_over_fair": 0.5, "Db_ms": 5}).canonical())
+    table = scenario_of("noms.ref_rate", Rr_over_fair=0.5, Db_ms=5)
     assert {group["reference_rate"] for group in table["groups"]} == {"454.545 kbit/s"}  # 10 Mbit/s / 11 / 2
-    upload = PAPER.experiments["noms.table_upload"]
-    values = {**upload.parameters, "Db_ms": 5, "B_MB": 0.25, "f1": 4, "u1": 20}
-    table = json.loads(scenario(values).canonical())
+    table = scenario_of("noms.table_upload", Db_ms=5, B_MB=0.25, f1=4, u1=20)
     assert table["groups"][0]["sources"][0]["transfer"] == "1 MB"
     assert table["marker"]["burst_allowance"] == "250 kB"
 

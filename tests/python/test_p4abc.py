@@ -1,10 +1,8 @@
-import json
 import tomllib
 
-from fairlane.papers import papers
-from fairlane.papers.p4abc.scenarios import FOLDER, scenario
+from conftest import scenario_of
+from fairlane.papers.p4abc.scenarios import FOLDER
 
-PAPER = papers()["p4abc"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
 
 
@@ -19,8 +17,7 @@ def test_poisson_variants_have_the_claims_of_cbr() -> None:
 
 
 def test_scenario_is_that_of_section_6() -> None:
-    fig6 = PAPER.experiments["p4abc.fig6"]
-    table = json.loads(scenario({**fig6.parameters, "R0_mbps": 60}).canonical())
+    table = scenario_of("p4abc.fig6", R0_mbps=60)
     queue = {name: table["queue"][name] for name in ("limit", "q_min", "q_base", "gamma", "averager_memory")}
     assert list(queue.values()) == ["24 packets", "6 packets", "20 packets", "16 packets", "300 ms"]
     assert table["marker"]["memory"] == "3 s"

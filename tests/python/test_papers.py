@@ -5,14 +5,12 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import Cli, files
-from fairlane.papers import papers
+from conftest import Cli, files, scenario_of, statistic
 from fairlane.papers.abc2018.metrics import METRICS
-from fairlane.papers.abc2018.scenarios import FOLDER, KEYS, scenario
+from fairlane.papers.abc2018.scenarios import FOLDER, KEYS
 from fairlane.papers.grid import Row
 from fairlane.simulate.scenario import Scenario
 
-PAPER = papers()["abc2018"]
 QUICK = ["--set", "run.warmup=13 s", "--set", "run.measure=2 s", "--replications", "2"]
 
 
@@ -30,44 +28,34 @@ def test_base_has_the_defaults_of_the_claims() -> None:
 
 
 def test_scenarios_have_what_the_experiment_says() -> None:
-    fig5a = PAPER.experiments["abc2018.fig5a"]
-    table = json.loads(scenario({**fig5a.parameters, "Db_ms": 50, "a_EF": 3, "f0": 5}).canonical())
+    table = scenario_of("abc2018.fig5a", Db_ms=50, a_EF=3, f0=5)
     assert table["topology"]["bottleneck_delay"] == "50 ms"
     assert table["queue"]["scheduler"] == "medf"
     assert table["marker"]["accounting_ef"] == 3.0
     assert [group["traffic_class"] for group in table["groups"]] == ["EF", "BE"]
     assert [group["sources"][0]["flows"] for group in table["groups"]] == [5, 1]
-    fig8 = PAPER.experiments["abc2018.fig8"]
-    table = json.loads(scenario({**fig8.parameters, "Db_ms": 5, "flows_per_user": 2, "s": 16}).canonical())
+    table = scenario_of("abc2018.fig8", Db_ms=5, flows_per_user=2, s=16)
     assert [group["reference_rate"] for group in table["groups"]] == ["160 kbit/s", "10 kbit/s"]
     assert [group["sources"][0]["flows"] for group in table["groups"]] == [2, 2]
-    fig6a = PAPER.experiments["abc2018.fig6a"]
-    table = json.loads(scenario({**fig6a.parameters, "Db_ms": 5, "R0_mbps": 12.5}).canonical())
-    assert table["groups"][0]["sources"][0]["kind"] == "poisson"
-    assert table["groups"][0]["sources"][0]["rate"] == "12.5 Mbit/s"
-    fig13a = PAPER.experiments["abc2018.fig13a"]
-    table = json.loads(scenario({**fig13a.parameters, "Db_ms": 5}).canonical())
+    source = scenario_of("abc2018.fig6a", Db_ms=5, R0_mbps=12.5)["groups"][0]["sources"][0]
+    assert (source["kind"], source["rate"]) == ("poisson", "12.5 Mbit/s")
+    table = scenario_of("abc2018.fig13a", Db_ms=5)
     assert len(table["groups"]) == 1
     assert table["probes"]["series_interval"] == "100 ms"
 
 
 def test_variants_and_uploads_are_what_they_are_called() -> None:
-    fig15a = PAPER.experiments["abc2018.fig15a"]
     at = {"R0_mbps": 5.0, "R1_mbps": 5.0}
-    fair = scenario({**fig15a.parameters, **at, "scheme": "abc_fair"}).to_dict()
+    fair = scenario_of("abc2018.fig15a", **at, scheme="abc_fair")
     assert (fair["queue"]["scheme"], fair["marker"]["meter"]) == ("abc", "fair")
-    csfq = scenario({**fig15a.parameters, **at, "scheme": "csfq"}).to_dict()
+    csfq = scenario_of("abc2018.fig15a", **at, scheme="csfq")
     assert csfq["queue"]["scheme"] == "csfq"
     assert (csfq["marker"]["rate_constant"], csfq["queue"]["q_threshold"]) == ("100 ms", "12 packets")
-    fig16b = PAPER.experiments["abc2018.fig16b"]
-    amended = scenario({**fig16b.parameters, "scheme": "csfq_qmin"}).to_dict()
-    assert amended["queue"]["q_min"] == "12 packets"
-    fig11a = PAPER.experiments["abc2018.fig11a"]
-    upload = scenario({**fig11a.parameters, "f1": 2, "MAM_s": 10, "t_s": 1}).to_dict()
+    assert scenario_of("abc2018.fig16b", scheme="csfq_qmin")["queue"]["q_min"] == "12 packets"
+    upload = scenario_of("abc2018.fig11a", f1=2, MAM_s=10, t_s=1)
     assert [group["start_until"] for group in upload["groups"]] == ["115 s", "15 s"]
     assert upload["marker"]["memory"] == "10 s"
-    ive1 = PAPER.experiments["abc2018.ive1"]
-    scaled = scenario({**ive1.parameters, "s": 16, "Db_ms": 5}).to_dict()
+    scaled = scenario_of("abc2018.ive1", s=16, Db_ms=5)
     assert [group["reference_rate"] for group in scaled["groups"]] == ["160 kbit/s", "160 kbit/s"]
 
 
@@ -97,25 +85,20 @@ def test_received_is_the_payload_since_the_start_of_the_upload() -> None:
 
 
 def test_the_queue_at_drop_is_that_of_all_runs_together() -> None:
-    fig16a = PAPER.experiments["abc2018.fig16a"]
     runs = ((0.0,) * 13 + (999.0,), (0.0,) * 24 + (1.0,))
     rows = [Row({"scheme": "abc"}, {}, {"drops_found": runs})]
-    tables = {fig16a.id: PAPER.table(fig16a, rows)}
-    shortest, longest = (PAPER.statistics[f"abc2018.fig16a.{end}"].table(tables) for end in ("min", "max"))
-    assert shortest
-    assert longest
-    assert [table.rows[0].samples["drop_queue_hist"] for table in (shortest, longest)] == [(13.0,), (13.0,)]
+    for end in ("min", "max"):
+        (row,) = statistic(f"abc2018.fig16a.{end}", {"abc2018.fig16a": rows})
+        assert row.samples["drop_queue_hist"] == (13.0,)
 
 
 def test_differing_decisions_are_counted_run_by_run() -> None:
-    ive1 = PAPER.experiments["abc2018.ive1"]
     rows = [
         Row({"scheme": "abc", "s": s, "Db_ms": 5}, {}, {"outcome": outcome})
         for s, outcome in ((1, ((1.0, 2.0), (3.0, 4.0))), (2, ((1.0, 2.0), (3.0, 5.0))))
     ]
-    table = PAPER.statistics["abc2018.ive1.drops_identical"].table({ive1.id: PAPER.table(ive1, rows)})
-    assert table
-    assert [row.samples["drop_sequence"] for row in table.rows] == [(0.0, 0.0), (0.0, 1.0)]
+    counted = statistic("abc2018.ive1.drops_identical", {"abc2018.ive1": rows})
+    assert [row.samples["drop_sequence"] for row in counted] == [(0.0, 0.0), (0.0, 1.0)]
 
 
 def record(rates_mbps: list[float], thresholds: list[float | None]) -> dict[str, object]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli, files
+from conftest import Cli, files, scenario_of, statistic
 from fairlane.papers import papers
 from fairlane.papers.afc.metrics import METRICS, TRACES
-from fairlane.papers.afc.scenarios import FOLDER, scenario
+from fairlane.papers.afc.scenarios import FOLDER
 from fairlane.papers.grid import Row
 from fairlane.simulate.scenario import Scenario
 
@@ -21,10 +21,7 @@ EXPERIMENTS = PAPER.experiments
 
 
 def table(experiment: str, **at: Any) -> dict[str, Any]:
-    """The canonical scenario of a point."""
-    parameters = EXPERIMENTS[f"afc.{experiment}"].parameters
-    document: dict[str, Any] = json.loads(scenario({**parameters, **at}).canonical())
-    return document
+    return scenario_of(f"afc.{experiment}", **at)
 
 
 def test_base_has_the_defaults_of_the_claims() -> None:
@@ -147,28 +144,22 @@ def test_one_interval_has_no_swings() -> None:
 
 
 def test_swings_are_told_for_the_number_of_flows_of_the_claim() -> None:
-    fig3 = EXPERIMENTS["afc.fig3"]
     rows = [
         Row({"scheme": "afc", "n_udp": flows}, {"variation": (0.1 * flows,), "deviation_kbps": (flows,)})
         for flows in (1, 5)
     ]
-    tables = {fig3.id: PAPER.table(fig3, rows)}
     for claim, value in (("afc_smooth", 0.1), ("choke_largest", 1), ("five_smooth", 0.5)):
-        of_claim = PAPER.statistics[f"afc.fig3.{claim}"].table(tables)
-        assert of_claim
-        assert [row.samples["udp_kbps_interval"] for row in of_claim.rows] == [(value,)]
+        (row,) = statistic(f"afc.fig3.{claim}", {"afc.fig3": rows})
+        assert row.samples["udp_kbps_interval"] == (value,)
 
 
 def test_the_farthest_packet_size_counts() -> None:
-    fig4 = EXPERIMENTS["afc.fig4"]
     fair = 5000 / 103
     rows = [
         Row({"scheme": "afc", "packet_B": size}, {"udp_kbps": (part * fair, part * fair)})
         for size, part in ((100, 1.1), (500, 0.7), (1000, 1.2))
     ]
-    farthest = PAPER.statistics["afc.fig4.afc_closest"].table({fig4.id: PAPER.table(fig4, rows)})
-    assert farthest
-    (row,) = farthest.rows
+    (row,) = statistic("afc.fig4.afc_closest", {"afc.fig4": rows})
     assert row.samples["udp_kbps"] == pytest.approx((0.3,))
 
 
