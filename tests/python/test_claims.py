@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import Statistic, judge
+from fairlane.papers.verdicts import Statistic, Verdict, judge
 
 Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 
@@ -34,10 +34,14 @@ def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Ta
 LINE = table("e", {"x": [1, 2, 3, 4, 5]}, T={("abc", x): float(x) for x in range(1, 6)})
 
 
-def verdict(of: Table | list[Table], **claim: Any) -> str:
+def judged(of: Table | list[Table], statistic: Statistic | None = None, /, **claim: Any) -> Verdict:
     tables = {table.experiment: table for table in ([of] if isinstance(of, Table) else of)}
     defaults = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
-    return judge(defaults | claim, tables).verdict
+    return judge(defaults | claim, tables, statistic)
+
+
+def verdict(of: Table | list[Table], **claim: Any) -> str:
+    return judged(of, **claim).verdict
 
 
 @pytest.mark.parametrize(
@@ -183,11 +187,6 @@ def test_ratios_within_one_experiment(claim: dict[str, Any], expected: str) -> N
     assert verdict(SCHEMES, **{"kind": "ratio"} | sides | claim) == expected
 
 
-def test_a_ratio_of_metrics() -> None:
-    sides = {"numerator": {"metric": "T"}, "denominator": {"metric": "U"}}
-    assert verdict(SCHEMES, kind="ratio", value=2, condition={"x": 2}, **sides) == "reproduced"
-
-
 def test_a_ratio_over_another_experiment_is_taken_at_equal_other_variables() -> None:
     plain = table("plain", {"r": [5, 7], "x": [1, 2]}, T={("abc", r, x): r * x for r in (5, 7) for x in (1, 2)})
     other = table("e", {"a": [1, 3], "x": [1, 2]}, T={("abc", a, x): 7 * a * x for a in (1, 3) for x in (1, 2)})
@@ -199,19 +198,27 @@ def test_a_ratio_over_another_experiment_is_taken_at_equal_other_variables() -> 
     assert verdict([other, plain], **claim | {"denominator": ambiguous}) == "not applicable"
 
 
-def test_sums_of_metrics() -> None:
-    assert verdict(SCHEMES, kind="value", metric="T + U", value=3, condition={"x": 2}) == "reproduced"
+RATIO_OF_METRICS = {"kind": "ratio", "numerator": {"metric": "T"}, "denominator": {"metric": "U"}}
+EACH = {"kind": "value", "metric": ["T", "U"], "condition": {"x": 1}, "expect": {"T": 1.2, "U": 1.0}}
+BOTH_SCHEMES = {"kind": "at_most", "scheme": ["abc", "droptail"]}
 
 
-def test_one_number_and_tolerance_per_metric() -> None:
-    claim = {"kind": "value", "metric": ["T", "U"], "condition": {"x": 1}, "expect": {"T": 1.2, "U": 1.0}}
-    assert verdict(SCHEMES, **claim, tolerance={"T": {"rel": 0.2}, "U": {"abs": 0.1}}) == "reproduced"
-    assert verdict(SCHEMES, **claim, tolerance={"T": {"rel": 0.1}, "U": {"abs": 0.1}}) == "differs"
-
-
-def test_a_list_of_schemes_must_hold_for_each() -> None:
-    assert verdict(SCHEMES, kind="at_most", scheme=["abc", "droptail"], value=2.0) == "differs"
-    assert verdict(SCHEMES, kind="at_most", scheme=["abc", "droptail"], value=2.2) == "reproduced"
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (RATIO_OF_METRICS | {"value": 2, "condition": {"x": 2}}, "reproduced"),
+        # the sum of two metrics
+        ({"kind": "value", "metric": "T + U", "value": 3, "condition": {"x": 2}}, "reproduced"),
+        # one number and tolerance per metric
+        (EACH | {"tolerance": {"T": {"rel": 0.2}, "U": {"abs": 0.1}}}, "reproduced"),
+        (EACH | {"tolerance": {"T": {"rel": 0.1}, "U": {"abs": 0.1}}}, "differs"),
+        # a list of schemes, for each of which it must hold
+        (BOTH_SCHEMES | {"value": 2.0}, "differs"),
+        (BOTH_SCHEMES | {"value": 2.2}, "reproduced"),
+    ],
+)
+def test_claims_on_several_metrics_or_schemes(claim: dict[str, Any], expected: str) -> None:
+    assert verdict(SCHEMES, **claim) == expected
 
 
 # Samples 9.9 and 10.1: mean 10, half width t(0.975; 1) * sqrt(0.02) / sqrt(2) = 1.2706.
@@ -330,33 +337,27 @@ def test_a_number_of_all_runs_together_has_the_jackknifes_interval() -> None:
         means = [cell.interval.mean for cell in tables["e"].cells(["abc"], ["T"])]
         return Table("e", {}, {}, [Row({"scheme": "abc"}, {"T": (max(means) - min(means),)})])
 
-    claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
-    claim |= {"kind": "near", "value": 3.0, "statistic": "spread"}
+    claim = {"kind": "near", "value": 3.0, "statistic": "spread"}
     # t(0.975; 2) * sqrt(2/3 * (1 + 0 + 1)) = 4.303 * 1.155 = 4.968.
-    assert judge(claim | {"tol_abs": 5.0}, {"e": flows}, Statistic(spread)).verdict == "reproduced"
-    found = judge(claim | {"tol_abs": 4.9}, {"e": flows}, Statistic(spread))
-    assert found.verdict == "inconclusive"
-    assert found.findings[0].measured == "3.0 ± 5.0"
-    assert found.findings[0].runs == 3
+    assert judged(flows, Statistic(spread), **claim, tol_abs=5.0).verdict == "reproduced"
+    found = judged(flows, Statistic(spread), **claim, tol_abs=4.9)
+    assert (found.verdict, found.findings[0].measured, found.findings[0].runs) == ("inconclusive", "3.0 ± 5.0", 3)
     extreme = Statistic(spread, extreme=True)
-    assert judge(claim | {"tol_abs": 0.1}, {"e": flows}, extreme).findings[0].measured == "3"
+    assert judged(flows, extreme, **claim, tol_abs=0.1).findings[0].measured == "3"
 
 
 def test_a_claim_over_several_metrics_has_a_finding_for_each_with_its_unit() -> None:
-    claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "statement": "", "where": "", "condition": {"x": 1}}
-    claim |= {"kind": "value", "metric": ["T", "U"], "expect": {"T": 1.2, "U": 2.0}, "unit": {"T": "kb/s", "U": "1"}}
-    judged = judge(claim | {"tolerance": {"T": {"rel": 0.2}, "U": {"abs": 0.1}}}, {"e": SCHEMES})
-    assert judged.verdict == "differs"
-    found = [(one.metric, one.unit, one.verdict, one.paper, one.measured) for one in judged.findings]
+    claim = EACH | {"expect": {"T": 1.2, "U": 2.0}, "unit": {"T": "kb/s", "U": "1"}}
+    of_both = judged(SCHEMES, **claim, tolerance={"T": {"rel": 0.2}, "U": {"abs": 0.1}})
+    assert of_both.verdict == "differs"
+    found = [(one.metric, one.unit, one.verdict, one.paper, one.measured) for one in of_both.findings]
     assert found == [("T", "kb/s", "reproduced", "1.2 kb/s (± 20%)", "1"), ("U", "", "differs", "2.0 (± 0.1)", "1")]
 
 
 def test_the_worst_point_is_told_with_its_number() -> None:
-    claim = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
-    judged = judge(claim | {"kind": "near", "value": 3.0, "tol_abs": 1.0, "unit": "ms"}, {"e": LINE})
-    assert judged.verdict == "differs"
-    (found,) = judged.findings
-    assert (found.passed, found.checks) == (3, 5)
+    told = judged(LINE, kind="near", value=3.0, tol_abs=1.0, unit="ms")
+    (found,) = told.findings
+    assert (told.verdict, found.passed, found.checks) == ("differs", 3, 5)
     assert found.paper == "3.0 ms (± 1)"
     assert found.measured == "1 to 5, holds at 3 of 5 points"
     assert found.worst in {"x = 1: 1", "x = 5: 5"}
