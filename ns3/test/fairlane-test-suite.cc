@@ -28,12 +28,13 @@ constexpr uint32_t PAYLOAD = 972;
 constexpr uint32_t IP_BYTES = 1000;
 
 Ptr<FairlaneQueueDisc>
-MakeDisc(const std::string& config)
+MakeDisc(const std::string& config, int64_t stream = 0)
 {
     auto disc = CreateObjectWithAttributes<FairlaneQueueDisc>("Config",
                                                               StringValue(config),
                                                               "LinkRate",
                                                               StringValue("10Mbps"));
+    disc->AssignStreams(stream);
     disc->Initialize();
     return disc;
 }
@@ -285,12 +286,7 @@ Case::RandomNumbersFollowStreams()
 {
     // RED at an average of 10 packets drops at random.
     auto drops = [](int64_t stream) {
-        auto disc = CreateObjectWithAttributes<FairlaneQueueDisc>("Config",
-                                                                  StringValue("scheme = \"red\"\nweight = 1"),
-                                                                  "LinkRate",
-                                                                  StringValue("10Mbps"));
-        disc->AssignStreams(stream);
-        disc->Initialize();
+        auto disc = MakeDisc("scheme = \"red\"\nweight = 1", stream);
         std::vector<bool> accepted;
         for (uint32_t i = 0; i < 200; ++i)
         {

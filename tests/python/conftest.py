@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fairlane
+from fairlane import Scenario
 from fairlane.base.folders import LIST
 from fairlane.papers import papers, select
 from fairlane.papers.grid import Row
@@ -50,6 +53,8 @@ start_until = "0.5 s"
 kind = "poisson"
 rate = "4 Mbit/s"
 """
+
+SHORT_SCENARIO = Scenario.from_dict(tomllib.loads(SHORT))
 
 Done = subprocess.CompletedProcess[str]
 Process = subprocess.Popen[str]
@@ -123,6 +128,18 @@ def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number, stderr
     return str(stderr.splitlines()[-1])
+
+
+SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
+"""For runs of abc2018 that take little time."""
+
+
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two short runs of each point of abc2018.fig4a and abc2018.default."""
+    store = tmp_path_factory.mktemp("reproduced") / "store"
+    fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=store)
+    return store
 
 
 @pytest.fixture

@@ -5,35 +5,33 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import SHORT
-
-
-def scenario() -> fairlane.Scenario:
-    import tomllib
-
-    return fairlane.Scenario.from_dict(tomllib.loads(SHORT))
+from conftest import SHORT_SCENARIO
 
 
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (fairlane.sweep, lambda: [scenario()], "plan: a Scenario is not the path of a sweep file or a Plan; "),
-        (fairlane.sweep, lambda: [7], "plan: 7 is not the path of a sweep file or a Plan"),
-        (fairlane.run, lambda: [{"queue": {}}], "scenario: {'queue': {}} is not a Scenario or the path of its file"),
-        (fairlane.compare, lambda: [scenario(), [{"scheme": "abc"}]], "queues: {'scheme': 'abc'} is not the name of a"),
-        (fairlane.compare, lambda: [scenario(), 5], "queues: 5 is not a list of names of schemes"),
-        (fairlane.compare, lambda: [None, ["abc"]], "scenario: None is not a Scenario or the path of its file"),
+        (fairlane.sweep, [SHORT_SCENARIO], "plan: a Scenario is not the path of a sweep file or a Plan; "),
+        (fairlane.sweep, [7], "plan: 7 is not the path of a sweep file or a Plan"),
+        (fairlane.run, [{"queue": {}}], "scenario: {'queue': {}} is not a Scenario or the path of its file"),
+        (
+            fairlane.compare,
+            [SHORT_SCENARIO, [{"scheme": "abc"}]],
+            "queues: {'scheme': 'abc'} is not the name of a",
+        ),
+        (fairlane.compare, [SHORT_SCENARIO, 5], "queues: 5 is not a list of names of schemes"),
+        (fairlane.compare, [None, ["abc"]], "scenario: None is not a Scenario or the path of its file"),
     ],
 )
 def test_an_argument_of_another_kind_is_named_in_one_line(function: Any, arguments: Any, message: str) -> None:
     with pytest.raises(fairlane.UserError) as caught:
-        function(*arguments())
+        function(*arguments)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 def test_one_queue_may_be_given_by_its_name() -> None:
-    assert list(fairlane.compare(scenario(), "droptail", replications=1).results) == ["droptail"]
+    assert list(fairlane.compare(SHORT_SCENARIO, "droptail", replications=1).results) == ["droptail"]
 
 
 @pytest.mark.parametrize(
@@ -48,5 +46,5 @@ def test_one_queue_may_be_given_by_its_name() -> None:
 )
 def test_an_option_of_a_watched_run_names_what_it_needs(option: str, value: Any, needs: str) -> None:
     with pytest.raises(fairlane.UserError) as caught:
-        fairlane.run(scenario(), **{option: value})
+        fairlane.run(SHORT_SCENARIO, **{option: value})
     assert str(caught.value) == f"{option}: has no effect without {needs}"

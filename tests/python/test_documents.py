@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import Cli
+from conftest import SHORT_SCENARIO, Cli
 from fairlane.schemas import SCHEMAS
 
 
@@ -26,12 +26,8 @@ def test_an_unknown_schema_is_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    from conftest import SHORT
-
-    path = tmp_path_factory.mktemp("comparison") / "short.toml"
-    path.write_text(SHORT)
-    return dict(json.loads(fairlane.compare(path, ["droptail", "abc"], replications=1).json()))
+def comparison() -> dict[str, Any]:
+    return dict(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc"], replications=1).document())
 
 
 @pytest.fixture(scope="module")
@@ -54,29 +50,32 @@ def test_reproduce_prints_a_reproduction(cli: Cli, workdir: Path) -> None:
         jsonschema.validate(document, fairlane.schema("reproduction"))
 
 
+def assert_schema_takes_only(name: str, right: dict[str, Any], *wrong: dict[str, Any]) -> None:
+    jsonschema.validate(right, fairlane.schema(name))
+    for document in wrong:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, fairlane.schema(name))
+
+
 def test_the_comparison_schema_refuses_what_is_none(comparison: dict[str, Any]) -> None:
-    schema = fairlane.schema("comparison")
-    jsonschema.validate(comparison, schema)
-    for wrong in (
+    assert_schema_takes_only(
+        "comparison",
+        comparison,
         {**comparison, "more": 1},
         {key: value for key, value in comparison.items() if key != "version"},
         {**comparison, "results": {"abc": {}}},
         {**comparison, "results": {"abc": {**comparison["results"]["abc"], "runs": [{}]}}},
-    ):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
+    )
 
 
 def test_the_reproduction_schema_refuses_what_is_none(reproduction: dict[str, Any]) -> None:
-    schema = fairlane.schema("reproduction")
-    jsonschema.validate(reproduction, schema)
     (experiment,) = reproduction["experiments"]
     (first, *_) = experiment["claims"]
-    for wrong in (
+    assert_schema_takes_only(
+        "reproduction",
+        reproduction,
         {**reproduction, "more": 1},
         {**reproduction, "experiments": [{**experiment, "claims": [{**first, "verdict": "maybe"}]}]},
         {**reproduction, "experiments": [{**experiment, "points": [{"mean": "1"}]}]},
         {**reproduction, "experiments": [{**experiment, "replications": 0.5}]},
-    ):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
+    )

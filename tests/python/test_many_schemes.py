@@ -1,7 +1,6 @@
 """Figures of all schemes side by side stay legible: nothing overlaps, and every scheme is named once."""
 
 import json
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import fairlane
-from conftest import SHORT
+from conftest import SHORT_SCENARIO
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
 from fairlane.results.figures import result_figures
@@ -29,7 +28,7 @@ FIGURES = ["throughput", "queue", "rate-over-time", "queue-over-time", "side-by-
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """All schemes, one of them with a user that it starves."""
-    scenario = tomllib.loads(SHORT)
+    scenario = SHORT_SCENARIO.to_dict()
     scenario["run"] |= {"warmup": "200 ms", "measure": "300 ms", "replications": 2}
     scenario["probes"] = {"series_interval": "50 ms"}
     store = tmp_path_factory.mktemp("many") / "store"

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import Cli
+from conftest import SHORT_SCENARIO, Cli
 from fairlane.cli.printing import print_planes
 from fairlane.lab.comparison import PlaneResult, document
 from fairlane.results.notes import joined
@@ -53,9 +53,8 @@ def test_a_sweep_tells_which_points_a_note_is_about(cli: Cli, workdir: Path) -> 
 
 
 @pytest.fixture
-def result(workdir: Path) -> fairlane.Result:
-    scenario = fairlane.Scenario.from_toml(workdir / "short.toml").replace("groups[0].start_until", "1.5 s")
-    return fairlane.run(scenario, replications=1)
+def result() -> fairlane.Result:
+    return fairlane.run(SHORT_SCENARIO.replace("groups[0].start_until", "1.5 s"), replications=1)
 
 
 def test_results_in_python_have_their_notes(result: fairlane.Result) -> None:

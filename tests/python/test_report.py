@@ -1,16 +1,14 @@
 """The pages of `fairlane report`: what they say, without a browser; test_report_browser.py looks at them."""
 
-import hashlib
 import json
 import re
-import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 import fairlane
-from conftest import SHORT, Cli, files
+from conftest import SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane.papers.readings import Standing
 from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
@@ -26,11 +24,9 @@ from fairlane.report.views import (
     Outcome,
     paper_view,
 )
-from fairlane.simulate.scenario import Scenario
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
 """Of these, the first two are stored."""
-SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
 TINY = ["--replications", "2", "--set", "run.warmup=13 s", "--set", "run.measure=2 s"]
 EXTERNAL = re.compile(r"""(?:src|href|srcset)\s*=\s*["']?\s*(?:https?:)?//|url\(|@import""")
 
@@ -54,18 +50,10 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with the runs of two experiments."""
-    folder = tmp_path_factory.mktemp("report") / "store"
-    fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def pages(store: Path) -> Path:
+def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report on three experiments, of which two are stored."""
-    out = store.parent / "pages"
-    start = fairlane.report(*NAMES, out=out, settings=SETTINGS, replications=2, store=store)
+    out = tmp_path_factory.mktemp("report") / "pages"
+    start = fairlane.report(*NAMES, out=out, settings=SETTINGS, replications=2, store=reproduced)
     assert start == out / "index.html"
     return out
 
@@ -94,8 +82,8 @@ def test_nothing_is_loaded_from_elsewhere(pages: Path) -> None:
             assert not EXTERNAL.search((pages / name).read_text(encoding="utf-8")), name
 
 
-def test_numbers_of_the_page_are_those_of_the_reproduction(pages: Path, store: Path) -> None:
-    reproduction = fairlane.reproduce("abc2018.fig4a", settings=SETTINGS, replications=2, store=store)
+def test_numbers_of_the_page_are_those_of_the_reproduction(pages: Path, reproduced: Path) -> None:
+    reproduction = fairlane.reproduce("abc2018.fig4a", settings=SETTINGS, replications=2, store=reproduced)
     (experiment,) = reproduction.experiments
     html = (pages / "abc2018.fig4a.html").read_text(encoding="utf-8")
     for verdict in reproduction.verdicts:
@@ -120,16 +108,15 @@ def test_what_is_not_stored_says_so_with_its_command(pages: Path) -> None:
     assert "reproduced</span>" not in html
 
 
-def test_counts_are_those_of_the_claims(store: Path) -> None:
-    wanted = Wanted(quick=False, replications=2, settings=SETTINGS, store=store)
+def test_counts_are_those_of_the_claims(reproduced: Path) -> None:
+    wanted = Wanted(quick=False, replications=2, settings=SETTINGS, store=reproduced)
     (collected,) = collect(NAMES, wanted, run=False, threads=None, progress=False)
     paper = paper_view(collected)
     assert collected.reproduction
     verdicts = [verdict.verdict for verdict in collected.reproduction.verdicts]
     counts = paper.counts.by_outcome
-    assert counts[REPRODUCED] == verdicts.count("reproduced")
-    assert counts[DIFFERS] == verdicts.count("differs")
-    assert counts[INCONCLUSIVE] == verdicts.count("inconclusive")
+    for outcome, word in ((REPRODUCED, "reproduced"), (DIFFERS, "differs"), (INCONCLUSIVE, "inconclusive")):
+        assert counts[outcome] == verdicts.count(word)
     claims = sum(len(experiment.claims) for experiment in collected.experiments)
     assert counts[NOT_RUN] == claims - len(verdicts)
     assert paper.counts.total == claims
@@ -171,20 +158,15 @@ def test_claims_that_need_more_runs_are_shown_with_those_that_are_stored(
     assert "inconclusive" in {verdict.verdict for verdict in collected.reproduction.verdicts}
 
 
-def test_same_inputs_give_the_same_bytes(pages: Path, store: Path) -> None:
-    again = store.parent / "again"
-    fairlane.report(*NAMES, out=again, settings=SETTINGS, replications=2, store=store)
-    assert digests(again) == digests(pages)
+def test_same_inputs_give_the_same_bytes(pages: Path, reproduced: Path, tmp_path: Path) -> None:
+    fairlane.report(*NAMES, out=tmp_path, settings=SETTINGS, replications=2, store=reproduced)
+    assert files(tmp_path) == files(pages)
+    assert [name for name in files(pages) if (tmp_path / name).read_bytes() != (pages / name).read_bytes()] == []
 
 
-def digests(folder: Path) -> dict[str, str]:
-    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files(folder)}
-
-
-def test_text_of_scenarios_is_escaped(store: Path) -> None:
-    out = store.parent / "escaped"
-    file = store.parent / "odd.json"
-    document = json.loads(fairlane.compare(Scenario.from_dict(tomllib.loads(SHORT)), ["droptail"], store=store).json())
+def test_text_of_scenarios_is_escaped(tmp_path: Path) -> None:
+    store, file, out = (tmp_path / name for name in ("store", "odd.json", "escaped"))
+    document = json.loads(fairlane.compare(SHORT_SCENARIO, ["droptail"], store=store).json())
     document["results"]["<script>alert(1)</script>"] = document["results"].pop("droptail")
     file.write_text(json.dumps(document))
     fairlane.report("abc2018.fig5a", out=out, compare=file, store=store)

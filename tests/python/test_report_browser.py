@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tomllib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fairlane
-from conftest import SHORT
+from conftest import SETTINGS, SHORT_SCENARIO
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -25,7 +24,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytest.importorskip("playwright", reason="no playwright: pip install -r requirements/optional.txt")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
-SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
 PAGES = ["index", "abc2018", "abc2018.fig4a", "abc2018.fig5a", "compare"]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
@@ -36,17 +34,14 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with a figure, an experiment that was not run, and a comparison."""
     folder = tmp_path_factory.mktemp("browser")
-    store, out = folder / "store", folder / "pages"
-    fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=store)
-    scenario = fairlane.Scenario.from_dict(tomllib.loads(SHORT))
     compared = folder / "compare.json"
-    compared.write_text(fairlane.compare(scenario, ["droptail", "abc", "csfq"], store=store).json())
-    names = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
-    fairlane.report(*names, out=out, compare=compared, settings=SETTINGS, replications=2, store=store)
-    return out
+    compared.write_text(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=folder / "store").json())
+    options = {"compare": compared, "settings": SETTINGS, "replications": 2, "store": reproduced}
+    fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", out=folder / "pages", **options)
+    return folder / "pages"
 
 
 @pytest.fixture(scope="module")

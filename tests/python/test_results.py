@@ -6,15 +6,13 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import SHORT, files
+from conftest import SHORT_SCENARIO, files
 from fairlane import Comparison, Result, Scenario
 
 
 @pytest.fixture(scope="module")
-def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    path = tmp_path_factory.mktemp("scenario") / "short.toml"
-    path.write_text(SHORT)
-    return Scenario.from_toml(path).replace("probes.series_interval", "0.25 s")
+def scenario() -> Scenario:
+    return SHORT_SCENARIO.replace("probes.series_interval", "0.25 s")
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +72,8 @@ def test_series_frame_is_long(result: Result) -> None:
     assert set(frame["subject"]) == {"heavy", "light", "bottleneck"}
 
 
-def test_a_result_without_series_has_an_empty_frame(workdir: Path) -> None:
-    assert fairlane.run(workdir / "short.toml", replications=1).series_frame().height == 0
+def test_a_result_without_series_has_an_empty_frame() -> None:
+    assert fairlane.run(SHORT_SCENARIO, replications=1).series_frame().height == 0
 
 
 def test_written_files_have_schema_version_and_units(result: Result, tmp_path: Path) -> None:
@@ -84,11 +82,8 @@ def test_written_files_have_schema_version_and_units(result: Result, tmp_path: P
     metadata = pl.read_parquet_metadata(tmp_path / "users.parquet")
     assert metadata["fairlane.schema"] == "2"
     assert metadata["fairlane.version"] == fairlane.__version__
-    assert json.loads(metadata["fairlane.units"]) == {
-        "throughput_bps": "bit/s",
-        "goodput_bps": "bit/s",
-        "normalised_throughput": "1",
-    }
+    of_users = {"throughput_bps": "bit/s", "goodput_bps": "bit/s", "normalised_throughput": "1"}
+    assert json.loads(metadata["fairlane.units"]) == of_users
     units = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")["fairlane.units"])
     assert units["delay_mean_s.BE.bottleneck"] == "s"
     assert units["queue_mean_packets.bottleneck"] == "packets"
@@ -105,11 +100,8 @@ def test_simulating_again_gives_the_same_bytes_but_for_the_cost(
     assert again.cpu_seconds != result.cpu_seconds
     before, after = (one.json().split(',"cost":{') for one in (result, again))
     assert before[0] == after[0]
-    assert json.loads("{" + before[1].removesuffix("}")).keys() == {
-        "cpu_seconds",
-        "run_cpu_seconds",
-        "peak_memory_bytes",
-    }
+    costs = json.loads("{" + before[1].removesuffix("}"))
+    assert costs.keys() == {"cpu_seconds", "run_cpu_seconds", "peak_memory_bytes"}
     result.write(tmp_path / "a")
     again.write(tmp_path / "b")
     for file in files(tmp_path / "a"):

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, SHORT
+from conftest import EXAMPLES, SHORT_SCENARIO
 from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
 from fairlane.schemas import schema
 
@@ -94,7 +94,7 @@ def test_replace_changes_one_key_of_a_copy() -> None:
     changed = built().replace("groups[1].sources[0].rate", "5 Mbit/s").replace("tcp.delayed_ack", 1)
     assert changed.to_dict()["groups"][1]["sources"][0]["rate"] == "5 Mbit/s"
     assert changed.to_dict()["tcp"] == {"delayed_ack": 1}
-    assert built() == Scenario.from_dict(tomllib.loads(SHORT))
+    assert built() == SHORT_SCENARIO
 
 
 def test_what_is_handed_in_or_out_is_a_copy() -> None:

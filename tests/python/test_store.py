@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import Cli, contents, ended, execute, files, wait_for_a_kept_run, wait_for_cpu_time
-from fairlane import Scenario, _fairlane
+from conftest import SHORT_SCENARIO, Cli, contents, ended, execute, files, wait_for_a_kept_run, wait_for_cpu_time
+from fairlane import _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key, point
@@ -22,8 +22,13 @@ from fairlane.store.upkeep import entries
 
 
 @pytest.fixture
-def scenario(workdir: Path) -> str:
-    return Scenario.from_toml(workdir / "short.toml").canonical()
+def scenario() -> str:
+    return SHORT_SCENARIO.canonical()
+
+
+def other(key: str, value: object) -> str:
+    """The same with another value of a key."""
+    return SHORT_SCENARIO.replace(key, value).canonical()
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def test_a_run_comes_back_as_it_was(store: Store, scenario: str) -> None:
 
 def test_only_what_is_missing_is_simulated(store: Store, scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (first,) = simulate([scenario], store, keep=True)
-    more = Scenario.from_dict(json.loads(scenario)).replace("run.replications", 5).canonical()
+    more = other("run.replications", 5)
     (runs,) = simulate([more], store, keep=True)
     assert runs[:3] == first
     assert len(runs) == 5
@@ -47,15 +52,13 @@ def test_only_what_is_missing_is_simulated(store: Store, scenario: str, monkeypa
 
 
 def test_name_and_number_of_replications_do_not_matter(scenario: str) -> None:
-    table = Scenario.from_dict(json.loads(scenario))
-    same = table.replace("name", "other").replace("run.replications", 99)
-    other = table.replace("run.seed", 2)
-    assert key(same.canonical()) == key(scenario) != key(other.canonical())
+    for same in (other("name", "other"), other("run.replications", 99)):
+        assert key(same) == key(scenario) != key(other("run.seed", 2))
 
 
 def test_a_stored_run_carries_the_name_of_the_scenario_that_asks(store: Store, scenario: str) -> None:
     simulate([scenario], store, keep=True)
-    renamed = Scenario.from_dict(json.loads(scenario)).replace("name", "other").canonical()
+    renamed = other("name", "other")
     assert {json.loads(run.run)["scenario"] for run in store.load(renamed).values()} == {"other"}
 
 
@@ -91,16 +94,15 @@ def test_the_same_runs_are_the_same_bytes_in_whatever_order_they_came(
     store: Store, scenario: str, tmp_path: Path
 ) -> None:
     (runs,) = simulate([scenario], store, keep=True)
-    other = Store(tmp_path / "other")
-    renamed = Scenario.from_dict(json.loads(scenario)).replace("name", "other").canonical()
+    backwards = Store(tmp_path / "other")
     for number in (2, 0, 1):
-        other.add(renamed, {number: Kept(with_name(runs[number].run, "other"), Cost.now(7.0))})
-    assert contents(store.folder) == contents(other.folder)
+        backwards.add(other("name", "other"), {number: Kept(with_name(runs[number].run, "other"), Cost.now(7.0))})
+    assert contents(store.folder) == contents(backwards.folder)
 
 
 @pytest.mark.parametrize("name", ["plain", 'with "quotes"', "back\\slash", 'ü "cpu_seconds":1}}', ""])
-def test_a_record_is_kept_without_its_name_and_gets_another(name: str, scenario: str) -> None:
-    (run,) = fairlane.run(Scenario.from_dict({**json.loads(scenario), "name": name}), replications=1).runs_json
+def test_a_record_is_kept_without_its_name_and_gets_another(name: str) -> None:
+    (run,) = fairlane.run(SHORT_SCENARIO.replace("name", name), replications=1).runs_json
     kept = with_name(run, "")
     assert with_name(kept, name) == run
     assert json.loads(kept) == {**json.loads(run), "scenario": ""}
@@ -192,7 +194,7 @@ def test_journals_are_taken_under_the_lock_so_that_who_waits_for_it_finds_their_
 
 
 def test_a_journal_that_is_being_written_is_left_alone(store: Store, scenario: str) -> None:
-    (run,) = fairlane.run(Scenario.from_dict(json.loads(scenario)), replications=1, store=store.folder).runs_json
+    (run,) = fairlane.run(SHORT_SCENARIO, replications=1, store=store.folder).runs_json
     cost = Cost.now(1.0)
     with store.writer() as writer:
         writer.keep(Identity.of(scenario), 0, run, cost)
@@ -205,7 +207,7 @@ def test_a_journal_that_is_being_written_is_left_alone(store: Store, scenario: s
 def test_nobody_can_lead_a_write_elsewhere_by_a_link(store: Store, scenario: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("untouched")
-    records = fairlane.run(Scenario.from_dict(json.loads(scenario))).runs_json
+    records = fairlane.run(SHORT_SCENARIO).runs_json
     runs = {number: Kept(record, Cost.now(1.0)) for number, record in enumerate(records)}
     (tmp_path / f".file.{os.getpid()}").symlink_to(victim)
     write_aside(tmp_path / "file", b"new")

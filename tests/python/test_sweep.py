@@ -345,92 +345,79 @@ def test_the_example_runs(cli: Cli, workdir: Path) -> None:
     assert pl.read_parquet(workdir / "out" / "points.parquet")["point"].n_unique() == 8
 
 
-BASE = 'scenario = "short.toml"\n'
+FILES = {
+    "no scenario": ("", ["scenario", "missing"]),
+    "missing scenario": ('scenario = "none.toml"', ["none.toml", "No such file"]),
+    "scenario not a string": ("scenario = 3", ["scenario", "3", "string"]),
+    "not TOML": ("a = = 1", ["line 1"]),
+}
+TARGET = "relative_half_width = { jain_index = 0.1 }"
+SWEEPS = {
+    "unknown key": ("gird = 1", ["gird", "grid"]),
+    "name with a slash": ('name = "a/b"', ["name", "a/b"]),
+    "no replications": ("replications = 0", ["replications", "0", "1", "100000"]),
+    "half a replication": ("replications = 2.5", ["replications", "2.5"]),
+    "grid no table": ("grid = 3", ["grid", "3", "table"]),
+    "no array": ('[grid]\nqueue.scheme = "abc"', ["grid.queue.scheme", "abc", "array"]),
+    "no values": ("[grid]\nqueue.scheme = []", ["grid.queue.scheme", "[]"]),
+    "unknown scheme": ('[grid]\nqueue.scheme = ["x"]', ["queue.scheme", "x", "droptail"]),
+    "value out of range": (
+        '[grid]\ntopology.bottleneck_delay = ["5 ms", "2 h"]',
+        ["topology.bottleneck_delay", "2 h", "1 h"],
+    ),
+    "unknown key of the scenario": ("[grid]\ntcp.foo = [1]", ["tcp.foo"]),
+    "no such group": ('[grid]\n"groups[7].users" = [1]', ["groups[7].users"]),
+    "counts vary": ("[grid]\nrun.replications = [1]", ["run.replications", "replications"]),
+    "set and varied": ("[set]\nrun.seed = 1\n[grid]\nrun.seed = [1, 2]", ["run.seed"]),
+    "varied twice": ("[grid]\nrun.seed = [1]\n[[zip]]\nrun.seed = [2]", ["run.seed", "two"]),
+    "varied twice, written otherwise": (
+        '[grid]\n"groups[0].users" = [1]\n"groups.00.users" = [2]',
+        ["groups.00.users", "two"],
+    ),
+    "set and varied, written otherwise": (
+        '[set]\n"groups[0].users" = 1\n[grid]\n"groups.0.users" = [2]',
+        ["groups.0.users", "both set"],
+    ),
+    "zip of two lengths": (
+        "[[zip]]\nrun.seed = [1, 2]\ntcp.delayed_ack = [1]",
+        ["zip[0].tcp.delayed_ack", "1", "2", "run.seed"],
+    ),
+    "zip no array": ("[zip]\nrun.seed = [1]", ["zip", "array of tables"]),
+    "empty zip": ("[[zip]]", ["zip[0]"]),
+    "too many points": (f"[grid]\nrun.seed = {list(range(400))}\ntcp.min_rto = {['1 s'] * 400}", ["160000", "100000"]),
+    "rule without target": ("[stop]", ["stop.relative_half_width", "missing"]),
+    "target zero": (
+        "[stop]\nrelative_half_width = { jain_index = 0 }",
+        ["stop.relative_half_width.jain_index", "0", "0.0001", "1.0"],
+    ),
+    "target not a number": (
+        "[stop]\nrelative_half_width = { jain_index = nan }",
+        ["stop.relative_half_width.jain_index", "nan"],
+    ),
+    "unknown metric": (
+        "[stop]\nrelative_half_width = { jain = 0.1 }",
+        ["stop.relative_half_width.jain", "jain_index", "throughput_bps.heavy", "delay_mean_s.BE.bottleneck"],
+    ),
+    "no interval of one run": ("[stop]\nmin_replications = 1\n" + TARGET, ["stop.min_replications", "1", "2"]),
+    "most below least": (
+        "[stop]\nmin_replications = 9\nmax_replications = 8\n" + TARGET,
+        ["stop.max_replications", "8", "9"],
+    ),
+    "rule and number": ("replications = 3\n[stop]\n" + TARGET, ["replications", "3", "stop"]),
+    "unknown key of the rule": ("[stop]\nmetric = 1", ["stop.metric", "min_replications"]),
+}
+"""Mistakes in what follows the name of the scenario."""
 
 
-@pytest.mark.parametrize(
-    ("text", "mentions"),
-    [
-        pytest.param("", ["scenario", "missing"], id="no scenario"),
-        pytest.param('scenario = "none.toml"', ["none.toml", "No such file"], id="missing scenario"),
-        pytest.param("scenario = 3", ["scenario", "3", "string"], id="scenario not a string"),
-        pytest.param(BASE + "gird = 1", ["gird", "grid"], id="unknown key"),
-        pytest.param(BASE + 'name = "a/b"', ["name", "a/b"], id="name with a slash"),
-        pytest.param(BASE + "replications = 0", ["replications", "0", "1", "100000"], id="no replications"),
-        pytest.param(BASE + "replications = 2.5", ["replications", "2.5"], id="half a replication"),
-        pytest.param(BASE + "grid = 3", ["grid", "3", "table"], id="grid no table"),
-        pytest.param(BASE + '[grid]\nqueue.scheme = "abc"', ["grid.queue.scheme", "abc", "array"], id="no array"),
-        pytest.param(BASE + "[grid]\nqueue.scheme = []", ["grid.queue.scheme", "[]"], id="no values"),
-        pytest.param(BASE + '[grid]\nqueue.scheme = ["x"]', ["queue.scheme", "x", "droptail"], id="unknown scheme"),
-        pytest.param(
-            BASE + '[grid]\ntopology.bottleneck_delay = ["5 ms", "2 h"]',
-            ["topology.bottleneck_delay", "2 h", "1 h"],
-            id="value out of range",
-        ),
-        pytest.param(BASE + "[grid]\ntcp.foo = [1]", ["tcp.foo"], id="unknown key of the scenario"),
-        pytest.param(BASE + '[grid]\n"groups[7].users" = [1]', ["groups[7].users"], id="no such group"),
-        pytest.param(BASE + "[grid]\nrun.replications = [1]", ["run.replications", "replications"], id="counts vary"),
-        pytest.param(BASE + "[set]\nrun.seed = 1\n[grid]\nrun.seed = [1, 2]", ["run.seed"], id="set and varied"),
-        pytest.param(BASE + "[grid]\nrun.seed = [1]\n[[zip]]\nrun.seed = [2]", ["run.seed", "two"], id="varied twice"),
-        pytest.param(
-            BASE + '[grid]\n"groups[0].users" = [1]\n"groups.00.users" = [2]',
-            ["groups.00.users", "two"],
-            id="varied twice, written otherwise",
-        ),
-        pytest.param(
-            BASE + '[set]\n"groups[0].users" = 1\n[grid]\n"groups.0.users" = [2]',
-            ["groups.0.users", "both set"],
-            id="set and varied, written otherwise",
-        ),
-        pytest.param(
-            BASE + "[[zip]]\nrun.seed = [1, 2]\ntcp.delayed_ack = [1]",
-            ["zip[0].tcp.delayed_ack", "1", "2", "run.seed"],
-            id="zip of two lengths",
-        ),
-        pytest.param(BASE + "[zip]\nrun.seed = [1]", ["zip", "array of tables"], id="zip no array"),
-        pytest.param(BASE + "[[zip]]", ["zip[0]"], id="empty zip"),
-        pytest.param(
-            BASE + f"[grid]\nrun.seed = {list(range(400))}\ntcp.min_rto = {['1 s'] * 400}",
-            ["160000", "100000"],
-            id="too many points",
-        ),
-        pytest.param(BASE + "[stop]", ["stop.relative_half_width", "missing"], id="rule without target"),
-        pytest.param(
-            BASE + "[stop]\nrelative_half_width = { jain_index = 0 }",
-            ["stop.relative_half_width.jain_index", "0", "0.0001", "1.0"],
-            id="target zero",
-        ),
-        pytest.param(
-            BASE + "[stop]\nrelative_half_width = { jain_index = nan }",
-            ["stop.relative_half_width.jain_index", "nan"],
-            id="target not a number",
-        ),
-        pytest.param(
-            BASE + "[stop]\nrelative_half_width = { jain = 0.1 }",
-            ["stop.relative_half_width.jain", "jain_index", "throughput_bps.heavy", "delay_mean_s.BE.bottleneck"],
-            id="unknown metric",
-        ),
-        pytest.param(
-            BASE + "[stop]\nmin_replications = 1\nrelative_half_width = { jain_index = 0.1 }",
-            ["stop.min_replications", "1", "2"],
-            id="no interval of one run",
-        ),
-        pytest.param(
-            BASE + "[stop]\nmin_replications = 9\nmax_replications = 8\nrelative_half_width = { jain_index = 0.1 }",
-            ["stop.max_replications", "8", "9"],
-            id="most below least",
-        ),
-        pytest.param(
-            BASE + "replications = 3\n[stop]\nrelative_half_width = { jain_index = 0.1 }",
-            ["replications", "3", "stop"],
-            id="rule and number",
-        ),
-        pytest.param(BASE + "[stop]\nmetric = 1", ["stop.metric", "min_replications"], id="unknown key of the rule"),
-        pytest.param("a = = 1", ["line 1"], id="not TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "mentions"), FILES.values(), ids=FILES)
 def test_a_wrong_file_is_named(cli: Cli, workdir: Path, text: str, mentions: list[str]) -> None:
     (workdir / "wrong.toml").write_text(text)
+    cli.refuses(["sweep", "wrong.toml"], ["wrong.toml: ", *mentions])
+
+
+@pytest.mark.parametrize(("text", "mentions"), SWEEPS.values(), ids=SWEEPS)
+def test_a_wrong_sweep_is_named(cli: Cli, workdir: Path, text: str, mentions: list[str]) -> None:
+    (workdir / "wrong.toml").write_text(f'scenario = "short.toml"\n{text}')
     cli.refuses(["sweep", "wrong.toml"], ["wrong.toml: ", *mentions])
 
 

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::library;
+use support::{compiler, with_host};
 
 const METER_MEMORY: Time = Time::from_secs(3);
 const AVERAGER_MEMORY: Time = Time::from_millis(300);
@@ -88,33 +88,22 @@ fn train() -> (String, Vec<String>) {
     (input, expected)
 }
 
-#[test]
-fn the_externs_decide_as_the_reference() {
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    if !Command::new(&compiler).arg("--version").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no C++ compiler {}", compiler.display());
-        return;
-    }
-    let folder = std::env::temp_dir().join(format!("fairlane-extern-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (here, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), folder.join("host"));
-    let mut command = Command::new(compiler);
-    command.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]);
-    command.arg("-I").arg(here.join("include")).arg("-I").arg(here.join("tests/stub"));
-    command
-        .arg(here.join("tests/extern_host.cpp"))
-        .arg(library())
-        .args(["-lpthread", "-ldl", "-lm", "-o"])
-        .arg(&program);
-    assert!(command.status().unwrap().success());
-    let (packets, expected) = train();
-    let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+/// What the program makes of a text on its standard input.
+fn fed(program: &Path, input: String) -> String {
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all((parameters() + &packets).as_bytes()));
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_externs_decide_as_the_reference() {
+    let Some(mut compiler) = compiler("CXX", "c++") else { return };
+    compiler.arg("-std=c++17");
+    let (packets, expected) = train();
+    let text = with_host(compiler, "extern_host.cpp", |program| fed(program, parameters() + &packets));
     let verdicts = |digit: &str| expected.iter().filter(|line| line.split(' ').nth(1) == Some(digit)).count();
     // The train has all of them: the test is no test otherwise.
     assert!(["0", "1", "2"].map(verdicts).iter().all(|count| *count > 100), "{:?}", ["0", "1", "2"].map(verdicts));

@@ -32,6 +32,11 @@ fn a_meter_state_that_gives_an_infinite_rate_is_refused() {
     }
 }
 
+fn accept(state: &mut AveragerState, activity: f64) -> Status {
+    // SAFETY: nobody else uses the state.
+    unsafe { fairlane_abc_averager_accept(MEMORY_NS, &raw mut *state, activity, 1) }
+}
+
 #[test]
 fn an_averager_state_that_gives_an_infinite_mean_is_refused() {
     for (weighted_sum, weighted_count) in
@@ -41,15 +46,11 @@ fn an_averager_state_that_gives_an_infinite_mean_is_refused() {
         // SAFETY: both live here and are used by nobody else.
         let status = unsafe { fairlane_abc_averager_average(&raw const state, &raw mut average) };
         assert_eq!(status, Status::OutOfRange, "{weighted_sum} {weighted_count}");
-        // SAFETY: it lives here and is used by nobody else.
-        let status = unsafe { fairlane_abc_averager_accept(MEMORY_NS, &raw mut state, 1.0, 1) };
-        assert_eq!(status, Status::OutOfRange, "{weighted_sum} {weighted_count}");
+        assert_eq!(accept(&mut state, 1.0), Status::OutOfRange, "{weighted_sum} {weighted_count}");
     }
     let mut state = AveragerState { weighted_sum: 0.0, weighted_count: 0.0, last_ns: 0 };
     for activity in [f64::MAX, 1e300, -1e300] {
-        // SAFETY: it lives here and is used by nobody else.
-        let status = unsafe { fairlane_abc_averager_accept(MEMORY_NS, &raw mut state, activity, 1) };
-        assert_eq!(status, Status::OutOfRange, "{activity}");
+        assert_eq!(accept(&mut state, activity), Status::OutOfRange, "{activity}");
     }
 }
 

@@ -1,9 +1,34 @@
 //! What the tests that compile programs share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The compiler that an environment variable names, or the usual one; `None` with a word to whoever reads the output.
+pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
+    let name = std::env::var_os(variable).unwrap_or_else(|| usual.into());
+    let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!("skipped: no compiler {}", name.display());
+    }
+    is_there.then(|| Command::new(name))
+}
+
+/// Compiles a host of the library from a source in `tests`; what `run` makes of the program.
+pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path) -> T) -> T {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = std::env::temp_dir().join(format!("fairlane-capi-{source}-{}", std::process::id()));
+    for folder in ["include", "tests/stub"] {
+        compiler.arg("-I").arg(here.join(folder));
+    }
+    compiler.args(["-O1", "-Wall", "-Wextra", "-Werror"]).arg(here.join("tests").join(source)).arg(library());
+    assert!(compiler.args(["-lm", "-lpthread", "-ldl", "-o"]).arg(&program).status().unwrap().success());
+    let result = run(&program);
+    std::fs::remove_file(&program).unwrap();
+    result
+}
 
 /// The static library, which cargo puts beside the tests that need it.
-pub fn library() -> PathBuf {
+fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy();
