@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 Arguments = tuple[str, ...]
 
@@ -39,14 +38,8 @@ class Case:
 
     def to_json(self) -> str:
         """The case as a line that `from_json` reads."""
-        table: dict[str, Any] = {"steps": self.steps, "files": self.files}
-        if self.environment:
-            table["environment"] = self.environment
-        if self.own_process:
-            table["own_process"] = True
-        if self.streams:
-            table["streams"] = self.streams
-        return json.dumps(table)
+        always = {"steps": self.steps, "files": self.files}
+        return json.dumps(always | {name: value for name, value in vars(self).items() if value})
 
     @classmethod
     def from_json(cls, text: str) -> Case:
@@ -61,13 +54,14 @@ class Case:
         for name, text in self.files.items():
             lines.append(f"printf %b {shlex.quote(_escaped(text))} > {shlex.quote(name)}")
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        redirections = [
-            f"{number}>{'&-' if self.streams[name] == 'closed' else '/dev/full'}"
-            for number, name in ((1, "stdout"), (2, "stderr"))
-            if name in self.streams
-        ]
-        lines += [" ".join([*variables, "fairlane", *map(_quoted, step), *redirections]) for step in self.steps]
+        lines += [" ".join([*variables, "fairlane", *map(_quoted, step), *self.redirections()]) for step in self.steps]
         return "\n".join(lines)
+
+    def redirections(self) -> list[str]:
+        """What a shell needs behind a command for its streams."""
+        targets = {"closed": "&-", "full": "/dev/full"}
+        numbers = {"stdout": 1, "stderr": 2}
+        return [f"{numbers[name]}>{targets[state]}" for name, state in self.streams.items()]
 
 
 def _quoted(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -50,17 +50,8 @@ CALM = 0.5
 OWN_PROCESS = 0.02
 """Share of the cases whose commands are processes of their own."""
 FOLDERS = (
-    "out",
-    "out/deep/er",
-    ".",
-    "s.toml",
-    "s.toml/x",
-    "/proc/fairlane",
-    "",
-    "x" * 300,
-    "/dev/null",
-    "a\nb",
-    "\udcff",
+    *("out", "out/deep/er", ".", "s.toml", "s.toml/x", "/proc/fairlane"),
+    *("", "x" * 300, "/dev/null", "a\nb", "\udcff"),
 )
 
 
@@ -137,9 +128,8 @@ class _Files:
     def node(self) -> str:
         names = ("switch.toml", "switch-csfq.toml") if self._draw.calm else tuple(examples("node"))
         written = examples("node")[self._draw.pick(names)]
-        self.texts["node.toml"] = (
-            damaged(self._draw, written) if not self._draw.calm and self._draw.chance(0.7) else written
-        )
+        is_damaged = not self._draw.calm and self._draw.chance(0.7)
+        self.texts["node.toml"] = damaged(self._draw, written) if is_damaged else written
         return "node.toml"
 
     def comparison(self) -> str:
@@ -150,14 +140,9 @@ class _Files:
 
     def module(self) -> str:
         good = "import fairlane\n@fairlane.register_scheme('mine')\nclass Mine:\n    def __init__(self, port): pass\n"
-        body = (
-            good + "    def admit(self, *_): return True\n"
-            if self._draw.calm
-            else self._draw.pick(
-                ("", "raise ValueError('[/x]')\n", "def (\n", good, f"{good}    def admit(self, *_): 1/0\n")
-            )
-        )
-        self.texts["m.py"] = body
+        bad = ("", "raise ValueError('[/x]')\n", "def (\n", good, f"{good}    def admit(self, *_): 1/0\n")
+        right = good + "    def admit(self, *_): return True\n"
+        self.texts["m.py"] = right if self._draw.calm else self._draw.pick(bad)
         return "m.py"
 
 
@@ -284,10 +269,7 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
         case "--set":
             return setting(draw)
         case "--queues":
-            drawn = [
-                draw.pick(scheme_names()) if draw.calm or draw.chance(0.97) else text(draw)
-                for _ in range(1 + draw.few(4))
-            ]
+            drawn = [_likely(draw, scheme_names(), 0.97) for _ in range(1 + draw.few(4))]
             return ",".join(dict.fromkeys(drawn)) if draw.chance(0.98) else "all"
         case "--scheme-module":
             return files.module()
@@ -321,7 +303,12 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
 
 def _choice(draw: Draw, parameter: click.Parameter) -> str:
     assert isinstance(parameter.type, click.Choice)
-    return draw.pick(list(parameter.type.choices)) if draw.calm or draw.chance(0.9) else text(draw)
+    return _likely(draw, list(parameter.type.choices), 0.9)
+
+
+def _likely(draw: Draw, choices: Sequence[str], probability: float) -> str:
+    """One of the choices, or any text."""
+    return draw.pick(choices) if draw.calm or draw.chance(probability) else text(draw)
 
 
 def _experiment(draw: Draw, name: str) -> str:

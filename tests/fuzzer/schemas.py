@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fuzzer.draw import Draw, Raw, junk, quantity, scaled, text
+from fuzzer.draw import Draw, junk, quantity, scaled, text
 
 Schema = Mapping[str, Any]
 
@@ -128,6 +128,3 @@ def at(value: Any, place: tuple[str | int, ...]) -> Any:
     for part in place:
         value = value[part]
     return value
-
-
-__all__ = ["FromSchema", "Raw", "at", "dotted", "places"]

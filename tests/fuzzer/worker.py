@@ -119,15 +119,9 @@ def _called(step: Arguments) -> Ending:
 
 def _in_process_of_its_own(step: Sequence[str], case: Case) -> Ending:
     program = Path(sys.executable).with_name("fairlane")
-    redirected = "".join(
-        f" {number}>{'&-' if case.streams[name] == 'closed' else '/dev/full'}"
-        for number, name in ((1, "stdout"), (2, "stderr"))
-        if name in case.streams
-    )
+    command = " ".join(['exec "$0" "$@"', *case.redirections()])
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        done = subprocess.run(
-            ["/bin/sh", "-c", f'exec "$0" "$@"{redirected}', program, *step], stdout=out, stderr=errors, check=False
-        )
+        done = subprocess.run(["/bin/sh", "-c", command, program, *step], stdout=out, stderr=errors, check=False)
         return Ending(done.returncode, _read(out), _read(errors))
 
 

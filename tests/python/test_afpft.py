@@ -73,7 +73,7 @@ def test_flow_0_crosses_every_link_and_ten_flows_cross_each() -> None:
     made = table("fig9b", scheme="afpft", L=3)
     assert (made["topology"]["kind"], made["topology"]["congested_links"]) == ("parking_lot", 3)
     assert made["topology"]["access_rate"] == "20 Mbit/s"
-    assert [group.get("route") for group in made["groups"]] == [None, ["link1"], ["link2"], ["link3"]]
+    assert [group["route"] for group in made["groups"]] == [[], ["link1"], ["link2"], ["link3"]]
     assert made["groups"][0]["sources"][0]["rate"] == "1 Mbit/s"
     assert sum(group["users"] for group in made["groups"][1:]) == 30
     assert table("fig9a", scheme="afpft", L=1)["groups"][0]["sources"][0]["kind"] == "tcp"

@@ -111,8 +111,6 @@ COMMANDS = {
     "unknown key": ([*RUN, "--set", "tcp.foo=1"], ["tcp.foo"]),
     "no such group": ([*RUN, "--set", "groups[7].users=1"], ["groups[7].users"]),
     "key below a value": ([*RUN, "--set", "run.seed.x=1"], ["run.seed"]),
-    "output is a file": ([*RUN, "--out", "short.toml"], ["--out", "short.toml"]),
-    "output below a file": ([*RUN, "--out", "short.toml/x"], ["--out", "short.toml"]),
     "output not writable": ([*RUN, "--out", "/proc/fairlane"], ["--out", "/proc/fairlane"]),
     "compare what": (["compare", "short.toml"], ["--queues"]),
     "queue": (["compare", "short.toml", "--queues", "droptail,foo"], ["foo", "droptail", "abc"]),

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from fairlane.base.signals import as_interrupts
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
 
-ENDLESS = ["short.toml", "--replications", "100000", "--store", "kept", "--set", "run.measure=5 s"]
+ENDLESS = ["short.toml", "--replications", "100000", "--set", "run.measure=5 s"]
 COMMANDS = {
     "run": ["run", *ENDLESS],
     "compare": ["compare", *ENDLESS, "--queues", "droptail,abc"],
@@ -33,7 +34,7 @@ grid.queue.scheme = ["droptail", "abc"]
 def start(cli: Cli, command: str, hangup: Literal["default", "ignore"]) -> Process:
     """A command that does not end, with SIGHUP as it is by default or ignored, whoever runs the tests."""
     (cli.folder / "sweep.toml").write_text(SWEEP)
-    return cli.start(*COMMANDS[command], before=["env", f"--{hangup}-signal=HUP"])
+    return cli.start(*COMMANDS[command], before=["env", f"--{hangup}-signal=HUP", "FAIRLANE_STORE=kept"])
 
 
 def kept_runs(workdir: Path) -> int:
@@ -45,9 +46,11 @@ def kept_runs(workdir: Path) -> int:
 @pytest.mark.parametrize(
     ("command", "number"),
     [
+        ("run", signal.SIGINT),
         ("run", signal.SIGTERM),
         ("run", signal.SIGHUP),
         ("compare", signal.SIGTERM),
+        ("reproduce", signal.SIGINT),
         ("reproduce", signal.SIGHUP),
         ("sweep", signal.SIGTERM),
     ],
@@ -60,10 +63,11 @@ def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number:
         wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
     last = ended(process, number)  # as batch systems do: the second one does not disturb the first
-    kept = kept_runs(workdir)
-    assert kept > 0
-    assert last.startswith(f"interrupted: {kept} of ")
-    assert last.endswith("runs finished and kept in kept; the same command continues from there")
+    told = r"interrupted: (\d+) of (\d+) runs finished and kept in kept; the same command continues from there"
+    counts = re.fullmatch(told, last)
+    assert counts
+    assert 0 < kept_runs(workdir) == int(counts[1]) < int(counts[2])
+    assert {path.name for path in workdir.iterdir()} == {"short.toml", "sweep.toml", "kept"}
 
 
 def test_a_hangup_that_is_ignored_stays_ignored(cli: Cli) -> None:
@@ -79,7 +83,7 @@ def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
     if not pid:
         os.chdir(workdir)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"]])
+        os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"], "--store", "kept"])
     wait_for_cpu_time(pid, 1.5)
     os.close(terminal)  # the kernel sends SIGHUP, and writing to the terminal fails from now on
     _, status = os.waitpid(pid, 0)

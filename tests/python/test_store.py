@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import SHORT_SCENARIO, Cli, contents, ended, execute, files, wait_for_a_kept_run, wait_for_cpu_time
+from conftest import SHORT_SCENARIO, Cli, contents, execute, files, wait_for_a_kept_run
 from fairlane import _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
@@ -81,13 +81,6 @@ def test_metadata_tell_what_a_file_holds(store: Store, scenario: str) -> None:
     assert metadata["fairlane.schema"] == "3"
     assert metadata["fairlane.engine"] == _fairlane.engine_version()
     assert json.loads(metadata["fairlane.units"])["delivered_packets"] == "packets"
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_runs_do_not_depend_on_threads(threads: int, store: Store, scenario: str, tmp_path: Path) -> None:
-    (reference,) = simulate([scenario], Store(tmp_path / "reference"), keep=False, threads=1)
-    (runs,) = simulate([scenario], store, keep=False, threads=threads)
-    assert [run.run for run in runs] == [run.run for run in reference]
 
 
 def test_the_same_runs_are_the_same_bytes_in_whatever_order_they_came(
@@ -250,24 +243,6 @@ def test_a_kill_keeps_whole_files_that_the_next_call_uses(cli: Cli, workdir: Pat
     assert {path.name for path in workdir.iterdir()} == {"store", "short.toml"}
     assert stored_runs(workdir / "store") > 0
     assert files(workdir / "store" / "journal") == []
-
-
-def test_control_c_ends_at_once_and_keeps_what_is_finished(cli: Cli, workdir: Path) -> None:
-    process = cli.start(*LONG)
-    wait_for_a_kept_run(workdir / "store")
-    told = ended(process)
-    kept = stored_runs(workdir / "store")
-    assert kept < 2400, "it went on to the end"
-    assert told.startswith(f"interrupted: {kept} of 2400 runs finished and kept in store")
-    assert [file for file in files(workdir) if not file.startswith("store/")] == ["short.toml"]
-
-
-def test_control_c_in_run_keeps_what_is_finished_and_the_next_run_uses_it(cli: Cli, workdir: Path) -> None:
-    endless = ["run", "short.toml", "--replications", "100000", "--set", "run.measure=5 s"]
-    process = cli.start(*endless, env=os.environ | {"FAIRLANE_STORE": "kept"})
-    wait_for_cpu_time(process.pid, 2)
-    assert "of 100000 runs finished and kept in kept" in ended(process)
-    assert stored_runs(workdir / "kept") > 0
 
 
 def test_an_interrupt_before_anything_is_finished_says_so(workdir: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -62,6 +63,12 @@ def packets(file: Path, *names: str, where: str = "ip") -> Rows:
     return tshark(file, "-Y", where, "-T", "fields", *(word for name in names for word in ("-e", name)))
 
 
+def captured(folder: Path, scenario: Scenario, **options: Any) -> tuple[Path, dict[str, Any]]:
+    """The capture of a scenario's first run, and its record."""
+    file = folder / "a.pcapng"
+    return file, fairlane.run(scenario, pcap=file, **options).runs[0]
+
+
 def assert_sound(file: Path) -> None:
     """Nothing malformed, no bad checksum, no error."""
     bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
@@ -92,8 +99,7 @@ def test_watching_changes_no_record(tmp_path: Path) -> None:
     ],
 )
 def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int | bool], snaplen: int) -> None:
-    file = tmp_path / "a.pcapng"
-    fairlane.run(lossy(run__replications=1, **settings), pcap=file, pcap_snaplen=snaplen)
+    file, _ = captured(tmp_path, lossy(run__replications=1, **settings), pcap_snaplen=snaplen)
     assert_sound(file)
     # Whole packets: tshark sees every checksum, and each is good.
     if snaplen:
@@ -103,8 +109,7 @@ def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int 
 
 @tshark_needed
 def test_tshark_counts_what_the_simulator_counts(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    run = fairlane.run(lossy(run__replications=1), pcap=file).runs[0]
+    file, run = captured(tmp_path, lossy(run__replications=1))
     sent = packets(file, "ip.src", "frame.len", "tcp.len", where="ip.dst == 192.0.2.1")
     assert len(sent) == run["links"][0]["accounting"]["departed"]
     rates = [rate for users in run["groups"] for rate in users["user_throughput_bps"]]
@@ -114,11 +119,8 @@ def test_tshark_counts_what_the_simulator_counts(tmp_path: Path) -> None:
         frames = [int(length) for source, length, _ in sent if source == address]
         # No warm-up: the measurement is the whole run, 3 s.
         assert sum(frames) * 8 / 3 == pytest.approx(rate, rel=1e-12)
-        (line,) = [
-            row[0].split()
-            for row in conversations
-            if row[0].startswith((f"{address} ", "192.0.2.1 ")) and address in row[0].split()
-        ]
+        words = [row[0].split() for row in conversations]
+        (line,) = [line for line in words if line[:1] and line[0] in (address, "192.0.2.1") and address in line]
         total = len(packets(file, "frame.number", where=f"ip.addr == {address}"))
         assert str(len(frames)) in line
         assert str(total) in line
@@ -130,9 +132,8 @@ def test_tshark_counts_what_the_simulator_counts(tmp_path: Path) -> None:
 @tshark_needed
 @pytest.mark.parametrize("header", [54, 40])
 def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) -> None:
-    file = tmp_path / "a.pcapng"
-    result = fairlane.run(lossless(tcp__header_bytes=header, tcp__syn_bytes=header + 8), pcap=file)
-    assert result.runs[0]["links"][0]["accounting"]["dropped"] == 0
+    file, run = captured(tmp_path, lossless(tcp__header_bytes=header, tcp__syn_bytes=header + 8))
+    assert run["links"][0]["accounting"]["dropped"] == 0
     assert_sound(file)
     assert packets(file, "frame.number", "tcp.analysis.flags", where="tcp.analysis.flags") == []
     # Six transfers, each with its handshake; all bytes once, and acknowledged.
@@ -148,32 +149,21 @@ def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) ->
 
 @tshark_needed
 def test_round_trip_times_are_those_of_the_topology(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    fairlane.run(lossless(run__replications=1), pcap=file)
+    file, _ = captured(tmp_path, lossless(run__replications=1))
     handshakes = packets(file, "tcp.time_relative", where="tcp.flags == 0x012")
     # SYN and SYN-ACK of 58 bytes at 10 Mbit/s, 5 ms each way.
     assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (58 * 8 / 10e6 + 5e-3), abs=1e-9)
-    # A timestamp that comes back is one that was sent before.
-    values: dict[str, set[str]] = defaultdict(set)
-    for source, port, peer, value, echo in packets(
-        file,
-        "ip.src",
-        "tcp.srcport",
-        "tcp.dstport",
-        "tcp.options.timestamp.tsval",
-        "tcp.options.timestamp.tsecr",
-        where="tcp",
-    ):
-        conversation = port if source.startswith("10.") else peer
-        other = f"{conversation} {'server' if source.startswith('10.') else 'user'}"
-        assert echo == "0" or echo in values[other]
-        values[f"{conversation} {'user' if source.startswith('10.') else 'server'}"].add(value)
+    # A timestamp that comes back is one that was sent before, by the other end of the same stream.
+    values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    stamps = ("tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
+    for stream, source, target, value, echo in packets(file, "tcp.stream", "ip.src", "ip.dst", *stamps, where="tcp"):
+        assert echo == "0" or echo in values[stream, target]
+        values[stream, source].add(value)
 
 
 @tshark_needed
 def test_classes_and_windows_are_in_the_headers(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    fairlane.run(lossy(run__replications=1), pcap=file)
+    file, _ = captured(tmp_path, lossy(run__replications=1))
     assert packets(file, "frame.number", where="ip.dsfield.dscp == 46 && ip.addr == 10.0.0.1") == []
     assert packets(file, "frame.number", where="ip.dsfield.dscp != 46 && !(ip.addr == 10.0.0.1)") == []
     windows = {window for (window,) in packets(file, "tcp.window_size", where="tcp.flags.syn == 0")}
@@ -182,8 +172,7 @@ def test_classes_and_windows_are_in_the_headers(tmp_path: Path) -> None:
 
 @tshark_needed
 def test_selective_acknowledgements_are_in_the_headers(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    fairlane.run(lossy(run__replications=1, tcp__profile="linux"), pcap=file)
+    file, _ = captured(tmp_path, lossy(run__replications=1, tcp__profile="linux"))
     assert packets(file, "frame.number", where="tcp.flags.syn == 1 && !(tcp.options.sack_perm)") == []
     blocks = packets(file, "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re", where="tcp.options.sack_le")
     assert len(blocks) > 100
@@ -197,8 +186,7 @@ def test_selective_acknowledgements_are_in_the_headers(tmp_path: Path) -> None:
 
 @tshark_needed
 def test_packets_of_ecn_flows_are_marked_as_capable(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    run = fairlane.run(lossy(run__replications=1, tcp__ecn=True), pcap=file).runs[0]
+    file, run = captured(tmp_path, lossy(run__replications=1, tcp__ecn=True))
     fresh = packets(file, "ip.dsfield.ecn", where="tcp.len > 0 && !(tcp.analysis.retransmission)")
     assert ["2"] in fresh
     # A marked packet may wait when the run ends.
@@ -208,8 +196,7 @@ def test_packets_of_ecn_flows_are_marked_as_capable(tmp_path: Path) -> None:
 
 @tshark_needed
 def test_dropped_packets_carry_a_comment(tmp_path: Path) -> None:
-    file = tmp_path / "a.pcapng"
-    run = fairlane.run(lossy(run__replications=1), pcap=file, pcap_drops=True).runs[0]
+    file, run = captured(tmp_path, lossy(run__replications=1), pcap_drops=True)
     comments = [comment for (comment,) in packets(file, "frame.comment", where="frame.comment")]
     dropped = {drops["reason"]: drops["packets"] for drops in run["links"][0]["drops"]}
     assert len([comment for comment in comments if comment.startswith("dropped (aqm), ")]) == dropped["aqm"] > 0
