@@ -4,9 +4,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 import pytest
@@ -98,72 +97,55 @@ def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
 
 
 class ScriptedWorkers:
-    """In place of processes: gives the outcomes that were written down for each replication, one after another."""
+    """In place of the processes of a schedule: jobs end in their order, with what a function gives for each."""
 
-    outcomes: ClassVar[dict[int, list[Kept | Exception]]] = {}
-    beside: ClassVar[list[tuple[int, int]]] = []
+    def __init__(self, outcome: Callable[[Job], Kept | Exception]) -> None:
+        self.outcome, self.count = outcome, 0
+        self.running: list[Job] = []
+        self.ended: list[tuple[str, int, int]] = []  # scheme, replication, and how many ran beside it
 
-    def __init__(self, count: int) -> None:
-        self.count, self.running = count, []
+    def __call__(self, count: int) -> "nullcontext[ScriptedWorkers]":
+        self.count = count
+        return nullcontext(self)
 
-    def __enter__(self) -> "ScriptedWorkers":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    @property
-    def has_idle(self) -> bool:
-        return len(self.running) < self.count
-
-    @property
-    def busy(self) -> int:
-        return len(self.running)
+    has_idle = property(lambda self: len(self.running) < self.count)
+    busy = property(lambda self: len(self.running))
 
     def begin(self, job: Job) -> None:
         self.running.append(job)
 
     def finished(self) -> Iterator[tuple[Job, Kept | Exception]]:
-        self.beside.append((self.running[0].replication, len(self.running) - 1))
         job = self.running.pop(0)
-        yield job, self.outcomes[job.replication].pop(0)
+        self.ended.append((json.loads(job.scenario)["queue"]["scheme"], job.replication, len(self.running)))
+        yield job, self.outcome(job)
 
 
 def test_a_rejected_run_is_tried_alone_and_fails_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = RejectedError("busy")
     runs = [Kept(f"run {number}", None) for number in range(3)]
     outcomes = {0: [busy, busy, runs[0]], 1: [runs[1]], 2: [busy, runs[2]], 3: [busy] * 4}
-    monkeypatch.setattr(schedule, "Workers", ScriptedWorkers)
-    monkeypatch.setattr(ScriptedWorkers, "outcomes", outcomes)
-    monkeypatch.setattr(ScriptedWorkers, "beside", [])
+    workers = ScriptedWorkers(lambda job: outcomes[job.replication].pop(0))
+    monkeypatch.setattr(schedule, "Workers", workers)
     done: dict[int, Kept] = {}
     jobs = [Job(canonical("single"), "forwarder", number) for number in range(4)]
     with pytest.raises(LabError, match="p4abc, abc, run 3: rejected 4 times, last: busy"):
         schedule._make(jobs, 3, lambda job, run, _rejected: done.update({job.replication: run}))
     assert done == dict(enumerate(runs))
-    assert ScriptedWorkers.beside[-3:] == [(0, 0), (3, 0), (3, 0)]
+    assert workers.ended[-3:] == [("abc", 0, 0), ("abc", 3, 0), ("abc", 3, 0)]
 
 
 def test_a_rejected_run_is_made_before_the_next_replication(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OneByOne(ScriptedWorkers):
-        made: ClassVar[list[tuple[str, int]]] = []
-
-        def finished(self) -> Iterator[tuple[Job, Kept | Exception]]:
-            job = self.running.pop(0)
-            is_first = not self.made
-            self.made.append((json.loads(job.scenario)["queue"]["scheme"], job.replication))
-            yield job, RejectedError("busy") if is_first else Kept("run", None)
-
-    monkeypatch.setattr(schedule, "Workers", OneByOne)
+    workers = ScriptedWorkers(lambda _: RejectedError("busy") if len(workers.ended) == 1 else Kept("run", None))
+    monkeypatch.setattr(schedule, "Workers", workers)
     schemes = {name: _fairlane.with_queue(canonical("single"), name) for name in ("abc", "droptail")}
     jobs = [Job(scenario, "forwarder", number) for scenario in schemes.values() for number in range(2)]
     schedule._make(jobs, 1, lambda _job, _run, _rejected: None)
-    assert OneByOne.made == [("abc", 0), ("droptail", 0), ("abc", 0), ("abc", 1), ("droptail", 1)]
+    made = [("abc", 0), ("droptail", 0), ("abc", 0), ("abc", 1), ("droptail", 1)]
+    assert workers.ended == [(*run, 0) for run in made]
 
 
 def test_an_error_of_the_lab_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "Workers", ScriptedWorkers)
-    monkeypatch.setattr(ScriptedWorkers, "outcomes", {0: [LabError("no such program")]})
+    monkeypatch.setattr(schedule, "Workers", ScriptedWorkers(lambda _: LabError("no such program")))
     with pytest.raises(LabError, match="p4abc, abc, run 0: no such program"):
         schedule._make([Job(canonical("single"), "forwarder", 0)], 3, lambda _job, _run, _rejected: None)
 
