@@ -23,7 +23,8 @@ from fairlane.papers.grid import Row
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAIRLANE = Path(sys.executable).with_name("fairlane")
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 
 SHORT = """
 name = "short"

@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from fairlane import docs_generator
 from fairlane.schemas import schema
 from fairlane.simulate.catalogue import schemes
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def test_generated_tables_of_the_docs_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,13 @@
 
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from conftest import execute
+from conftest import ROOT, execute
 
-SCRIPT = Path(__file__).parents[2] / "benches" / "instructions" / "check.py"
+SCRIPT = ROOT / "benches" / "instructions" / "check.py"
 
 
 @pytest.fixture

@@ -7,16 +7,14 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import Done, execute
+from conftest import ROOT, Done, execute
 
-ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+)(?: ; .*)? \\")
 LOCKS = {"dev": ["dev"], "optional": ["dev", "optional"]}

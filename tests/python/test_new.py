@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conftest import Cli, execute, files
+from conftest import ROOT, Cli, execute, files
 from fairlane.base.errors import UserError, WriteError
 from fairlane.cli.main import commands
 from fairlane.papers import Paper, papers
@@ -15,7 +15,6 @@ from fairlane.papers.paper import load_paper
 from fairlane.skeletons.edits import write_all
 from fairlane.skeletons.kinds import skeleton
 
-ROOT = Path(__file__).parents[2]
 SCHEME = [
     "CHANGELOG.md",
     "crates/schemes/src/aqm/mod.rs",

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import Done, execute
+from conftest import ROOT, Done, execute
 
-BUILD = Path(__file__).parents[2] / "ns3" / "build.sh"
+BUILD = ROOT / "ns3" / "build.sh"
 NOT_INSTALLED = 3
 SCHEMES = {scheme["name"]: scheme["marker"] for scheme in fairlane.schemes()}
 

@@ -1,12 +1,11 @@
 """The README keeps its word."""
 
 import re
-from pathlib import Path
 
 import fairlane
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, ROOT, Cli
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_example_runs_and_gives_the_number_it_states() -> None:
@@ -35,7 +34,7 @@ def test_the_first_part_is_short_and_counts_the_schemes() -> None:
 
 
 def test_every_target_that_it_names_is_in_the_makefile() -> None:
-    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"`make ([a-z-]+)`|\$ make ([a-z-]+)", README))
     assert targets
     assert all(re.search(rf"^{first or second}:", makefile, re.MULTILINE) for first, second in targets)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import SETTINGS, SHORT_SCENARIO, Cli, files
+from conftest import ROOT, SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane.papers.readings import Standing
 from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
@@ -232,9 +232,8 @@ def test_names_in_explanations_are_code_and_nothing_else_is_markup() -> None:
 
 
 def test_the_figure_of_the_readme_is_small_and_made_by_make() -> None:
-    root = Path(__file__).parents[2]
-    shown = re.findall(r"docs/figures/(abc2018\.[a-z0-9]+)\.png", (root / "README.md").read_text(encoding="utf-8"))
-    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    shown = re.findall(r"docs/figures/(abc2018\.[a-z0-9]+)\.png", (ROOT / "README.md").read_text(encoding="utf-8"))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"PAPER_FIGURES := {' '.join(shown)}\n" in makefile
     for name in shown:
-        assert 5_000 < (root / "docs" / "figures" / f"{name}.png").stat().st_size < 100_000
+        assert 5_000 < (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 100_000

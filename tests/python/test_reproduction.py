@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import Cli
+from conftest import ROOT, Cli
 from fairlane.papers import find, papers, select
 from fairlane.papers import verdict_tables as report
 from fairlane.papers.experiment import Experiment
@@ -19,7 +19,6 @@ from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.run_rules import Rule, load_runs
 from fairlane.papers.verdicts import Statistic
 
-ROOT = Path(__file__).parents[2]
 PAPERS = list(papers().values())
 TINY = ["--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s", "--replications", "1"]
 
