@@ -1,6 +1,6 @@
 """The instruction guard: what the engine executes per packet, against the committed baseline."""
 
-import importlib.util
+import importlib
 import sys
 from types import ModuleType
 
@@ -13,13 +13,8 @@ SCRIPT = ROOT / "benches" / "instructions" / "check.py"
 
 @pytest.fixture
 def guard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("check", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return importlib.import_module("check")
 
 
 def test_no_scenario_executes_more_instructions_than_the_baseline_allows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,14 @@ import pty
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, Cli, Process, ended, execute, wait_for_a_kept_run, wait_for_cpu_time
+from conftest import FAIRLANE, Cli, Process, Word, ended, execute, wait_for_a_kept_run, wait_for_cpu_time
 from fairlane.base.signals import as_interrupts
 from fairlane.store import Store
 from fairlane.store.upkeep import entries
@@ -105,23 +106,15 @@ def test_an_interrupt_that_python_swallows_ends_what_follows(workdir: Path, monk
     assert swallowed == [KeyboardInterrupt]
 
 
-def test_an_interrupt_while_modules_are_loaded_is_quiet() -> None:
-    code = """
-import builtins, fairlane_command
-load = builtins.__import__
-def interrupted(name, *rest):
-    if name == "fairlane.cli.main":
-        raise KeyboardInterrupt
-    return load(name, *rest)
-builtins.__import__ = interrupted
-fairlane_command.main()
-"""
-    done = execute(sys.executable, "-c", code)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+AS_MODULE = [sys.executable, "-m", "fairlane"]
 
 
-@pytest.mark.parametrize("loaded", ["fairlane.results.result", "fairlane.cli.main"])
-def test_an_interrupt_while_python_loads_the_module_is_quiet(tmp_path: Path, loaded: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "loaded"),
+    [(AS_MODULE, "fairlane.results.result"), (AS_MODULE, "fairlane.cli.main"), ([FAIRLANE], "fairlane.cli.main")],
+    ids=["module, early", "module", "command"],
+)
+def test_an_interrupt_while_python_loads_modules_is_quiet(tmp_path: Path, command: Sequence[Word], loaded: str) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"""
 import builtins, os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
@@ -133,5 +126,5 @@ def interrupted(name, *rest, **named):
 builtins.__import__ = interrupted
 """)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = execute(sys.executable, "-m", "fairlane", "run", "--help", env=environment)
+    done = execute(*command, "run", "--help", env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
