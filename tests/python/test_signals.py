@@ -67,7 +67,9 @@ def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number:
     told = r"interrupted: (\d+) of (\d+) runs finished and kept in kept; the same command continues from there"
     counts = re.fullmatch(told, last)
     assert counts
-    assert 0 < kept_runs(workdir) == int(counts[1]) < int(counts[2])
+    finished, wanted = int(counts[1]), int(counts[2])
+    # The signal may come between keeping a run and counting it.
+    assert 0 < finished <= kept_runs(workdir) <= min(finished + 1, wanted - 1)
     assert {path.name for path in workdir.iterdir()} == {"short.toml", "sweep.toml", "kept"}
 
 
