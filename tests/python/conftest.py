@@ -105,11 +105,9 @@ class Cli:
         assert files(self.folder) == before
 
     def start(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Process:
-        """Starts a command, of which stderr is read."""
-        command = [*before, FAIRLANE, *arguments]
-        return subprocess.Popen(
-            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options
-        )
+        """Starts a command, of which stderr is read unless the options say otherwise."""
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([*before, FAIRLANE, *arguments], cwd=self.folder, **(streams | options))
 
 
 def single_flow_goodput(cli: Cli, plane: str, *options: Word) -> float:

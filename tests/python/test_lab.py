@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -313,7 +314,7 @@ SINGLE = ["lab", "run", "p4abc.single", "--set", "run.measure=2 s", "--replicati
 @needs_lab
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_after_a_signal(cli: Cli, number: signal.Signals) -> None:
-    process = cli.start(*SINGLE)
+    process = cli.start(*SINGLE, stderr=subprocess.DEVNULL)
     workers: set[str] = set()
     until = time.monotonic() + 30
     while len(namespaces_of(workers)) < 3 and process.poll() is None and time.monotonic() < until:
@@ -335,7 +336,7 @@ def test_nothing_is_left_after_a_signal(cli: Cli, number: signal.Signals) -> Non
 
 @needs_lab
 def test_workers_clean_up_when_the_lab_is_killed(cli: Cli) -> None:
-    process = cli.start(*SINGLE)
+    process = cli.start(*SINGLE, stderr=subprocess.DEVNULL)
     workers: set[str] = set()
     while not (made := namespaces_of(workers)) and process.poll() is None:
         workers = children(process)
