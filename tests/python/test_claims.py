@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import Statistic, Verdict, judge
+from fairlane.papers.verdicts import ClaimVerdict, Statistic, judge
 
 Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 
@@ -34,7 +34,7 @@ def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Ta
 LINE = table("e", {"x": [1, 2, 3, 4, 5]}, T={("abc", x): float(x) for x in range(1, 6)})
 
 
-def judged(of: Table | list[Table], statistic: Statistic | None = None, /, **claim: Any) -> Verdict:
+def judged(of: Table | list[Table], statistic: Statistic | None = None, /, **claim: Any) -> ClaimVerdict:
     tables = {table.experiment: table for table in ([of] if isinstance(of, Table) else of)}
     defaults = {"id": "e.c", "experiment": "e", "scheme": "abc", "metric": "T", "statement": "", "where": ""}
     return judge(defaults | claim, tables, statistic)
