@@ -19,10 +19,11 @@ from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.report import report
 from fairlane.results.result import Comparison, Result
 from fairlane.schemas import schema
+from fairlane.simulate import scenario as _scenario
 from fairlane.simulate.catalogue import schemes, topologies
 from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.simulate.run import compare, run
-from fairlane.simulate.scenario import Scenario, cbr, group, on_off, poisson, tcp, web
+from fairlane.simulate.scenario import *  # noqa: F403 its __all__ is part of this one
 from fairlane.store import Store
 from fairlane.sweeps.result import SweepResult
 from fairlane.sweeps.sweep import sweep
@@ -39,7 +40,6 @@ __all__ = [
     "QueueDiscipline",
     "Reproduction",
     "Result",
-    "Scenario",
     "ScenarioError",
     "SchemeError",
     "SchemeFactory",
@@ -47,11 +47,7 @@ __all__ = [
     "SweepResult",
     "UserError",
     "__version__",
-    "cbr",
     "compare",
-    "group",
-    "on_off",
-    "poisson",
     "register_scheme",
     "report",
     "reproduce",
@@ -59,7 +55,6 @@ __all__ = [
     "schema",
     "schemes",
     "sweep",
-    "tcp",
     "topologies",
-    "web",
 ]
+__all__ += _scenario.__all__

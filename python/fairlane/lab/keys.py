@@ -61,20 +61,17 @@ NO_SERIES = Refused("the lab has no time series")
 ENDLESS = Refused("the lab has endless flows only")
 NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
 
-_TCP: dict[str, Honoured | Refused] = {
+
+def _each(section: str, rule: Refused) -> dict[str, Honoured | Refused]:
+    """The rule for every key of a table of the scenario."""
+    return dict.fromkeys(json.loads(_fairlane.scenario_schema())["properties"][section]["properties"], rule)
+
+
+_TCP = {
+    **_each("tcp", KERNEL),
     "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
     "congestion_control": Honoured("option -C of iperf3"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
-    **dict.fromkeys(
-        (
-            *("segment_payload", "header_bytes", "syn_bytes", "initial_window", "initial_ssthresh", "socket_buffer"),
-            *("delayed_ack", "delayed_ack_timeout", "min_rto", "max_rto", "initial_rto", "rto_granularity"),
-            *("keep_backoff", "each_timeout_reduces", "rtt_tick", "syn_timeout", "dupack_threshold"),
-            *("limited_transmit", "sack", "recovery", "flight_size", "full_ack_window", "byte_counting"),
-            *("cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness"),
-        ),
-        KERNEL,
-    ),
 }
 _UDP: dict[str, Honoured | Refused] = {
     "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
@@ -86,6 +83,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "run.measure": Honoured("length of the window"),
     "run.replications": Honoured("number of runs"),
     "run.seed": Honoured("seed of forwarder, senders and start times"),
+    **{f"topology.{name}": rule for name, rule in _each("topology", NOT_A_DUMBBELL).items()},
     "topology.kind": Honoured("must be one_sided_dumbbell"),
     "topology.access_rate": Honoured("rate of the ports towards the clients"),
     "topology.access_delay": Honoured("delay of the ports towards the clients"),
@@ -93,10 +91,6 @@ KEYS: dict[str, Honoured | Refused] = {
     "topology.bottleneck_rate": Honoured("rate of the port towards the server, or of the node's queue"),
     "topology.bottleneck_delay": Honoured("delay of the port towards the server"),
     "topology.bottleneck_schedule": Refused("the lab has links of constant rate"),
-    "topology.receiver_rate": NOT_A_DUMBBELL,
-    "topology.receiver_delay": NOT_A_DUMBBELL,
-    "topology.congested_links": NOT_A_DUMBBELL,
-    "topology.links": NOT_A_DUMBBELL,
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": NO_SERIES,
     "probes.series_link": NO_SERIES,

@@ -31,6 +31,8 @@ from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted, visible
 
+__all__ = ["Scenario", "cbr", "group", "on_off", "poisson", "tcp", "web"]
+
 Table: TypeAlias = dict[str, Any]
 
 DEEPEST = 16
