@@ -9,7 +9,7 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT_SCENARIO
-from fairlane import Scenario, ScenarioError, cbr, group, on_off, poisson, tcp, web
+from fairlane import Scenario, ScenarioError, group, poisson, tcp
 from fairlane.schemas import schema
 
 EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
@@ -62,11 +62,12 @@ def test_examples_run(file: Path, tmp_path: Path) -> None:
 
 def test_every_key_shows_every_default() -> None:
     scenario = Scenario.from_toml(EXAMPLES / "every-key.toml")
-    bare = Scenario(
-        "every-key",
-        group("users", tcp(), web(interval="40 ms"), poisson("1 Mbit/s"), cbr("1 Mbit/s"), on_off("10 Mbit/s")),
-        queue="abc",
-    )
+    (users,) = scenario.to_dict()["groups"]
+    made = [
+        getattr(fairlane, source["kind"])(**{key: source[key] for key in ("rate", "interval") if key in source})
+        for source in users["sources"]
+    ]
+    bare = Scenario("every-key", group("users", *made), queue="abc")
     assert json.loads(scenario.canonical()) == json.loads(bare.canonical())
 
 

@@ -10,10 +10,7 @@ mod topology;
 pub use groups::{GroupConfig, GroupParams};
 pub use notes::Note;
 pub use schema::{scenario_schema, topologies};
-pub use sources::{
-    BurstDistribution, CbrParams, OnOffParams, SizeDistribution, SourceConfig, TcpSourceParams, UDP_HEADER_BYTES,
-    UdpConfig, UdpParams, WebParams,
-};
+pub use sources::*;
 pub use tcp::TcpConfig;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 
