@@ -114,16 +114,15 @@ def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Pa
 
 def row(module: str, paths: list[Path], found: dict[Path, dict[int, int]]) -> Row:
     """What the tests of `module` run of it."""
-    result = Row(module, 0, 0, {})
+    lines = 0
+    missed: dict[Path, list[int]] = {}
     for path in paths:
         end = code_lines(path)
         of_code = {number: count for number, count in found.get(path, {}).items() if number <= end}
-        missed = sorted(number for number, count in of_code.items() if count == 0)
-        result.lines += len(of_code)
-        result.covered += len(of_code) - len(missed)
-        if missed:
-            result.missed[path] = missed
-    return result
+        lines += len(of_code)
+        if never := sorted(number for number, count in of_code.items() if count == 0):
+            missed[path] = never
+    return Row(module, lines, lines - sum(map(len, missed.values())), missed)
 
 
 def main() -> int:

@@ -128,18 +128,13 @@ def _scenarios(
     return [_fairlane.with_queue(canonical, queue) for queue in queues]
 
 
-def notes(found: Sequence[PlaneResult]) -> list[str]:
-    """What to know about the scenarios before the numbers are trusted, a line each."""
-    return joined({f"{one.queue} on {one.plane}": one.result.notes for one in found})
-
-
 def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
     """The means as a table, ready for JSON: a row for each queue and plane."""
     return {
         "schema": 1,
         "version": _fairlane.version(),
         "scenario": found[0].result.scenario["name"],
-        "notes": notes(found),
+        "notes": joined({f"{one.queue} on {one.plane}": one.result.notes for one in found}),
         "rows": [
             {
                 "queue": one.queue,

@@ -53,9 +53,7 @@ class Client:
     Attributes:
         number: From 0.
         group: Number of its group.
-        reference_rate: Of weight 1.
-        weight: Its weight.
-        traffic_class: BE or EF.
+        terms: As the forwarder takes them: `reference_rate` of weight 1, `weight`, `traffic_class`.
         access: Rate and delay of its access link.
         start_s: Earliest and latest time at which it starts to send.
         source: What it sends.
@@ -63,9 +61,7 @@ class Client:
 
     number: int
     group: int
-    reference_rate: str
-    weight: float
-    traffic_class: str
+    terms: Mapping[str, Any]
     access: Mapping[str, str]
     start_s: tuple[float, float]
     source: Source
@@ -73,7 +69,7 @@ class Client:
     @property
     def reference_bps(self) -> int:
         """Reference rate, the weight included."""
-        return round(bits_per_second(self.reference_rate) * self.weight)
+        return round(bits_per_second(self.terms["reference_rate"]) * float(self.terms["weight"]))
 
     @property
     def address(self) -> str:
@@ -139,11 +135,9 @@ def setup_of(scenario: str) -> Setup:
         raise UserError("topology.bottleneck_schedule: the lab has links of constant rate")
     clients: list[Client] = []
     for index, group in enumerate(table["groups"]):
-        kind = {
+        kind: dict[str, Any] = {
             "group": index,
-            "reference_rate": group["reference_rate"],
-            "weight": group["weight"],
-            "traffic_class": group["traffic_class"],
+            "terms": {name: group[name] for name in ("reference_rate", "weight", "traffic_class")},
             "access": {name: group.get(f"access_{name}", topology[f"access_{name}"]) for name in ("rate", "delay")},
             "start_s": _start_s(index, group, table["run"]),
             "source": _source(index, group["sources"]),

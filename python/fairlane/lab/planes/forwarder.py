@@ -29,14 +29,7 @@ class ForwarderPlane(Plane):
             {
                 "forward": {"seed": setup.table["run"]["seed"]},
                 "users": [
-                    {
-                        "name": str(client.number),
-                        "prefix": client.address,
-                        "reference_rate": client.reference_rate,
-                        "weight": client.weight,
-                        "traffic_class": client.traffic_class,
-                    }
-                    for client in setup.clients
+                    {"name": str(client.number), "prefix": client.address, **client.terms} for client in setup.clients
                 ],
                 "ports": [
                     *(
@@ -62,7 +55,7 @@ class ForwarderPlane(Plane):
         port = report["ports"][-1]
         link = {"name": "bottleneck", **port["egress"], "readings": port["readings"]}
         link["user_dropped_packets"] = [user["dropped_packets"] for user in link["users"][:-1]]
-        classes = {client.traffic_class for client in self._setup.clients}
+        classes = {client.terms["traffic_class"] for client in self._setup.clients}
         delay = link.pop("delay")
         link["delay"] = [{"traffic_class": name, **delay} for name in classes] if len(classes) == 1 else []
         return {"link": link, "emulation": emulation(report)}

@@ -118,7 +118,7 @@ class Plane(ABC):
             {
                 "prefix": client.address,
                 "reference_rate": f"{client.reference_bps} bit/s",
-                "traffic_class": client.traffic_class,
+                "traffic_class": client.terms["traffic_class"],
             }
             for client in self._setup.clients
         ]

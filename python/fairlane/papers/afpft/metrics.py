@@ -21,14 +21,14 @@ def of_group(record: Record, values: Values) -> float | None:
     return float(record["groups"][values["group"] - 1]["throughput_bps"] / 1e6)
 
 
-def of_named(name: str) -> Metric:
-    """Mean throughput of a flow of the named group in kb/s."""
+def of_named(name: str, unit_bps: float = 1e3) -> Metric:
+    """Mean throughput of a flow of the named group, in kb/s or another unit."""
 
-    def kbps(record: Record, _: Values) -> float | None:
+    def throughput(record: Record, _: Values) -> float | None:
         found = _named(record, name)
-        return found["throughput_bps"] / 1e3 if found else None
+        return found["throughput_bps"] / unit_bps if found else None
 
-    return kbps
+    return throughput
 
 
 def jain_tcp(record: Record, _: Values) -> float | None:
@@ -67,12 +67,6 @@ def over_fair(record: Record, values: Values) -> float | None:
     return share
 
 
-def of_flow_0(record: Record, _: Values) -> float | None:
-    """Throughput of the flow that crosses all links, in Mb/s."""
-    found = _named(record, "flow 0")
-    return found["throughput_bps"] / 1e6 if found else None
-
-
 def of_class(record: Record, values: Values) -> float | None:
     """Transfers of the point's class of times over all that ended, in %."""
     times = _transfers(record)
@@ -81,16 +75,14 @@ def of_class(record: Record, values: Values) -> float | None:
     return float(100 * times["by_time"][CLASSES.index(values["class"])]["share"])
 
 
-def transfer_mean(record: Record, values: Values) -> float | None:
-    """Mean time of the transfers that ended, in s; of a whole run, thus at the first class alone."""
-    times = _transfers(record)
-    return times["mean_s"] if times and values.get("class") == CLASSES[0] else None
+def of_transfers(name: str) -> Metric:
+    """Mean time in s, or number, of the transfers that ended; of a whole run, thus at the first class alone."""
 
+    def number(record: Record, values: Values) -> float | None:
+        times = _transfers(record) if values.get("class") == CLASSES[0] else None
+        return None if times is None or times[name] is None else float(times[name])
 
-def completed(record: Record, values: Values) -> float | None:
-    """Transfers that ended within the run; at the first class alone."""
-    times = _transfers(record)
-    return float(times["completed"]) if times and values.get("class") == CLASSES[0] else None
+    return number
 
 
 def link_use(record: Record, values: Values) -> float | None:
@@ -163,10 +155,10 @@ METRICS: dict[str, Metric] = {
     "tput_over_fair": over_fair,
     "utilisation": link_use,
     "avg_queue": mean_average_queue,
-    "tput0_mbps": of_flow_0,
+    "tput0_mbps": of_named("flow 0", 1e6),
     "share_percent": of_class,
-    "mean_s": transfer_mean,
-    "completed": completed,
+    "mean_s": of_transfers("mean_s"),
+    "completed": of_transfers("completed"),
     "delivered_fraction": delivered,
 }
 
