@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from subprocess import PIPE
 
 from fairlane.lab.namespaces import LabError, RejectedError, undisturbed
 from fairlane.store.point import Cost, Kept
@@ -54,7 +55,10 @@ class Workers:
         self._all: list[subprocess.Popen[bytes]] = []
         self._selector = selectors.DefaultSelector()
         for _ in range(count):
-            self._start()
+            command = [sys.executable, "-m", "fairlane.lab.process"]
+            # In a session of its own: Ctrl-C is for us, who end it.
+            self._all.append(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True))
+            self._idle.append(self._all[-1])
 
     def __enter__(self) -> Workers:
         return self
@@ -88,17 +92,6 @@ class Workers:
             self._selector.unregister(worker.stdout)
             self._idle.append(worker)
             yield job, _outcome(worker.stdout.readline())
-
-    def _start(self) -> None:
-        # In a session of its own: Ctrl-C is for us, who end it.
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "fairlane.lab.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        self._all.append(worker)
-        self._idle.append(worker)
 
     def _end(self) -> None:
         """The end of a worker's input is its end."""

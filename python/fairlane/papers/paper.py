@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base import toml
@@ -148,6 +149,12 @@ class Paper:
     def expected(self) -> Expected:
         """The expected outcomes; none if there is no file yet."""
         return Expected(**toml.read_if_there(self.expected_file))
+
+
+def declared(*modules: ModuleType) -> dict[str, Any]:
+    """What the modules of a paper declare of it by the names of its attributes: METRICS of `metrics`, and so on."""
+    names = ("metrics", "traces", "engine_schemes", "labels", "computed", "statistics")
+    return {name: vars(module)[name.upper()] for name in names for module in modules if name.upper() in vars(module)}
 
 
 def load_paper(key: str, title: str, folder: Path, sweep_defaults: Sequence[str] = (), **parts: Any) -> Paper:

@@ -119,17 +119,6 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
 
 def ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
     """Numerator over denominator at equal values of all variables that neither side fixes, reduced."""
-    return _reduced_ratios(claim, _ratios(claim, tables))
-
-
-def references(claim: Claim) -> list[tuple[str, dict[str, Any]]]:
-    """The experiments that a ratio refers to, each with the values that it fixes (`scheme` and variables)."""
-    sides = [claim.get("numerator", {}), claim.get("denominator", {})]
-    fixed = [{key: value for key, value in side.items() if key not in {"experiment", "metric"}} for side in sides]
-    return [(side["experiment"], values) for side, values in zip(sides, fixed, strict=True) if "experiment" in side]
-
-
-def _ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
     above, fixed_above = _side(claim, "numerator", tables)
     below, fixed_below = _side(claim, "denominator", tables)
     shared = [
@@ -146,7 +135,14 @@ def _ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
             ratio = quotient(cell.interval, partners[0].interval)
             if not math.isnan(ratio.mean):
                 found.append(Number(cell.at, ratio, [cell, partners[0]]))
-    return found
+    return _reduced_ratios(claim, found)
+
+
+def references(claim: Claim) -> list[tuple[str, dict[str, Any]]]:
+    """The experiments that a ratio refers to, each with the values that it fixes (`scheme` and variables)."""
+    sides = [claim.get("numerator", {}), claim.get("denominator", {})]
+    fixed = [{key: value for key, value in side.items() if key not in {"experiment", "metric"}} for side in sides]
+    return [(side["experiment"], values) for side, values in zip(sides, fixed, strict=True) if "experiment" in side]
 
 
 def _side(claim: Claim, name: str, tables: Mapping[str, Table]) -> tuple[list[Cell], set[str]]:

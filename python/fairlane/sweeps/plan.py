@@ -72,15 +72,11 @@ class Plan:
             UserError: A file cannot be read; a key or value is wrong. The message names file, key, value and range.
         """
         path = Path(file)
-        table = _toml(path)
+        table = Scenario.from_toml(path).to_dict()  # any TOML file: what it means is not looked at
         try:
             return _plan(path, table, replications, settings or {})
         except (UserError, ScenarioError) as error:
             raise UserError(f"{file}: {error}") from error
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    return Scenario.from_toml(path).to_dict()  # any TOML file: what it means is not looked at
 
 
 def _plan(path: Path, table: dict[str, Any], replications: int | None, settings: Settings) -> Plan:

@@ -21,19 +21,17 @@ def preview(plan: Plan, folder: str | Path | None = None) -> PlanDocument:
     """The points of a plan, with what is stored and what is missing of each."""
     store = Store(folder)
     work = Work(plan, store)
-    points: list[PlannedPoint] = []
-    for point in plan.points:
-        of_point = work.at(point.identity)
-        points.append(
-            {
-                "point": point.index,
-                "at": dict(point.at),
-                "key": point.identity.key,
-                "stored": of_point.finished,
-                "missing": len(of_point.missing),
-                "most": of_point.stop.most,
-            }
-        )
+    points: list[PlannedPoint] = [
+        {
+            "point": point.index,
+            "at": dict(point.at),
+            "key": point.identity.key,
+            "stored": own.finished,
+            "missing": len(own.missing),
+            "most": own.stop.most,
+        }
+        for point, own in ((point, work.at(point.identity)) for point in plan.points)
+    ]
     estimate = Estimate(work.points)
     costs = [(len(point.missing), estimate.run_seconds(point)) for point in work.points]
     known = all(cost is not None for runs, cost in costs if runs)

@@ -166,11 +166,10 @@ def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
     ports = report["ports"]
     lateness = [port["egress"]["lateness"] for port in ports if port["egress"]["lateness"]["packets"]]
     lost = ("oversized", "without_checksum", "no_frame", "kernel_drops")
+    times = ("mean_s", "p99_s", "max_s")
     return {
         "realtime": report["realtime"],
-        "lateness_mean_s": max((entry["mean_s"] for entry in lateness), default=0.0),
-        "lateness_p99_s": max((entry["p99_s"] for entry in lateness), default=0.0),
-        "lateness_max_s": max((entry["max_s"] for entry in lateness), default=0.0),
+        **{f"lateness_{name}": max((entry[name] for entry in lateness), default=0.0) for name in times},
         "lost_frames": sum(port["ingress"][name] for port in ports for name in lost),
         "send_errors": sum(port["egress"]["send_errors"] for port in ports),
     }

@@ -25,6 +25,7 @@ UPLOAD_S = 100
 CSFQ_THRESHOLD = "12 packets"
 """Half the buffer; the paper gives no number, neither for this nor for Q_min of its amendment of CSFQ."""
 
+ENGINE_SCHEMES = {"abc_fair": "abc", "csfq_qmin": "csfq"}
 KEYS: Keys = {
     **ABC_KEYS,
     "a_BE": ("marker.accounting_be", None),

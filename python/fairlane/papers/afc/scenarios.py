@@ -23,10 +23,11 @@ KEYS: Keys = {
 }
 """Scenario key of each scalar parameter of claims.toml, and how its value is written."""
 
-START_UNTIL = "10 s"
+START: Any = {"start_from": "0 s", "start_until": "10 s"}
 
 PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
 """SFB's limit in units of the fair rate; 1 where the paper just says SFB: the well-tuned one."""
+ENGINE_SCHEMES = dict.fromkeys(PENALTY_FACTORS, "sfb")
 
 BURST_MEAN = "0.5 s"
 """Mean of both the ON and the OFF times; not given, hence the default of ns-2 (Application/Traffic/Exponential)."""
@@ -73,20 +74,10 @@ def _long_lived(values: Mapping[str, Any]) -> list[Table]:
     """TCP flows; with several access delays the same number for each pair of a source and a sink."""
     flows = values["n_tcp"]
     if "access_ms" not in values:
-        return [group("tcp", tcp(), users=flows, start_from="0 s", start_until=START_UNTIL)]
-    pairs = list(itertools.product(values["access_ms"], repeat=2))
-    return [
-        group(
-            f"tcp {source} ms, {sink} ms",
-            tcp(),
-            users=flows // len(pairs),
-            start_from="0 s",
-            start_until=START_UNTIL,
-            access_delay=f"{source} ms",
-            receiver_delay=f"{sink} ms",
-        )
-        for source, sink in pairs
-    ]
+        return [group("tcp", tcp(), users=flows, **START)]
+    pairs = [(f"{source} ms", f"{sink} ms") for source, sink in itertools.product(values["access_ms"], repeat=2)]
+    users = flows // len(pairs)
+    return [group(f"tcp {a}, {b}", tcp(), users=users, access_delay=a, receiver_delay=b, **START) for a, b in pairs]
 
 
 def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
@@ -98,10 +89,7 @@ def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
     else:
         sizes = values.get("sizes_B", [values["packet_B"]] * count)
         sources = [cbr(f"{values['R_udp_mbps']} Mbit/s", packet_size=f"{size} B") for size in sizes]
-    return [
-        group(udp_name(index), dict(source), start_from="0 s", start_until=START_UNTIL)
-        for index, source in enumerate(sources)
-    ]
+    return [group(udp_name(index), dict(source), **START) for index, source in enumerate(sources)]
 
 
 def _web(sessions: int) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.papers.expressions import evaluate
+from fairlane.papers.parameters import with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
@@ -21,10 +22,9 @@ WEB_USERS = 500
 AVERAGE_INTERVAL_S = 0.001
 """Bins of the queue in Fig. 8: a quarter of the time constant that w_q = 0.002 has at 125 000 packets/s."""
 
-KEYS = {
+KEYS: dict[str, tuple[str, str | None]] = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "prop_ms": ("topology.bottleneck_delay", "{} ms"),
-    "L": ("topology.congested_links", None),
 }
 """Scenario key of each scalar parameter of claims.toml, and how its value is written."""
 
@@ -45,9 +45,7 @@ def scenario(values: Values) -> Scenario:
     base = Scenario.from_toml(FOLDER / "base.toml")
     parking = "cross_flows" in values
     base = base.replace("topology.kind", "parking_lot" if parking else "two_sided_dumbbell")
-    for name, (key, text) in KEYS.items():
-        if name in values and (parking or name != "L"):
-            base = base.replace(key, values[name] if text is None else text.format(values[name]))
+    base = with_parameters(base, KEYS | ({"L": ("topology.congested_links", None)} if parking else {}), values)
     host_mbps = values.get("host_mbps", values["host_rate_over_Cb"] * values["Cb_mbps"])
     for end in ("access", "receiver"):
         base = base.replace(f"topology.{end}_rate", f"{host_mbps:g} Mbit/s")

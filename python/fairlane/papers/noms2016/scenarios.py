@@ -10,6 +10,7 @@ from fairlane.simulate.scenario import Scenario, cbr, tcp
 
 FOLDER = Path(__file__).parent
 
+ENGINE_SCHEMES = {"abc_old": "abc2016"}
 KEYS = {
     "Db_ms": ("topology.bottleneck_delay", "{} ms"),
     "gamma": ("queue.gamma", None),

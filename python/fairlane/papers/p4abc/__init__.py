@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from fairlane.papers.p4abc.metrics import COMPUTED, METRICS
-from fairlane.papers.p4abc.scenarios import FOLDER, scenario
-from fairlane.papers.paper import load_paper
+from fairlane.papers.p4abc import metrics, scenarios
+from fairlane.papers.paper import declared, load_paper
 
 PAPER = load_paper(
     key="p4abc",
     title="Activity-Based Congestion Management with P4, Future Internet 11, 159, 2019",
-    folder=FOLDER,
-    scenario=scenario,
-    metrics=METRICS,
-    computed=COMPUTED,
+    folder=scenarios.FOLDER,
+    scenario=scenarios.scenario,
+    **declared(metrics, scenarios),
 )
