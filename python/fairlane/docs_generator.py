@@ -324,15 +324,12 @@ def _reproduction(paper: Paper) -> str:
 
 def _records(whole: Mapping[str, Any]) -> str:
     """Every record of a document, a heading and a table each."""
-    inner = {name: record for name, record in whole["$defs"].items() if name not in _elsewhere(whole)}
+    result = schema("result")
+    # The records of the result document have their own tables.
+    elsewhere = set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
+    inner = {name: record for name, record in whole["$defs"].items() if name not in elsewhere}
     records = {whole["title"]: whole, **inner}
     return "".join(f"\n### {name}\n\n{record['description']}\n{_record(record)}" for name, record in records.items())
-
-
-def _elsewhere(whole: Mapping[str, Any]) -> set[str]:
-    """The records of the result document in another one: they have their own tables."""
-    result = schema("result")
-    return set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
 
 
 def _record(record: Mapping[str, Any]) -> str:

@@ -150,14 +150,12 @@ class Switch:
                 self._answer(cli)
             except LabError as error:
                 if self._process.poll() is not None or time.monotonic() > until:
-                    raise LabError(f"{simple_switch()}: {self._last_words() or error}") from error
+                    self._errors.seek(0)
+                    last = _words(self._errors.read())[-500:]
+                    raise LabError(f"{simple_switch()}: {last or error}") from error
                 time.sleep(0.2)
             else:
                 return cli
-
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        return _words(self._errors.read())[-500:]
 
     def ask(self, command: str) -> str:
         """Gives a command and returns what is answered.

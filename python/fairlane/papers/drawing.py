@@ -108,18 +108,15 @@ def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[f
         curves.setdefault(tuple(value for name, value in cell.at.items() if name != x), []).append(cell)
     marks: list[tuple[list[float], list[float]]] = []
     for curve in curves.values():
-        for numbers in _numbers(claim, curve, table):
+        if claim["kind"] == "range":
+            stated_of = [[claim[end]] * len(curve) for end in ("min", "max") if end in claim]
+        else:
+            stated_of = [[number for cell in curve if (number := expectation(claim, cell, table)) is not None]]
+        for numbers in stated_of:
             mark = ([cell.at[x] for cell in curve], numbers)
             if mark not in marks:
                 marks.append(mark)
     return marks
-
-
-def _numbers(claim: Claim, curve: Sequence[Cell], table: Table) -> list[list[float]]:
-    """One number per cell of a curve, or two for a range."""
-    if claim["kind"] == "range":
-        return [[claim[end]] * len(curve) for end in ("min", "max") if end in claim]
-    return [[number for cell in curve if (number := expectation(claim, cell, table)) is not None]]
 
 
 Draw = Callable[[Canvas], None]
