@@ -78,7 +78,7 @@ params! {
         wait: bool = true, source "ns-3.26, ns-2";
         /// How a packet's length counts in its probability: byte mode is `after` (ns-2, ns-3) or `before` (red1993).
         size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
-        /// Mean length of a packet, for idle times, byte mode and automatic params.
+        /// Mean length of a packet, for idle times, byte mode and automatic settings.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
         /// Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
