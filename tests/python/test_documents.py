@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import SHORT_SCENARIO, Cli
+from conftest import SHORT_SCENARIO, SHORTEST, TINY, Cli
 from fairlane.schemas import SCHEMAS
 
 
@@ -32,9 +32,8 @@ def comparison() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    settings = {"run.warmup": "14.9 s", "run.measure": "0.1 s"}
     store = tmp_path_factory.mktemp("reproduction")
-    return fairlane.reproduce("abc2018.default", settings=settings, replications=1, store=store).document()
+    return fairlane.reproduce("abc2018.default", settings=SHORTEST, replications=1, store=store).document()
 
 
 def test_compare_prints_a_comparison(cli: Cli) -> None:
@@ -43,8 +42,7 @@ def test_compare_prints_a_comparison(cli: Cli) -> None:
 
 
 def test_reproduce_prints_a_reproduction(cli: Cli, workdir: Path) -> None:
-    quick = ["--replications", "1", "--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s"]
-    printed = cli.document("reproduce", "abc2018.default", "abc2018.fig5a", *quick)
+    printed = cli.document("reproduce", "abc2018.default", "abc2018.fig5a", *TINY)
     written = json.loads((workdir / "results" / "abc2018" / "claims.json").read_text())
     for document in (printed, written):
         jsonschema.validate(document, fairlane.schema("reproduction"))

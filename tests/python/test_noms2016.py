@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from conftest import Cli, scenario_of
+from conftest import TINY, Cli, scenario_of
 from fairlane.papers import papers
 from fairlane.papers.grid import Row
 from fairlane.papers.noms2016.metrics import METRICS
@@ -92,7 +92,6 @@ def test_the_best_gamma_is_closest_to_fair_over_all_rates() -> None:
 
 
 def test_rows_and_columns_of_the_tables_select_points(cli: Cli) -> None:
-    tiny = ["--replications", "1", "--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s"]
-    (experiment,) = cli.document("reproduce", "noms.table_gamma", *tiny)["experiments"]
+    (experiment,) = cli.document("reproduce", "noms.table_gamma", *TINY)["experiments"]
     gamma0 = next(claim for claim in experiment["claims"] if claim["claim"].endswith("gamma0"))
     assert gamma0["findings"][0]["checks"] == 4

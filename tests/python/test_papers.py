@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import Cli, files, scenario_of, statistic
+from conftest import QUICK, SETTINGS, SHORTEST, Cli, files, scenario_of, statistic
 from fairlane.papers.abc2018.metrics import METRICS
 from fairlane.papers.abc2018.scenarios import FOLDER, KEYS
 from fairlane.papers.grid import Row
 from fairlane.simulate.scenario import Scenario
-
-QUICK = ["--set", "run.warmup=13 s", "--set", "run.measure=2 s", "--replications", "2"]
 
 
 def test_base_has_the_defaults_of_the_claims() -> None:
@@ -141,16 +139,14 @@ def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> N
 
 def test_a_second_reproduce_simulates_nothing_and_says_the_same(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workdir)
-    settings = {"run.warmup": "13 s", "run.measure": "2 s"}
-    first = fairlane.reproduce("abc2018.default", settings=settings, replications=2)
+    first = fairlane.reproduce("abc2018.default", settings=SETTINGS, replications=2)
     monkeypatch.setattr("fairlane._fairlane.Batch", None)
-    assert fairlane.reproduce("abc2018.default", settings=settings, replications=2).json() == first.json()
+    assert fairlane.reproduce("abc2018.default", settings=SETTINGS, replications=2).json() == first.json()
 
 
 def test_claims_about_other_experiments_run_just_their_points(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workdir)
-    settings = {"run.warmup": "14.9 s", "run.measure": "0.1 s"}
-    reproduction = fairlane.reproduce("abc2018.fig3b", settings=settings, replications=1)
+    reproduction = fairlane.reproduce("abc2018.fig3b", settings=SHORTEST, replications=1)
     rows = reproduction.tables["abc2018.fig3a"].rows
     assert {(row.at["scheme"], row.at["R1_mbps"]) for row in rows} == {("abc", 7.5)}
     assert len(rows) == 17

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import ROOT, SETTINGS, SHORT_SCENARIO, Cli, files
+from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane.papers.readings import Standing
 from fairlane.report import comparison, figures, site
 from fairlane.report.collect import Wanted, collect
@@ -27,7 +27,6 @@ from fairlane.report.views import (
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
 """Of these, the first two are stored."""
-TINY = ["--replications", "2", "--set", "run.warmup=13 s", "--set", "run.measure=2 s"]
 EXTERNAL = re.compile(r"""(?:src|href|srcset)\s*=\s*["']?\s*(?:https?:)?//|url\(|@import""")
 
 
@@ -197,7 +196,7 @@ def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:
 
 
 def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
-    told = cli.output("report", "abc2018.default", *TINY, *options)
+    told = cli.output("report", "abc2018.default", *QUICK, *options)
     assert told == "report: results/report/index.html\n"
     return (workdir / "results" / "report" / "abc2018.default.html").read_text(encoding="utf-8")
 

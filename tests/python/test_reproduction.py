@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import ROOT, Cli
+from conftest import ROOT, TINY, Cli
 from fairlane.papers import find, papers, select
 from fairlane.papers import verdict_tables as report
 from fairlane.papers.experiment import Experiment
@@ -20,7 +20,6 @@ from fairlane.papers.run_rules import Rule, load_runs
 from fairlane.papers.verdicts import Statistic
 
 PAPERS = list(papers().values())
-TINY = ["--set", "run.warmup=14.9 s", "--set", "run.measure=0.1 s", "--replications", "1"]
 
 
 def test_all_stands_for_every_experiment_once() -> None:
