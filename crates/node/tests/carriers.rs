@@ -5,7 +5,7 @@ mod common;
 #[path = "common/mutate.rs"]
 mod mutate;
 
-use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
+use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
 use fairlane_schemes::base::rng::Rng;
@@ -22,9 +22,7 @@ fn link(carrier: &str) -> Programs {
 
 /// A node that meters what comes in; what leaves without a label must bring none.
 fn edge(carrier: &str) -> Programs {
-    let programs = replayed(&config(&json!({"carrier": carrier}), &json!({"default_user": {"meter_of": "address"}})));
-    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
-    programs
+    replayed_later(&config(&json!({"carrier": carrier}), &json!({"default_user": {"meter_of": "address"}})))
 }
 
 fn egress(programs: &Programs, frame: &[u8], mark: u32) -> (i32, Vec<u8>) {

@@ -111,16 +111,14 @@ fn frame(arrival: &Arrival) -> Vec<u8> {
 /// Lets the kernel programs and the library decide on an arrival; returns whether both drop it.
 fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
     let Arrival { now_ns, queue_packets: packets, queue_bytes: bytes, .. } = *arrival;
-    programs.set_replay(&ReplayInput { now_ns, packets, bytes, random: 0, ..ReplayInput::default() }).unwrap();
-    let frame = frame(arrival);
-    let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
-    let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap().verdict;
+    programs.set_replay(&ReplayInput { now_ns, packets, bytes, ..Default::default() }).unwrap();
+    let (metered, sent) = common::through(programs, &frame(arrival), 0);
     let (label, average, threshold, drops) = library.decide(arrival);
     let class = if arrival.class == TrafficClass::Expedited { 1 << 22 } else { 0 };
     assert_eq!(metered.mark, 0xfa00_0000 | class | label.biased(), "label at {now_ns}");
     let state = programs.port_state(LOOPBACK).unwrap();
     assert_eq!((state.average(), state.threshold), (average, threshold), "at {now_ns}");
-    assert_eq!(verdict, if drops { DROP } else { PASS }, "at {now_ns}");
+    assert_eq!(sent.verdict, if drops { DROP } else { PASS }, "at {now_ns}");
     drops
 }
 
@@ -172,7 +170,6 @@ impl DropSink<TestPacket> for Dropped {
     fn dropped(&mut self, _: &TestPacket, _: DropReason, _: Backlog) {
         self.0 = true;
     }
-    fn marked(&mut self, _: &TestPacket) {}
 }
 
 /// A random train through the reference; kernel and library see the queues of the reference. Returns the number of
@@ -277,11 +274,9 @@ fn a_virtual_queue_drains_at_its_rate() {
         now_ns += rng.exponential(0.8e6) as u64;
         let user = usize::from(rng.bits().is_multiple_of(3));
         let frame = common::ipv4([10, 0, 0, user as u8], 0, 1500);
-        programs
-            .set_replay(&ReplayInput { now_ns, packets: 9999, bytes: 9_999_999, random: 0, ..ReplayInput::default() })
-            .unwrap();
-        let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap().mark;
-        let verdict = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap().verdict;
+        let input = ReplayInput { now_ns, packets: 9999, bytes: 9_999_999, ..Default::default() };
+        programs.set_replay(&input).unwrap();
+        let verdict = common::through(&programs, &frame, 0).1.verdict;
         let label = meters[user].label(&params, 1500, Accounting::ONE, now_ns);
         let queue_ns = free_at.saturating_sub(now_ns) as i64;
         let drop = thresholds.drops(queue_ns, label, averager.average()) || queue_ns + 1514 * 800 > 28_800_000;
@@ -324,9 +319,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         let (random, age_ns) = (rng.bits() as u32, now_ns - START_NS);
         let class = TrafficClass::BestEffort;
         let frame = frame(&Arrival { now_ns, user, ip_bytes: 1500, class, queue_packets, queue_bytes: 0 });
-        programs
-            .set_replay(&ReplayInput { now_ns, packets: queue_packets, bytes: 0, random, ..ReplayInput::default() })
-            .unwrap();
+        programs.set_replay(&ReplayInput { now_ns, packets: queue_packets, random, ..Default::default() }).unwrap();
         let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
         // Bursts without a label, and single packets of the node itself among the others.
         let is_labelled = id % 2_000 >= 400 && id % 10 > 0;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
+use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later, through};
 use fairlane_node::config::{MarkMatch, Who};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::{Kind, ReplayInput, UserKey};
@@ -14,9 +14,7 @@ const VALID: u32 = 0xfa00_0000;
 
 /// A node that meters each IPv4 and IPv6 address.
 fn node() -> Programs {
-    let programs = replayed(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
-    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
-    programs
+    replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})))
 }
 
 fn key(address: [u8; 4]) -> UserKey {
@@ -32,10 +30,8 @@ fn packets(programs: &Programs, key: &UserKey) -> u64 {
 
 /// Gives a frame to ingress, then with its label to egress; returns the mark.
 fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
-    let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
-    assert_eq!(metered.verdict, PASS);
-    let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();
-    assert_eq!(sent.verdict, PASS);
+    let (metered, sent) = through(programs, frame, mark);
+    assert_eq!((metered.verdict, sent.verdict), (PASS, PASS));
     metered.mark
 }
 
@@ -165,8 +161,7 @@ fn forged_marks_and_tags_never_change_a_decision() {
         let mark = VALID | (rng.bits() as u32 & 0x7f_ffff);
         for (programs, frame, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&input).unwrap();
-            let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, mark, 1).unwrap();
-            let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
+            let (metered, sent) = through(programs, &frame, mark);
             verdicts.push((metered.mark, sent.verdict));
         }
         assert_eq!(verdicts[0], verdicts[1], "{i}");
@@ -181,8 +176,7 @@ fn a_full_table_puts_new_users_on_the_account_of_the_default_user() {
     skip_unless_possible!();
     const LIMIT: u32 = 50;
     let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}});
-    let programs = replayed(&config(&json!({}), &tables));
-    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    let programs = replayed_later(&config(&json!({}), &tables));
     for i in 0..200u8 {
         let mark = pass(&programs, &ipv4([10, 0, 1, i], 0, 100), 0);
         assert_eq!(mark & 0xff00_0000, VALID, "{i}");
@@ -231,8 +225,7 @@ fn random_bytes_are_labelled_or_refused_and_never_crash() {
 fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
     skip_unless_possible!();
     let users = json!([{"prefix": "10.0.0.0/24"}, {"vlan": 7}, {"mark": "0x10/0xff"}, {"mark": "0x110/0x1ff"}]);
-    let programs = replayed(&config(&json!({}), &json!({"users": users})));
-    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    let programs = replayed_later(&config(&json!({}), &json!({"users": users})));
     let mark = |value, mask| UserKey::of(&Who::Mark(MarkMatch { value, mask }));
     let (vlan, prefix) = (UserKey::of(&Who::Vlan(7)), UserKey::of(&Who::Prefix("10.0.0.0/24".parse().unwrap())));
     let plain = ipv4([10, 0, 0, 1], 0, 100);
@@ -285,7 +278,7 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         let mark = VALID | (rng.bits() as u32 & 0x7f_ffff);
         let mut verdicts = Vec::new();
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
-            programs.set_replay(&ReplayInput { now_ns, packets, bytes: 0, random, ..ReplayInput::default() }).unwrap();
+            programs.set_replay(&ReplayInput { now_ns, packets, random, ..Default::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
             // What leaves has lost the tag: CSFQ counts its bytes.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();

@@ -9,16 +9,6 @@ use live::{Lab, assert_same_labels, average_activity, port, user};
 use serde_json::Value as Json;
 use std::process::Command;
 
-/// A client, a node and a server in a row; the node's port to the server is `out0`.
-fn one_node() -> Lab {
-    let lab = Lab::new(&["c", "n", "s"]);
-    lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
-    lab.wire(("n", "out0", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
-    lab.run("c", "ip route add default via 10.1.0.1");
-    lab.run("s", "ip route add default via 10.2.0.1");
-    lab
-}
-
 /// Meters what comes in at `in0` and manages what goes out at `out0`.
 const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
@@ -27,7 +17,7 @@ const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[
 /// 1400 bytes of payload are 1442 bytes of Ethernet: the burst of 1600 bytes lets one through, and at 80 bit/s the 1284
 /// bytes that the second one lacks take two minutes.
 fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
-    let lab = one_node();
+    let lab = Lab::one_node();
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 80bit burst 1600 limit 100000");
     lab.run("n", "tc qdisc add dev out0 parent 1: pfifo limit 24");
     let config =
@@ -64,7 +54,7 @@ fn backlog_in_bytes_equals_that_of_tc() {
 #[test]
 fn the_more_active_user_loses_at_a_full_queue() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     lab.run("c", "ip addr add 10.1.0.3/24 dev c0");
     lab.run("n", "ip neigh add 10.1.0.3 lladdr 02:00:0a:01:00:02 dev in0 nud permanent");
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 100000");
@@ -92,7 +82,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
 #[test]
 fn detach_leaves_the_machine_as_it_was() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     // A qdisc and a filter of somebody else on one port, nothing on the other.
     lab.run("n", "tc qdisc add dev in0 clsact");
     lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
@@ -124,7 +114,7 @@ fn detach_leaves_the_machine_as_it_was() {
 #[test]
 fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let before = lab.traces("n");
     let config = lab.config("n", &format!("hook = \"clsact\"\n{TWO_PORTS}"));
     let foreign = "tc filter add dev out0 egress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1";
@@ -146,7 +136,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
 #[test]
 fn a_reload_changes_the_hook_and_goes_on_counting() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = |hook: &str| lab.config("n", &format!("hook = \"{hook}\"\n{TWO_PORTS}"));
     let mut sent = 0;
     for hook in ["clsact", "auto", "clsact", "auto"] {
@@ -165,7 +155,7 @@ fn a_reload_changes_the_hook_and_goes_on_counting() {
 #[test]
 fn a_port_that_is_made_anew_is_attached_again() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = lab.config("n", TWO_PORTS);
     lab.node_ok("n", "attach", &config);
     let link = lab.run("n", "ip -o link show in0");
@@ -188,7 +178,7 @@ fn a_port_that_is_made_anew_is_attached_again() {
 #[test]
 fn two_at_once_are_told_apart() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = lab.config("n", TWO_PORTS);
     lab.node_ok("n", "attach", &config);
     let folder = lab.pins()[0].clone();
@@ -225,7 +215,7 @@ fn two_at_once_are_told_apart() {
 #[test]
 fn a_reload_keeps_meters_and_loses_no_packet() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let text = |rate: &str, ports: &str| {
         let users = format!("[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\nreference_rate = \"{rate}\"\n");
         format!("{users}[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n{ports}")
@@ -295,15 +285,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
 #[test]
 fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
     skip_unless_live!();
-    // client - edge a - core b - server; the link between a and b carries labels.
-    let lab = Lab::new(&["c", "a", "b", "s"]);
-    lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
-    lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
-    lab.wire(("b", "out1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
-    lab.run("c", "ip route add default via 10.1.0.1");
-    lab.run("a", "ip route add 10.2.0.0/24 via 10.3.0.2");
-    lab.run("b", "ip route add 10.1.0.0/24 via 10.3.0.1");
-    lab.run("s", "ip route add default via 10.2.0.1");
+    let lab = Lab::two_nodes();
     let edge = lab.config(
         "a",
         "[default_user]\ntraffic_class = \"dscp\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
@@ -374,7 +356,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
 #[test]
 fn frames_cut_off_anywhere_pass_the_meter() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
     lab.node_ok("n", "attach", &config);
     // Both families from the bare Ethernet header on to behind the IP header: 2 times 60 lengths.
@@ -393,7 +375,7 @@ fn frames_cut_off_anywhere_pass_the_meter() {
 #[test]
 fn counters_are_shown_by_status_top_and_export() {
     skip_unless_live!();
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = lab.config(
         "n",
         "[[users]]\nname = \"client\"\nprefix = \"10.1.0.0/24\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
@@ -471,7 +453,7 @@ fn the_units_ask_for_the_capabilities_that_are_needed_and_no_others() {
     };
     let attach = of(include_str!("../share/fairlane-node.service"));
     let export = of(include_str!("../share/fairlane-node-export.service"));
-    let lab = one_node();
+    let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n");
     let before = lab.traces("n");
     for without in &attach {

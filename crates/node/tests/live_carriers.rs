@@ -18,25 +18,12 @@ struct Domain {
 
 impl Domain {
     fn new(carrier: &str) -> Self {
-        let lab = Lab::new(&["c", "a", "b", "s"]);
-        lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
-        lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
-        lab.wire(("b", "out1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+        let lab = Lab::two_nodes();
         lab.wire6(("c", "c0", "fd01::2"), ("a", "in0", "fd01::1"));
         lab.wire6(("a", "mid0", "fd03::1"), ("b", "mid1", "fd03::2"));
         lab.wire6(("b", "out1", "fd02::1"), ("s", "s0", "fd02::2"));
-        for (name, route) in [
-            ("c", "default via 10.1.0.1"),
-            ("a", "10.2.0.0/24 via 10.3.0.2"),
-            ("b", "10.1.0.0/24 via 10.3.0.1"),
-            ("s", "default via 10.2.0.1"),
-            ("c", "default via fd01::1"),
-            ("a", "fd02::/64 via fd03::2"),
-            ("b", "fd01::/64 via fd03::1"),
-            ("s", "default via fd02::1"),
-        ] {
-            lab.run(name, &format!("ip route add {route}"));
-        }
+        let (edge, core) = (("a", "fd02::/64 via fd03::2"), ("b", "fd01::/64 via fd03::1"));
+        lab.routes(&[("c", "default via fd01::1"), edge, core, ("s", "default via fd02::1")]);
         lab.run("a", "ip link set mid0 mtu 1508");
         lab.run("b", "ip link set mid1 mtu 1508");
         let edge = lab.config(

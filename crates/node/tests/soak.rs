@@ -34,18 +34,11 @@ fn comes_to(users: u32, expected: (usize, usize)) -> bool {
 
 #[test]
 fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
-    skip_unless_possible!();
-    if let Some(reason) = live::missing() {
-        println!("skipped: {reason}");
-        return;
-    }
+    skip_unless_live!();
     let seconds: u64 = env::var("FAIRLANE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
     // A size that no other node on this machine has.
     let users = 100 + std::process::id() % 97;
-    let lab = Lab::new(&["c", "n", "s"]);
-    lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
-    lab.wire(("n", "out0", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
-    lab.run("c", "ip route add default via 10.1.0.1");
+    let lab = Lab::one_node();
     let config = |rate: &str| {
         lab.config(
             "n",

@@ -69,6 +69,33 @@ impl Lab {
         lab
     }
 
+    /// A client, a node and a server in a row; the node's port to the server is `out0`.
+    pub fn one_node() -> Self {
+        let lab = Self::new(&["c", "n", "s"]);
+        lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
+        lab.wire(("n", "out0", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+        lab.routes(&[("c", "default via 10.1.0.1"), ("s", "default via 10.2.0.1")]);
+        lab
+    }
+
+    /// client - edge a - core b - server; the link between a and b carries labels.
+    pub fn two_nodes() -> Self {
+        let lab = Self::new(&["c", "a", "b", "s"]);
+        lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
+        lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
+        lab.wire(("b", "out1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+        let (edge, core) = (("a", "10.2.0.0/24 via 10.3.0.2"), ("b", "10.1.0.0/24 via 10.3.0.1"));
+        lab.routes(&[("c", "default via 10.1.0.1"), edge, core, ("s", "default via 10.2.0.1")]);
+        lab
+    }
+
+    /// Adds routes to namespaces.
+    pub fn routes(&self, routes: &[(&str, &str)]) {
+        for (name, route) in routes {
+            self.run(name, &format!("ip route add {route}"));
+        }
+    }
+
     fn namespace(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }

@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use fairlane_node::config::NodeConfig;
-use fairlane_node::kernel::{Mode, Programs, configure};
+use fairlane_node::kernel::{Mode, Outcome, Programs, configure};
+use fairlane_node::records::ReplayInput;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -60,6 +61,20 @@ pub fn replayed(config: &NodeConfig) -> Programs {
     let programs = Programs::load(Mode::Replay, config.users_table.limit).expect("the kernel takes the programs");
     configure(&programs, config, &[LOOPBACK], START_NS).expect("the maps take the configuration");
     programs
+}
+
+/// The same, 5 s after the start.
+pub fn replayed_later(config: &NodeConfig) -> Programs {
+    let programs = replayed(config);
+    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    programs
+}
+
+/// Gives a frame to ingress, then with its label to egress.
+pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcome) {
+    let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
+    let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();
+    (metered, sent)
 }
 
 /// An IPv4 frame of `ip_bytes` (20 at least) behind Ethernet.
