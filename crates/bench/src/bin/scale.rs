@@ -5,6 +5,7 @@
 //! of flows, it runs that point only and prints it as one line of JSON: peak memory is that of a process, so
 //! `make bench-scale` gives each point a process of its own.
 
+use fairlane_bench::peak_memory;
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
@@ -27,13 +28,6 @@ fn scenario(scheme: &str, flows: u32, mbit: u64) -> Json {
         "queue": {"scheme": scheme, "limit": format!("{} packets", bdp + u64::from(flows))},
         "groups": [{"users": flows, "start_until": format!("{} s", seconds / 10.0), "sources": [{"kind": "tcp"}]}],
     })
-}
-
-/// High-water mark of resident memory in bytes, 0 where the system does not tell.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }
 
 fn main() {

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --bin speed [scheme] [heavy flows] [delay]`
 
+use fairlane_bench::fail;
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
 use serde_json::json;
@@ -20,13 +21,7 @@ fn main() {
             {"name": "light", "users": 10, "sources": [{"kind": "tcp", "flows": 1}]},
         ],
     });
-    let scenario = match Scenario::read(&scenario) {
-        Ok(scenario) => scenario,
-        Err(error) => {
-            eprintln!("error: {error}");
-            std::process::exit(2);
-        }
-    };
+    let scenario = Scenario::read(&scenario).unwrap_or_else(|error| fail(&error.to_string()));
     for replication in 0..10 {
         let record = engine::run(&scenario, replication, &AtomicBool::new(false)).expect("nobody cancels");
         let (cost, cpu_seconds) = (record.performance, record.cpu_seconds.expect("it has just ended"));
