@@ -254,7 +254,7 @@ impl Aqm for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{TestPacket, readings, refusal, view};
+    use crate::testing::{TestPacket, close, readings, refusal, view};
     use serde_json::json;
 
     const RATE: BitRate = BitRate(10_000_000);
@@ -279,10 +279,6 @@ mod tests {
             ared.admit(&TestPacket::default(), &view(packets, RATE), Time::from_millis(at), &mut rng);
         }
         ared.core.max_p()
-    }
-
-    fn close(measured: f64, expected: f64) {
-        assert!((measured - expected).abs() < 1e-12, "{measured} is not {expected}");
     }
 
     #[test]

@@ -301,6 +301,7 @@ impl DepartureMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
 
     const RATE: BitRate = BitRate(10_000_000);
     const LONG: Backlog = Backlog { packets: 20, bytes: 30_000 };
@@ -315,10 +316,6 @@ mod tests {
         (core.probability, core.delay_before_s, core.delay_s) = (probability, delay_before_s, delay_s);
         core.burst_allowance = Time::ZERO;
         core
-    }
-
-    fn close(measured: f64, expected: f64) {
-        assert!((measured - expected).abs() <= 1e-12, "{measured} is not {expected}");
     }
 
     #[test]

@@ -388,6 +388,7 @@ pub fn check_thresholds(min_th: Threshold, max_th: Threshold, table: &Table<'_>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
 
     const RATE: BitRate = BitRate(10_000_000);
 
@@ -405,10 +406,6 @@ mod tests {
         core.average = average;
         core.idle_since = Time::NEVER;
         core
-    }
-
-    fn close(measured: f64, expected: f64) {
-        assert!((measured - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{measured} is not {expected}");
     }
 
     #[test]

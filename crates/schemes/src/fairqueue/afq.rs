@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use crate::fairqueue::testing::{
-        assert_max_min, assert_rates, build, drain, limits, noise, packet, shares, survives,
+        assert_max_min, assert_rates, build, drain, limits, noise, offer, shares, survives,
     };
     use crate::registry::schemes::SchemeParams;
     use crate::testing::{Drops, TestPacket, read_queue, refusal};
@@ -324,12 +324,6 @@ mod tests {
 
     fn port(params: &AfqParams, limit: u32, weights: &Weights) -> (Afq<TestPacket>, Rng) {
         build::<AfqScheme>(params, QueueLimit::Packets(limit), weights)
-    }
-
-    fn offer(queue: &mut Afq<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
-        let mut drops = Drops::default();
-        sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
-        drops
     }
 
     #[test]

@@ -67,9 +67,9 @@ impl SchemeSpec for DrrLdsScheme {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{build, drain, limits, noise, packet, survives};
+    use crate::fairqueue::testing::{self, build, drain, limits, noise, serve, survives};
     use crate::registry::schemes::SchemeParams;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::TestPacket;
     use proptest::prelude::*;
 
     fn port(max_saving: u64) -> (Drr<TestPacket>, Rng) {
@@ -78,13 +78,7 @@ mod tests {
     }
 
     fn offer(queue: &mut Drr<TestPacket>, rng: &mut Rng, user: u32, packets: usize) {
-        (0..packets).for_each(|_| queue.enqueue(packet(user, 1000), Time::ZERO, rng, &mut Drops::default()));
-    }
-
-    fn serve(queue: &mut Drr<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
-        (0..packets)
-            .map(|_| queue.dequeue(Time::ZERO, rng, &mut Drops::default()).expect("packets wait").flow)
-            .collect()
+        testing::offer(queue, rng, user, &vec![1000; packets]);
     }
 
     /// User 1 spends its saving beside user 0, is away for `rounds` rounds, and comes back with 20 packets: how many

@@ -284,7 +284,9 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{assert_max_min, build, drain, limits, noise, packet, standing_queue, survives};
+    use crate::fairqueue::testing::{
+        assert_max_min, build, drain, limits, noise, offer, packet, serve, standing_queue, survives,
+    };
     use crate::registry::schemes::SchemeParams;
     use crate::testing::{Drops, TestPacket, refusal};
     use proptest::prelude::*;
@@ -292,16 +294,6 @@ mod tests {
 
     fn port(params: &FqCodelParams, limit: u32) -> (FqCodel<TestPacket>, Rng) {
         build::<FqCodelScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
-    }
-
-    fn offer(queue: &mut FqCodel<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
-        let mut drops = Drops::default();
-        sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
-        drops
-    }
-
-    fn serve(queue: &mut FqCodel<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
-        (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut Drops::default()).unwrap().flow).collect()
     }
 
     #[test]

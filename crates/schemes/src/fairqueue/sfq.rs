@@ -279,7 +279,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
 mod tests {
     use super::*;
     use crate::base::rng::Rng;
-    use crate::fairqueue::testing::{assert_max_min, build, drain, limits, noise, packet, survives};
+    use crate::fairqueue::testing::{assert_max_min, build, drain, limits, noise, offer, packet, survives};
     use crate::registry::schemes::SchemeParams;
     use crate::testing::{Drops, TestPacket, refusal};
     use proptest::prelude::*;
@@ -291,12 +291,6 @@ mod tests {
 
     fn port(params: &SfqParams, limit: u32) -> (Sfq<TestPacket>, Rng) {
         build::<SfqScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
-    }
-
-    fn offer(queue: &mut Sfq<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
-        let mut drops = Drops::default();
-        sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
-        drops
     }
 
     /// Flows 0, 1, 2 ... that fall into different buckets.

@@ -55,6 +55,18 @@ pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
     TestPacket { flow: user, user, wire_bytes, ..Default::default() }
 }
 
+/// Offers packets of these sizes at time 0; what was dropped.
+pub fn offer(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
+    let mut drops = Drops::default();
+    sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
+    drops
+}
+
+/// Serves so many packets at time 0: their flows.
+pub fn serve(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
+    (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut ()).expect("packets wait").flow).collect()
+}
+
 /// Serves all that waits at time 0: flows and lengths.
 pub fn drain(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng) -> Vec<(u32, u32)> {
     std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut Drops::default()))

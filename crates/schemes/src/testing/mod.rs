@@ -99,6 +99,14 @@ pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
     readings
 }
 
+/// One of [`readings`].
+///
+/// # Panics
+/// None has this name.
+pub fn reading(name: &str, report: impl FnOnce(Report<'_>)) -> f64 {
+    readings(report).into_iter().find(|reading| reading.0 == name).expect("there is such a reading").1
+}
+
 /// A queue of `packets` of 1500 bytes before a link, as an AQM sees it.
 #[must_use]
 pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
@@ -121,4 +129,12 @@ pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> 
 #[must_use]
 pub fn refusal(table: serde_json::Value) -> String {
     read_queue(table).expect_err("a table that must be refused").to_string()
+}
+
+/// Asserts that a number is the one that was derived, but for the rounding of a few operations.
+///
+/// # Panics
+/// It is not.
+pub fn close(measured: f64, expected: f64) {
+    assert!((measured - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{measured} is not {expected}");
 }

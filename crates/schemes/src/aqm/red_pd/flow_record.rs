@@ -155,6 +155,7 @@ impl FlowRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::close;
 
     fn interval(number: u64, usable: f64) -> Interval {
         Interval {
@@ -174,10 +175,6 @@ mod tests {
         record.dropped[11 % 6] = 0; // the one that runs next
         record.monitor = probability.map(|p| Box::new(Monitor { reacts, ..Monitor::new(p, &interval(0, 0.0)) }));
         record
-    }
-
-    fn close(measured: f64, expected: f64) {
-        assert!((measured - expected).abs() < 1e-12, "{measured} is not {expected}");
     }
 
     fn punished(mut record: FlowRecord, interval: &Interval) -> f64 {

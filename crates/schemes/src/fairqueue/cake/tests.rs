@@ -1,9 +1,9 @@
 use super::*;
 use crate::base::rng::Rng;
-use crate::fairqueue::testing::{build, limits, noise, packet, standing_queue, survives};
+use crate::fairqueue::testing::{self, build, limits, noise, packet, standing_queue, survives};
 use crate::flows::hash::bucket;
 use crate::registry::schemes::SchemeParams;
-use crate::testing::{Drops, TestPacket};
+use crate::testing::{Drops, TestPacket, reading};
 use proptest::prelude::*;
 
 type TestPort = (Cake<TestPacket>, Rng);
@@ -17,13 +17,11 @@ fn of(isolation: Isolation) -> CakeParams {
 }
 
 fn offer((queue, rng): &mut TestPort, flow: u32, sizes: &[u32]) -> Drops {
-    let mut drops = Drops::default();
-    sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
-    drops
+    testing::offer(queue, rng, flow, sizes)
 }
 
 fn serve((queue, rng): &mut TestPort, packets: usize) -> Vec<u32> {
-    (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut Drops::default()).unwrap().flow).collect()
+    testing::serve(queue, rng, packets)
 }
 
 /// Packets of 1500 B that each flow gets among `served`, all of them with packets at any time; flow `i` is of user
@@ -170,15 +168,9 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     }
     // 13 overflows from 4 ms on; those at 6 and 12 ms are the first more than 5 ms after 0 and 6 ms.
     assert_eq!(drops.0.len(), 13);
-    let mut largest = 0.0;
     let probabilities = (0..1024).map(|number| queue.queues[number].cobalt.probability());
     assert_eq!(probabilities.filter(|&probability| probability > 0.0).count(), 1);
-    queue.report(&mut |name, value| {
-        if name == "largest_blue_probability" {
-            largest = value;
-        }
-    });
-    assert_eq!(largest, 2.0 / 256.0);
+    assert_eq!(reading("largest_blue_probability", |report| queue.report(report)), 2.0 / 256.0);
 }
 
 #[test]

@@ -339,7 +339,7 @@ impl<P: Packet> QueueDiscipline<P> for Cebinae<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drops, TestPacket};
+    use crate::testing::{Drops, TestPacket, reading};
 
     /// 12 Mbit/s: a packet of 1500 bytes a millisecond, so that a round of 10 ms has 15 000 bytes. Rotations come 1 ms
     /// after the ends of rounds.
@@ -380,13 +380,7 @@ mod tests {
         }
 
         fn reading(&self, name: &str) -> f64 {
-            let mut value = f64::NAN;
-            self.port.report(&mut |reading, read| {
-                if reading == name {
-                    value = read;
-                }
-            });
-            value
+            reading(name, |report| self.port.report(report))
         }
     }
 
