@@ -1,6 +1,7 @@
 //! Distributions of times in reports.
 
 use fairlane_schemes::port::DelayHistogram;
+use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 /// Number of values, mean, percentiles and maximum in seconds.
@@ -14,4 +15,9 @@ pub fn report(histogram: &DelayHistogram) -> Json {
         "p99_s": histogram.quantile_s(0.99),
         "max_s": histogram.max().as_secs_f64(),
     })
+}
+
+/// [`report`] as a field of what is reported.
+pub(crate) fn serialize<S: Serializer>(histogram: &DelayHistogram, serializer: S) -> Result<S::Ok, S::Error> {
+    report(histogram).serialize(serializer)
 }

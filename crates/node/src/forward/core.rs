@@ -324,7 +324,7 @@ impl PortState {
         });
         json!({
             "interface": self.interface,
-            "ingress": self.received.report(),
+            "ingress": self.received,
             "egress": self.egress.stats.report(self.egress.rate(), users, now),
             "readings": readings,
         })

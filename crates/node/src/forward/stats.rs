@@ -4,10 +4,11 @@ use crate::histogram;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::port::DelayHistogram;
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 /// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -22,20 +23,18 @@ impl Count {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
-
-    fn report(self) -> Json {
-        json!({"packets": self.packets, "bytes": self.bytes})
-    }
 }
 
-/// What a port received.
-#[derive(Clone, Debug, Default)]
+/// What a port received; a report has it as it stands here.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct IngressStats {
     /// Frames that were read.
     pub received: Count,
     /// When the last of them arrived.
+    #[serde(skip)]
     last: Option<Time>,
     /// From the end of one frame to the end of the next.
+    #[serde(serialize_with = "histogram::serialize")]
     gaps: DelayHistogram,
     /// Dropped at the end of the queue of the emulated link.
     pub line_drops: u64,
@@ -52,7 +51,7 @@ pub struct IngressStats {
 }
 
 /// What a router did not forward, or answered; none of it in a bridge.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RouterStats {
     /// ARP frames for the router, and packets to its addresses.
     pub own: u64,
@@ -66,18 +65,6 @@ pub struct RouterStats {
     pub unresolved: u64,
 }
 
-impl RouterStats {
-    fn report(&self) -> Json {
-        json!({
-            "own": self.own,
-            "refused": self.refused,
-            "ttl_expired": self.ttl_expired,
-            "no_route": self.no_route,
-            "unresolved": self.unresolved,
-        })
-    }
-}
-
 impl IngressStats {
     /// Counts a frame that arrived at `at`.
     #[inline]
@@ -86,21 +73,6 @@ impl IngressStats {
         if let Some(last) = self.last.replace(at) {
             self.gaps.record(at.saturating_sub(last));
         }
-    }
-
-    /// As JSON.
-    #[must_use]
-    pub fn report(&self) -> Json {
-        json!({
-            "received": self.received.report(),
-            "gaps": histogram::report(&self.gaps),
-            "line_drops": self.line_drops,
-            "oversized": self.oversized,
-            "without_checksum": self.without_checksum,
-            "no_frame": self.no_frame,
-            "kernel_drops": self.kernel_drops,
-            "router": self.router.report(),
-        })
     }
 }
 
@@ -189,8 +161,8 @@ impl EgressStats {
         let users = names.iter().zip(&self.users).map(|(name, user)| {
             json!({
                 "name": name,
-                "arrived": user.arrived.report(),
-                "departed": user.departed.report(),
+                "arrived": user.arrived,
+                "departed": user.departed,
                 "dropped_packets": user.dropped,
             })
         });
