@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Streams that are told apart; packets of further ones count as foreign.
 const MOST_STREAMS: usize = 1024;
+/// Bytes that wait for the sink, if the system grants it.
+const RECEIVE_BUFFER: usize = 4 << 20;
 /// How often the sink looks for signals while nothing arrives.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -61,6 +63,8 @@ impl Stream {
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
+    // As much as the system grants: what it has no room for while the sink waits for the processor looks lost on the way.
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
     let (start, mut foreign, mut buffer) = (io::monotonic(), 0u64, vec![0; 65_536]);
