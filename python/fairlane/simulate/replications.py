@@ -126,7 +126,7 @@ class _Work:
             store.load(scenario) if identity else {}
             for scenario, identity in zip(scenarios, self._identities, strict=True)
         ]
-        self._unsaved: dict[int, dict[int, Kept]] = {}
+        self._saved = [set(done) for done in self._done]
         self.writer: Writer | None = None
         """Runs go to it as they finish."""
 
@@ -150,12 +150,9 @@ class _Work:
     def finish(self, index: int, number: int, run: Kept) -> None:
         self._done[index][number] = run
         identity = self._identities[index]
-        if identity is None or run.cost is None:
-            return
-        if self.writer is None:
-            self._unsaved.setdefault(index, {})[number] = run
-        else:
+        if identity and run.cost and self.writer:
             self.writer.keep(identity, number, run.run, run.cost)
+            self._saved[index].add(number)
 
     def save_or_say_why(self) -> str:
         if not self.finished:
@@ -163,8 +160,10 @@ class _Work:
         if not any(self._identities):
             return "finished, not kept: runs of schemes written in Python never are"
         try:
-            for index, runs in self._unsaved.items():
-                self._store.add(self.scenarios[index], runs)
+            for index, scenario in enumerate(self.scenarios):
+                unsaved = {number: run for number, run in self._done[index].items() if number not in self._saved[index]}
+                if unsaved and self._identities[index]:
+                    self._store.add(scenario, unsaved)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
         kept = self._store.kept_words

@@ -34,7 +34,7 @@ class PointWork:
         self._samples: dict[str, dict[int, float | None]] = {metric: {} for metric in stop.targets}
         for replication, one in kept.items():
             self._note(replication, one.run, one.cpu_seconds)
-        self.missing = self._missing()
+        self.missing = self._missing(self.wanted)
         self.advance()
 
     @property
@@ -61,12 +61,12 @@ class PointWork:
                 self.expected = self.wanted
                 break
             self.expected = self.stop.expected(samples, self.wanted)
-            self.wanted = following
-            self.missing = self._missing()
+            # Together: an interrupt in between would count runs that are missing as finished.
+            self.wanted, self.missing = following, self._missing(following)
         return sorted(self.missing)
 
-    def _missing(self) -> set[int]:
-        return set(range(self.wanted)) - self._done
+    def _missing(self, wanted: int) -> set[int]:
+        return set(range(wanted)) - self._done
 
     def _round(self) -> dict[str, list[float | None]]:
         """The samples of all replications up to the end of this round."""

@@ -69,6 +69,7 @@ def sweep(
             ):
                 work.execute(connect, writer, report)
     except KeyboardInterrupt:
+        work.recount(where)
         at_least = "at least " if plan.stop.targets else ""
         raise Interrupted(work.finished, work.total, where.kept_words, at_least) from None
     return SweepResult(plan, where, work)

@@ -33,6 +33,7 @@ class Work:
     def __init__(self, plan: Plan, store: Store) -> None:
         self.points: list[PointWork] = []
         self._of_identity: dict[Identity, int] = {}
+        self._keeping: tuple[PointWork, int] | None = None
         for point in plan.points:
             if point.identity not in self._of_identity:
                 self._of_identity[point.identity] = len(self.points)
@@ -78,8 +79,10 @@ class Work:
                 for job, run, cpu_seconds in executor.wait(WAIT_S):
                     running -= 1
                     finished_at = time.monotonic()
+                    self._keeping = self.points[job.work], job.replication
                     writer.keep(self.points[job.work].identity, job.replication, run, Cost.now(cpu_seconds))
                     pending.extend(self._finish(job, run, cpu_seconds, estimate))
+                    self._keeping = None
                 now = time.monotonic()
                 if now - reported_at >= REPORT_EVERY_S:
                     done, expected, left = estimate.words(executor.slots)
@@ -88,6 +91,13 @@ class Work:
                     reported_at = now
         finally:
             executor.close()
+
+    def recount(self, store: Store) -> None:
+        """Counts the run that was being kept when an interrupt came, if the store has it."""
+        if self._keeping:
+            point, replication = self._keeping
+            if replication in store.kept(point.identity):
+                point.missing.discard(replication)
 
     def _batch(self, pending: deque[tuple[int, int]], executor: Executor, estimate: Estimate) -> list[Job]:
         """Jobs for about the time that a batch should last, but not so many that others have none at the end."""
