@@ -39,6 +39,11 @@ def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairl
         assert light == pytest.approx(200e3, rel=5 * 0.027)
         assert poisson == pytest.approx(4e6, rel=0.1)
         assert tcp <= 4.4e6
+    # Ten light users with 2 of 10 Mbit/s in queues of their own wait less than the two who want the rest.
+    for scheme in ("drr", "wfq"):
+        poisson, tcp, light = (group["one_way_delay"]["p99_s"]["mean"] for group in rows[scheme]["groups"])
+        assert light < min(poisson, tcp)
+        assert rows[scheme]["groups"][2]["lost_share"]["mean"] < 0.01 < rows[scheme]["groups"][0]["lost_share"]["mean"]
     # Drop-tail gives 16 of 18 Mbit/s and more to him who does not react.
     assert rows["droptail"]["groups"][0]["throughput_bps"]["mean"] > 8e6
     assert rows["abc"]["edge_state_bytes_per_user"]["mean"] > 0

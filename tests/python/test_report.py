@@ -181,6 +181,12 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     summary = json.loads((workdir / "compared" / "result.json").read_text())["results"]["abc"]["summary"]
     queue = summary["links"][0]["queue_mean_packets"]
     assert f"<td>{fairlane.results.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
+    path = summary["groups"][1]["path"]
+    delay_ms = {key: 1e3 * path["one_way_delay"]["p99_s"][key] for key in ("mean", "half_width")}
+    assert "99% one-way delay, light (ms)" in html
+    assert f"<td>{fairlane.results.intervals.format_interval(delay_ms['mean'], delay_ms['half_width'])}</td>" in html
+    assert "99% RTT, heavy (ms)" in html
+    assert "99% RTT, light (ms)" not in html  # UDP alone
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
     used = 100 * summary["links"][0]["utilisation"]["mean"]
     for columns in (4, 2):

@@ -68,8 +68,45 @@ def test_links_frame_has_a_row_per_link(result: Result) -> None:
 def test_series_frame_is_long(result: Result) -> None:
     frame = result.series_frame()
     assert frame["time_s"].unique().sort().to_list() == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]
-    assert set(frame["quantity"]) == {"throughput_bps", "rate_bps", "queue_packets", "drop_threshold"}
+    of_groups = {"throughput_bps", "rate_bps", "one_way_delay_s", "rtt_s", "lost_share", "marked_share"}
+    assert set(frame["quantity"]) == {*of_groups, "queue_packets", "drop_threshold"}
     assert set(frame["subject"]) == {"heavy", "light", "bottleneck"}
+
+
+def test_delay_and_losses_of_groups_are_metrics_with_units(result: Result, tmp_path: Path) -> None:
+    row = result.runs_frame().row(0, named=True)
+    for group in result.runs[0]["groups"]:
+        path, name = group["path"], group["name"]
+        for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
+            assert row[f"one_way_delay_{quantity}.{name}"] == path["one_way_delay"][quantity]
+        assert (row[f"lost_share.{name}"], row[f"marked_share.{name}"]) == (path["lost_share"], path["marked_share"])
+    # The light group is UDP alone: nobody samples a round-trip time.
+    assert row["rtt_p99_s.heavy"] == result.runs[0]["groups"][0]["path"]["rtt"]["p99_s"]
+    assert not any(column.startswith("rtt_") and column.endswith(".light") for column in row)
+    result.write(tmp_path)
+    units = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")["fairlane.units"])
+    named = ("one_way_delay_mean_s.heavy", "rtt_max_s.heavy", "lost_share.light", "marked_share.light")
+    assert [units[name] for name in named] == ["s", "s", "1", "1"]
+
+
+def test_users_and_flows_have_columns_of_delay_if_asked_for(scenario: Scenario, result: Result) -> None:
+    assert "one_way_delay_mean_s" not in {*result.users_frame().columns, *result.flows_frame().columns}
+    detailed = fairlane.run(scenario.replace("probes.detail", "flow"), replications=1)
+    (run,) = detailed.runs
+    users = detailed.users_frame()
+    paths = [path for group in run["groups"] for path in group["user_paths"]]
+    assert users["one_way_delay_p99_s"].to_list() == [path["one_way_delay"]["p99_s"] for path in paths]
+    assert users["lost_share"].to_list() == [path["lost_share"] for path in paths]
+    flows = detailed.flows_frame()
+    heavy, light = run["groups"]
+    assert flows["transport"].to_list() == ["tcp"] * len(heavy["tcp"]["flow_paths"]) + ["udp"] * light["users"]
+    udp = flows.filter(pl.col("transport") == "udp")
+    assert [udp[column].null_count() for column in ("throughput_bps", "rtt_mean_s")] == [light["users"]] * 2
+    rtts = [path["rtt"] and path["rtt"]["mean_s"] for path in heavy["tcp"]["flow_paths"]]
+    assert any(rtts)
+    assert flows["rtt_mean_s"].to_list()[: len(rtts)] == rtts
+    # More detail changes nothing of the groups.
+    assert [group["path"] for group in run["groups"]] == [group["path"] for group in result.runs[0]["groups"]]
 
 
 def test_a_result_without_series_has_an_empty_frame() -> None:

@@ -236,6 +236,16 @@ def test_flent_files_are_as_its_documentation_says(flent_file: Path, cli: Cli) -
     assert all(len(values) == 8 for values in document["results"].values())
     assert document["metadata"]["STEP_SIZE"] == 0.25
     assert document["metadata"]["TOTAL_LENGTH"] == 2.0
+    # The round-trip times of TCP stand where Flent's plots of this test have their pings; UDP has delays alone.
+    ping = document["results"]["Ping (ms) ICMP"]
+    assert ping == document["results"]["Ping (ms)::heavy"]
+    # The links have propagation delays of 5.1 ms each way.
+    assert all(value is None or value > 10.2 for value in ping)
+    assert ping[-1] is not None
+    assert "Ping (ms)::light" not in document["results"]
+    delays = document["results"]["One-way delay (ms)::light"]
+    assert len([value for value in delays if value is not None]) > 4
+    assert document["metadata"]["SERIES_META"]["One-way delay (ms)::light"] == {"UNITS": "ms"}
     # The bottleneck has 10 Mbit/s: with the Poisson users it is nearly full in the last second.
     rates = [document["results"][name][-1] for name in ("TCP upload::heavy", "UDP upload::light")]
     assert 7 < sum(rates) < 10.5

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, Cli, contents, ended, files
+from conftest import EXAMPLES, SHORT_SCENARIO, Cli, contents, ended, files
 from fairlane import Scenario, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
 from fairlane.store import Store, key
@@ -22,6 +22,7 @@ from fairlane.sweeps.keys import KEYS
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.point_work import PointWork
 from fairlane.sweeps.stop import Stop
+from fairlane.sweeps.targets import check_metrics
 from fairlane.sweeps.work import Work
 
 GRID = """
@@ -436,3 +437,11 @@ def test_a_wrong_sweep_is_named(cli: Cli, workdir: Path, text: str, mentions: li
 @pytest.mark.usefixtures("grid")
 def test_a_wrong_command_is_named(cli: Cli, arguments: list[str], mentions: list[str]) -> None:
     cli.refuses(["sweep", *arguments], mentions)
+
+
+def test_a_rule_may_be_about_the_delay_and_the_losses_of_a_group() -> None:
+    scenario = SHORT_SCENARIO.canonical()
+    known = ("one_way_delay_p99_s.heavy", "one_way_delay_mean_s.light", "rtt_p95_s.heavy", "lost_share.light")
+    check_metrics(dict.fromkeys(known, 0.1), scenario)
+    with pytest.raises(fairlane.UserError, match="unknown metric"):
+        check_metrics({"rtt_p95_s.light": 0.1}, scenario)  # UDP alone

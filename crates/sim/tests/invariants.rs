@@ -5,7 +5,7 @@ use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::engine::batch::Batch;
-use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -102,18 +102,30 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     ];
     let meter = prop_oneof![Just("normal"), Just("fair")];
     let delay = (0u32..60).prop_map(|ms| format!("{ms} ms"));
-    let times = (0u32..3, 1u32..4, 0u64..1000);
+    let detail = prop_oneof![Just("group"), Just("user"), Just("flow")];
+    let times = (0u32..3, 1u32..4, 0u64..1000, detail);
     (queue, prop::collection::vec(group(), 1..4), schedule, meter, delay, times).prop_map(
-        |(queue, groups, schedule, meter, delay, (warmup, measure, seed))| {
+        |(queue, groups, schedule, meter, delay, (warmup, measure, seed, detail))| {
             let marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
             json!({
                 "run": {"warmup": format!("{warmup} s"), "measure": format!("{measure} s"), "seed": seed},
                 "topology": {"bottleneck_delay": delay, "bottleneck_schedule": schedule},
                 "queue": queue, "marker": marker, "groups": groups,
-                "probes": {"series_interval": "100 ms"},
+                "probes": {"series_interval": "100 ms", "detail": detail},
             })
         },
     )
+}
+
+fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
+    for share in [path.lost_share, path.marked_share].into_iter().flatten() {
+        prop_assert!((0.0..=1.0).contains(&share), "{share}");
+    }
+    for times in [path.one_way_delay, path.rtt].into_iter().flatten() {
+        let ascending = [0.0, times.p50_s, times.p95_s, times.p99_s, times.max_s];
+        prop_assert!(ascending.is_sorted() && times.mean_s <= times.max_s, "{times:?}");
+    }
+    Ok(())
 }
 
 proptest! {
@@ -156,7 +168,17 @@ proptest! {
             prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
             prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));
         }
+        let dropped: u64 = record.groups.iter().map(|group| group.path.dropped_packets).sum();
+        prop_assert!(dropped >= link.user_dropped_packets.iter().sum::<u64>(), "hosts may drop as well");
         for group in &record.groups {
+            check_path(&group.path)?;
+            if !group.user_paths.is_empty() {
+                group.user_paths.iter().try_for_each(check_path)?;
+                let of_users = |count: fn(&PathRecord) -> u64| group.user_paths.iter().map(count).sum::<u64>();
+                prop_assert_eq!(group.path.delivered_packets, of_users(|path| path.delivered_packets));
+                prop_assert_eq!(group.path.dropped_packets, of_users(|path| path.dropped_packets));
+                prop_assert_eq!(group.path.marked_packets, of_users(|path| path.marked_packets));
+            }
             for transfer in &group.transfers {
                 prop_assert!(transfer.finish_s.is_none_or(|finish| finish > transfer.start_s));
             }

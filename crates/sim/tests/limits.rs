@@ -23,7 +23,7 @@ fn groups_and_bins_of_the_series_have_a_joint_limit() {
         })
     };
     assert_eq!(problem(&scenario(&groups(1), "1 ms")), "");
-    // Two numbers for each group and three for the link: 4 000 000 / 6003 = 666 bins, of 150.15 ms each.
+    // Six numbers for each group and three for the link: 12 000 000 / 18 003 = 666 bins, of 150.15 ms each.
     let many = groups(3000);
     assert_eq!(
         problem(&scenario(&many, "1 ms")),
@@ -31,6 +31,24 @@ fn groups_and_bins_of_the_series_have_a_joint_limit() {
          3000 groups)"
     );
     assert_eq!(problem(&scenario(&many, "151 ms")), "");
+}
+
+#[test]
+fn users_and_flows_with_delays_of_their_own_have_a_joint_limit() {
+    let scenario = |detail: &str, flows: u32| {
+        json!({
+            "queue": {"scheme": "droptail"},
+            "probes": {"detail": detail},
+            "groups": [{"users": 20_000, "sources": [{"kind": "tcp", "flows": flows}]}],
+        })
+    };
+    assert_eq!(problem(&scenario("flow", 4)), "");
+    assert_eq!(problem(&scenario("user", 5)), "");
+    // 20 000 users and 100 000 flows.
+    assert_eq!(
+        problem(&scenario("flow", 5)),
+        "probes.detail: \"flow\" is out of range, there may be 100000 users and flows, here are 120000"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -91,6 +91,7 @@ def _print_overview(out: Terminal, overview: Overview) -> None:
         "scheme",
         *(["link"] if has_links else []),
         *(lines(name(group["name"]), "(Mbit/s)") for group in rows[0]["groups"]),
+        *(lines(name(group["name"]), "p99 one-", "way (ms)") for group in rows[0]["groups"]),
         lines("Jain", "(users)"),
         "ratio",
         lines("utilisation", "(%)"),
@@ -104,7 +105,9 @@ def _print_overview(out: Terminal, overview: Overview) -> None:
     for row in rows:
         for index, link in enumerate(row["links"]):
             throughputs = [_mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
-            of_row = [*throughputs, _mean(row["jain_index"]), _mean(row["throughput_ratio"])]
+            delays_of_users = (group["one_way_delay"] for group in row["groups"])
+            one_way = [_mean(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
+            of_row = [*throughputs, *one_way, _mean(row["jain_index"]), _mean(row["throughput_ratio"])]
             queue = row["queue"] or "max-min share"
             times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
             delay = [_mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
@@ -120,7 +123,10 @@ def _print_overview(out: Terminal, overview: Overview) -> None:
                 _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
             )
     out.numbers(table)
-    out.print("throughput per user and group; ratio of the first group's to the second's; state at the end of the runs")
+    out.print(
+        "throughput per user and group; one-way delay from host to receiver by group, other delay in the queue of the "
+        "link; ratio of the first group's to the second's; state at the end of the runs"
+    )
 
 
 def _whole(estimate: PointEstimate | None) -> str:
@@ -308,6 +314,8 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
     rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
     groups = Numbers("queue", "group", "users", *rates, "over max-min share", keys=2)
     shares = Numbers("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
+    times = (f"{name} {quantity} (ms)" for name in ("one-way", "RTT") for quantity in ("mean", "p99"))
+    paths = Numbers("queue", "group", *times, "lost (%)", "marked (%)", keys=2)
     transfers = Numbers("queue", "group", "transfers", "mean time (s)", "p95 time (s)", keys=2)
     links = Numbers("queue", "link", "utilisation (%)", "queue (packets)", keys=2)
     delays = Numbers("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)", keys=3)
@@ -317,6 +325,7 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
             means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
             normalised = _mean(group["normalised_throughput"])
             groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
+            paths.add_row(queue, group["name"], *_path(group["path"]))
             if group["transfers_completed"]:
                 counted = (_mean(group[f"transfer{key}"]) for key in ("s_completed", "_mean_s", "_p95_s"))
                 transfers.add_row(queue, group["name"], *counted)
@@ -331,9 +340,18 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
             for drop in link["drops"]:
                 share = _mean(drop["share_of_arrivals"], 100)
                 drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
-    for table in (groups, shares, transfers, links, delays, drops):
+    for table in (groups, shares, paths, transfers, links, delays, drops):
         if table.rows:
             out.numbers(table)
+
+
+def _path(path: Mapping[str, Any]) -> Iterator[str]:
+    """What packets met from host to receiver."""
+    for times in (path["one_way_delay"], path["rtt"]):
+        for quantity in ("mean_s", "p99_s"):
+            yield _mean(times and times[quantity], 1e3)
+    for share in ("lost_share", "marked_share"):
+        yield _mean(path[share], 100)
 
 
 def _print_notes(out: Terminal, lines: Iterable[str]) -> None:

@@ -95,6 +95,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "probes.series_interval": NO_SERIES,
     "probes.series_link": NO_SERIES,
     "probes.series_memory": NO_SERIES,
+    "probes.detail": Refused("the lab measures the goodput of users, not their delay"),
     "probes.transfer_times": ENDLESS,
     "probes.transfer_sizes": ENDLESS,
     "groups[].name": Honoured("name in the record"),

@@ -39,11 +39,20 @@ class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
 
 
+class OverviewTimes(TypedDict):
+    """Times of packets."""
+
+    mean_s: Annotated[PointEstimate, "Mean."]
+    p99_s: Annotated[PointEstimate, "99th percentile."]
+
+
 class OverviewGroup(TypedDict):
     """A user group under one queue."""
 
     name: Annotated[str, "Name."]
     throughput_bps: Annotated[PointEstimate, "Mean throughput per user (bit/s)."]
+    one_way_delay: Annotated[OverviewTimes | None, "From host to receiver; null for the max-min shares."]
+    lost_share: Annotated[PointEstimate | None, "Packets dropped over packets dropped or delivered."]
 
 
 class OverviewDelay(TypedDict):

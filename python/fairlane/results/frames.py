@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.results.metrics import link_metrics, metrics, unit_of
+from fairlane.results.metrics import link_metrics, metrics, path_metrics, unit_of
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA = 2
+
+GROUP_SERIES = ("throughput_bps", "rate_bps", "one_way_delay_s", "rtt_s", "lost_share", "marked_share")
+"""Time series of each group."""
 
 Row = dict[str, Any]
 
@@ -50,7 +53,7 @@ def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run and user with throughput (link level) and goodput (payload in order)."""
+    """One row per run and user with throughput (link level), goodput (payload in order) and, if recorded, its path."""
     return _frame(results, _users)
 
 
@@ -59,28 +62,42 @@ def _users(run: Row) -> Iterator[Row]:
     for group in run["groups"]:
         goodputs = group["user_goodput_bps"]
         throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
+        paths = group.get("user_paths") or [None] * len(goodputs)
         share = group.get("max_min_share_bps")
-        for user, (throughput, goodput) in enumerate(zip(throughputs, goodputs, strict=True)):
+        for user, (throughput, goodput, path) in enumerate(zip(throughputs, goodputs, paths, strict=True)):
             yield {
                 "group": group["name"],
                 "user": user,
                 "throughput_bps": throughput,
                 "goodput_bps": goodput,
                 "normalised_throughput": throughput / share if throughput is not None and share else None,
+                **(path_metrics(group, path) if path else {}),
             }
 
 
 def flows_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run and TCP flow that lasts as long as the run, flows of a group numbered user by user."""
+    """One row per run and flow that lasts as long as the run, flows of a group numbered user by user, TCP before UDP.
+
+    UDP flows have rows only if their paths were recorded.
+    """
     return _frame(results, _flows)
 
 
 def _flows(run: Row) -> Iterator[Row]:
     for group in run["groups"]:
-        if tcp := group.get("tcp"):
-            rates = zip(tcp["flow_throughput_bps"], tcp["flow_goodput_bps"], strict=True)
-            for flow, (throughput, goodput) in enumerate(rates):
-                yield {"group": group["name"], "flow": flow, "throughput_bps": throughput, "goodput_bps": goodput}
+        for number, flow in enumerate(_flows_of(group)):
+            yield {"group": group["name"], "flow": number, **flow}
+
+
+def _flows_of(group: Row) -> Iterator[Row]:
+    if tcp := group.get("tcp"):
+        paths = tcp["flow_paths"] or [None] * len(tcp["flow_goodput_bps"])
+        for throughput, goodput, path in zip(tcp["flow_throughput_bps"], tcp["flow_goodput_bps"], paths, strict=True):
+            met = path_metrics(group, path) if path else {}
+            yield {"transport": "tcp", "throughput_bps": throughput, "goodput_bps": goodput, **met}
+    if udp := group.get("udp"):
+        for path in udp["flow_paths"]:
+            yield {"transport": "udp", "throughput_bps": None, "goodput_bps": None, **path_metrics(group, path)}
 
 
 def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
@@ -174,9 +191,7 @@ def _series(run: Row) -> Iterator[Row]:
     series = run.get("series")
     if series is None:
         return
-    traces = [
-        (group["name"], name, group[name]) for group in series["groups"] for name in ("throughput_bps", "rate_bps")
-    ]
+    traces = [(group["name"], name, group[name]) for group in series["groups"] for name in GROUP_SERIES]
     traces += [(series["link"], name, series[name]) for name in ("queue_packets", "drop_threshold")]
     for subject, quantity, values in traces:
         for index, value in enumerate(values):

@@ -24,6 +24,9 @@ UNITS = {
     "share": "1",
 }
 
+QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
+"""What is told of times that were measured one by one."""
+
 
 def jain(rates: Sequence[float]) -> float | None:
     """Jain's index of rates in any unit, 1/n to 1; None if all are zero."""
@@ -50,6 +53,8 @@ def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
     for group in run["groups"]:
         for metric in ("throughput_bps", "goodput_bps", "max_min_share_bps", "normalised_throughput"):
             yield f"{metric}.{group['name']}", group.get(metric)
+        for metric, value in path_metrics(group).items():
+            yield f"{metric}.{group['name']}", value
         if udp := group.get("udp"):
             yield f"delivered_share.{group['name']}", udp["delivered_share"]
         if times := group.get("transfer_times"):
@@ -64,6 +69,22 @@ def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
             yield f"{of_link}.{link['name']}", value
 
 
+def path_metrics(group: Row, path: Row | None = None) -> Row:
+    """What the packets of a group met from host to receiver, or those of one of its users or flows, given its `path`.
+
+    Empty if it was not measured; round-trip times only of a group with TCP.
+    """
+    path = path or group.get("path")
+    if path is None:
+        return {}
+    has_tcp = group.get("tcp") or group.get("transfer_times")
+    times = [name for name in ("one_way_delay", "rtt") if name == "one_way_delay" or has_tcp]
+    return {
+        **{f"{name}_{quantity}": (path[name] or {}).get(quantity) for name in times for quantity in QUANTITIES},
+        **{share: path[share] for share in ("lost_share", "marked_share")},
+    }
+
+
 def link_metrics(link: Row) -> Row:
     """What was measured at one link."""
     queue = link.get("queue", {})
@@ -75,7 +96,7 @@ def link_metrics(link: Row) -> Row:
         "queue_max_packets": queue.get("max_packets"),
     }
     for delay in link.get("delay", ()):
-        for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
+        for quantity in QUANTITIES:
             metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay.get(quantity)
     for drops in link["drops"]:
         metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlane.results.documents import Overview, OverviewLink, OverviewRow
+from fairlane.results.documents import Overview, OverviewGroup, OverviewLink, OverviewRow
 from fairlane.results.intervals import PointEstimate
 
 Json = dict[str, Any]
@@ -29,11 +29,21 @@ def _row(queue: str, summary: Json) -> OverviewRow:
     users = sum(group["users"] for group in summary["groups"])
     return {
         "queue": queue,
-        "groups": [{"name": group["name"], "throughput_bps": group["throughput_bps"]} for group in summary["groups"]],
+        "groups": [_group(group) for group in summary["groups"]],
         "jain_index": summary["jain_index"],
         "throughput_ratio": summary["throughput_ratio"],
         "links": [_link(link) for link in summary["links"]],
         "edge_state_bytes_per_user": _scaled(summary["edge_state"]["bytes"], 1 / users),
+    }
+
+
+def _group(group: Json) -> OverviewGroup:
+    delay = group["path"]["one_way_delay"]
+    return {
+        "name": group["name"],
+        "throughput_bps": group["throughput_bps"],
+        "one_way_delay": {"mean_s": delay["mean_s"], "p99_s": delay["p99_s"]} if delay else None,
+        "lost_share": group["path"]["lost_share"],
     }
 
 
@@ -59,7 +69,8 @@ def _max_min(summary: Json) -> OverviewRow:
     return {
         "queue": None,
         "groups": [
-            {"name": group["name"], "throughput_bps": share} for group, share in zip(groups, shares, strict=True)
+            {"name": group["name"], "throughput_bps": share, "one_way_delay": None, "lost_share": None}
+            for group, share in zip(groups, shares, strict=True)
         ],
         "jain_index": _exact(total**2 / (users * squares), n) if squares else None,
         "throughput_ratio": None if ratio is None else _exact(ratio, n),

@@ -1,7 +1,8 @@
 """Time series as data files of Flent (https://flent.org, doc/data-format.rst, version 4 of the format).
 
 A file holds one run. Groups that are TCP alone become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that
-its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s as Flent has them.
+its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s as Flent has them. There
+are no pings: their place on the axis is taken by the round-trip times that TCP senders sample.
 Simulated time has no date: it begins at 1970-01-01T00:00:00Z, which keeps the bytes of a file the same.
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from typing import Any
 
 FORMAT = 4
 TEST = "tcp_nup"
+PING = "Ping (ms) ICMP"
+"""What the plots of this test have on their second axis."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 Row = dict[str, Any]
@@ -70,6 +74,23 @@ def _results(scenario: Row, series: Row) -> tuple[dict[str, list[float | None]],
         results["TCP upload sum"] = list(sums)
         results["TCP upload avg"] = [value / len(tcp) for value in sums]
         units |= {"TCP upload sum": "Mbits/s", "TCP upload avg": "Mbits/s"}
+    for words, name in (("Ping (ms)", "rtt_s"), ("One-way delay (ms)", "one_way_delay_s")):
+        of_groups = {group["name"]: [_ms(value) for value in group[name]] for group in series["groups"]}
+        seen = {group: values for group, values in of_groups.items() if any(value is not None for value in values)}
+        results |= {f"{words}::{group}": values for group, values in seen.items()}
+        if name == "rtt_s" and seen:
+            results[PING] = [_mean_of(values) for values in zip(*seen.values(), strict=True)]
+    units |= {name: "ms" for name in results if "(ms)" in name}
     results["Queue (packets)"] = list(series["queue_packets"])
     results["Drop threshold"] = list(series["drop_threshold"])
     return results, units | {"Queue (packets)": "packets", "Drop threshold": "unit of the scheme"}
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean of those that there are."""
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None

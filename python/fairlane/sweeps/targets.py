@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
-from fairlane.results.metrics import metrics
+from fairlane.results.metrics import QUANTITIES, metrics
 
 
 def check_metrics(targets: Mapping[str, float], scenario: str) -> None:
@@ -26,6 +26,7 @@ def metric_names(scenario: str) -> list[str]:
     table: dict[str, Any] = json.loads(scenario)
     table["run"] |= {"warmup": "0 s", "measure": "1 ms"}
     table["probes"].pop("series_interval", None)
+    table["probes"].pop("detail", None)
     for group in table["groups"]:
         group["start_from"] = group["start_until"] = "0 s"
     batch = _fairlane.Batch([(json.dumps(table), 0)], 1)
@@ -36,7 +37,7 @@ def metric_names(scenario: str) -> list[str]:
     classes = dict.fromkeys(group["traffic_class"] for group in table["groups"])
     return names + [
         f"delay_{quantity}.{traffic_class}.{link['name']}"
-        for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
+        for quantity in QUANTITIES
         for traffic_class in classes
         for link in run["links"]
     ]

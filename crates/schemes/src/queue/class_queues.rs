@@ -71,17 +71,11 @@ impl<P: Packet> ClassQueues<P> {
     fn next_queue(&self) -> usize {
         const BE: usize = TrafficClass::BestEffort.index();
         const EF: usize = TrafficClass::Expedited.index();
-        let heads = (self.queues[BE].front(), self.queues[EF].front());
-        match (self.scheduler, heads) {
-            (Scheduler::Fifo, _) | (_, (_, None)) => BE,
-            (_, (None, _)) | (Scheduler::Strict, _) => EF,
-            (Scheduler::Medf, (Some(be), Some(ef))) => {
-                if be.enqueued_at() + self.be_offset < ef.enqueued_at() {
-                    BE
-                } else {
-                    EF
-                }
-            }
+        // Mostly so: with plain FIFO always.
+        let Some(ef) = self.queues[EF].front() else { return BE };
+        match (self.scheduler, self.queues[BE].front()) {
+            (Scheduler::Medf, Some(be)) if be.enqueued_at() + self.be_offset < ef.enqueued_at() => BE,
+            _ => EF,
         }
     }
 }

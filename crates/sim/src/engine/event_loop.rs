@@ -112,12 +112,14 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                 return Err(Stop::Cancelled);
             }
             self.check_schemes()?;
+            self.network.count_losses();
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, event) = self.agenda.next();
                 if now >= self.end {
                     for (number, link) in (0..).zip(&mut self.network.links) {
                         link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
                     }
+                    self.network.count_losses();
                     self.observer.finished(self.end, &self.network);
                     return self.check_schemes();
                 }
@@ -195,7 +197,10 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
         self.observer.ack_arrived(flow, state, &ack, now);
         let before = state.sender.timer();
-        state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+        let sample = state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+        if let Some(rtt) = sample {
+            self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
+        }
         self.transmit(flow, user, now);
         self.arm_sender(flow, before);
         if passes {
@@ -253,6 +258,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         self.network.delivered += 1;
+        self.network.paths.delivered(packet, now);
         if packet.kind == PacketKind::Udp {
             let user = &mut self.network.users[packet.user as usize];
             user.delivered_bytes += u64::from(packet.payload);

@@ -3,6 +3,8 @@
 pub mod max_min_level;
 pub mod max_min_shares;
 pub mod occupancy;
+pub mod path_probe;
+pub mod path_series;
 pub mod port_probe;
 pub mod recorder;
 pub mod run_record;

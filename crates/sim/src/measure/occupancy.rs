@@ -13,7 +13,8 @@ pub struct Occupancy {
     current: Backlog,
     /// Time spent with 0, 1, 2 ... packets waiting, in picoseconds.
     time_at: Vec<u64>,
-    packet_time: u128,
+    /// The same times packets, of those beyond [`LONGEST_COUNTED`].
+    excess_packet_time: u128,
     byte_time: u128,
     start: Time,
 }
@@ -22,19 +23,18 @@ impl Occupancy {
     /// Observation starts at `start` with `backlog` waiting.
     #[must_use]
     pub fn new(start: Time, backlog: Backlog) -> Self {
-        Self { since: start, current: backlog, time_at: vec![0; 32], packet_time: 0, byte_time: 0, start }
+        Self { since: start, current: backlog, time_at: vec![0; 32], excess_packet_time: 0, byte_time: 0, start }
     }
 
-    /// The queue holds `backlog` from `now` on.
+    /// The queue holds `backlog` from `now` on, which is not before the last change.
     // Always: a call would save and restore more registers than it needs, twice per packet.
     #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
-        let lasted = now.saturating_sub(self.since).0;
+        let lasted = (now - self.since).0;
         match self.time_at.get_mut(self.current.packets as usize) {
             Some(time) => *time += lasted,
             None => self.add_beyond(lasted),
         }
-        self.packet_time += u128::from(self.current.packets) * u128::from(lasted);
         self.byte_time += u128::from(self.current.bytes) * u128::from(lasted);
         self.since = now;
         self.current = backlog;
@@ -48,12 +48,14 @@ impl Occupancy {
             self.time_at.resize((packets + 1).next_power_of_two(), 0);
         }
         self.time_at[packets] += lasted;
+        self.excess_packet_time += (self.current.packets as usize - packets) as u128 * u128::from(lasted);
     }
 
     /// Mean number of packets waiting until the last change.
     #[must_use]
     pub fn mean_packets(&self) -> f64 {
-        self.per_time(self.packet_time)
+        let packet_times = (0..).zip(&self.time_at).map(|(packets, &time): (u128, _)| packets * u128::from(time));
+        self.per_time(packet_times.sum::<u128>() + self.excess_packet_time)
     }
 
     /// Mean number of bytes waiting until the last change.

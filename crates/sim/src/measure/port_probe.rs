@@ -1,6 +1,7 @@
 //! What is measured at a port. Probes stream: their memory does not grow with simulated time.
 
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
+use super::path_probe::Loss;
 use super::series::Series;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::units::Time;
@@ -50,6 +51,8 @@ pub struct PortProbe {
     /// Packets that arrived.
     pub arrived: u64,
     busy: Time,
+    /// Packets dropped that no probe of users has counted yet.
+    pub losses: Vec<Loss>,
     /// Group of each user, for the time series.
     group_of_user: Vec<u16>,
     /// Time series, if wanted; over the whole run, not only the measurement.
@@ -70,6 +73,7 @@ impl PortProbe {
             user_drops: vec![0; group_of_user.len()],
             arrived: 0,
             busy: Time::ZERO,
+            losses: Vec::new(),
             group_of_user,
             series: series.map(Box::new),
         }
@@ -93,44 +97,42 @@ impl PortProbe {
     #[inline]
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;
-        self.queue_changed(now, backlog);
-        if let (Some(series), Some(threshold)) = (&mut self.series, threshold) {
-            series.threshold_met(now, threshold);
+        self.queue.change(now, backlog);
+        if let Some(series) = &mut self.series {
+            series.queue_changed(now, backlog.packets);
+            if let Some(threshold) = threshold {
+                series.threshold_met(now, threshold);
+            }
         }
     }
 
-    /// A packet was dropped when it found `backlog`.
-    pub fn dropped(&mut self, packet: &SimPacket, reason: DropReason, backlog: Backlog) {
+    /// A packet was dropped at `now` when it found `backlog`.
+    pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         self.user_drops[packet.user as usize] += 1;
+        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 
     /// A packet's transmission lasts from `start` to `end`; `backlog` stays behind.
     #[inline]
     pub fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
-        self.queue_changed(start, backlog);
-        self.delay[packet.class.index()].record(start.saturating_sub(packet.enqueued_at));
+        self.queue.change(start, backlog);
+        self.delay[packet.class.index()].record(start - packet.enqueued_at);
         self.user_bytes[packet.user as usize] += u64::from(packet.wire_bytes);
         self.busy += end - start;
         if let Some(series) = &mut self.series {
+            series.queue_changed(start, backlog.packets);
             let group = self.group_of_user[packet.user as usize];
             series.departed(usize::from(group), u32::from(packet.wire_bytes), start);
         }
     }
 
-    #[inline]
-    fn queue_changed(&mut self, now: Time, backlog: Backlog) {
-        self.queue.change(now, backlog);
-        if let Some(series) = &mut self.series {
-            series.queue_changed(now, backlog.packets);
-        }
-    }
-
     /// Closes the measurement at `end`.
     pub fn finish(&mut self, end: Time, backlog: Backlog, busy_until: Time) {
-        self.queue_changed(end, backlog);
+        self.queue.change(end, backlog);
         self.busy -= busy_until.saturating_sub(end);
         if let Some(series) = &mut self.series {
+            series.queue_changed(end, backlog.packets);
             series.finish(end);
         }
     }

@@ -1,11 +1,13 @@
 //! Turns what the probes saw into the record of a run.
 
 use crate::measure::max_min_shares::{Demand, max_min_shares};
+use crate::measure::path_probe::PathProbe;
+use crate::measure::path_series::{Bin, ratio};
 use crate::measure::port_probe::PortProbe;
 use crate::measure::run_record::{
-    AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, Performance, QueueRecord,
-    RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord,
-    UdpRecord,
+    AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, PathRecord, Performance,
+    QueueRecord, RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TimesRecord, TransferClassRecord,
+    TransferRecord, TransferTimesRecord, UdpRecord,
 };
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
 use crate::network::link::Link;
@@ -15,6 +17,7 @@ use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{DropReason, QueueDiscipline, StateSize};
 use fairlane_schemes::contract::packet::TrafficClass;
+use fairlane_schemes::port::DelayHistogram;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -22,8 +25,7 @@ use std::ops::Range;
 #[must_use]
 pub fn record(scenario: &Scenario, replication: u32, network: &Network, performance: Performance) -> RunRecord {
     let seconds = scenario.run.measure.as_secs_f64();
-    let probes: Vec<&PortProbe> =
-        network.links.iter().map(|link| link.probe().expect("every link is observed")).collect();
+    let probes: Vec<&PortProbe> = network.links.iter().map(Link::probe).collect();
     // A user has got what has left the last link of its route.
     let last_link = |group: u16| scenario.groups[usize::from(group)].route.last().map_or(0, |&link| link as usize);
     let bytes = |(user, state): (usize, &User)| probes[last_link(state.group)].user_bytes[user];
@@ -51,6 +53,8 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             user_goodput_bps: goodput[users.clone()].to_vec(),
             max_min_share_bps: shares[index],
             normalised_throughput: (shares[index] > 0.0).then(|| mean_throughput / shares[index]),
+            path: path_record(network.paths.group(index)),
+            user_paths: path_records(network.paths.users().get(users.clone()).unwrap_or_default()),
             tcp: tcp_record(network, index, seconds),
             udp: udp_record(network, index, seconds),
             transfers: transfers(network, &users),
@@ -82,7 +86,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             })
             .collect(),
         edge_state: state_record(network.meters.state_size()),
-        series: series_record(scenario, probes[scenario.series_link()]),
+        series: series_record(scenario, network, probes[scenario.series_link()]),
         performance,
         cpu_seconds: None,
     }
@@ -169,6 +173,34 @@ fn readings(link: &Link) -> BTreeMap<String, f64> {
     readings
 }
 
+fn path_record(probe: &PathProbe) -> PathRecord {
+    let delivered = probe.one_way_delay.count();
+    PathRecord {
+        delivered_packets: delivered,
+        dropped_packets: probe.dropped,
+        marked_packets: probe.marked,
+        lost_share: ratio(probe.dropped as f64, probe.dropped + delivered),
+        marked_share: ratio(probe.marked as f64, delivered),
+        one_way_delay: times_record(&probe.one_way_delay),
+        rtt: times_record(&probe.rtt),
+    }
+}
+
+fn path_records<'a>(probes: impl IntoIterator<Item = &'a PathProbe>) -> Vec<PathRecord> {
+    probes.into_iter().map(path_record).collect()
+}
+
+fn times_record(times: &DelayHistogram) -> Option<TimesRecord> {
+    (times.count() > 0).then(|| TimesRecord {
+        samples: times.count(),
+        mean_s: times.mean_s(),
+        p50_s: times.quantile_s(0.5),
+        p95_s: times.quantile_s(0.95),
+        p99_s: times.quantile_s(0.99),
+        max_s: times.max().as_secs_f64(),
+    })
+}
+
 fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord> {
     let of_group = |flow: &&TcpFlow| usize::from(network.users[flow.user as usize].group) == group;
     let mut flows = network.flows.iter().filter(of_group).peekable();
@@ -177,10 +209,10 @@ fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord
     }
     let mut stats = network.ended[group];
     flows.for_each(|flow| stats.add(&flow.sender.stats()));
-    let lasting = network.flows[..network.lasting_flows].iter().filter(of_group);
+    let stays = |flow: &&TcpFlow| of_group(flow) && flow.at_end == AtEnd::Stay;
+    let lasting = || network.flows[..network.lasting_flows].iter().filter(stays);
     let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
-    let (flow_throughput_bps, flow_goodput_bps): (Vec<f64>, Vec<f64>) = lasting
-        .filter(|flow| flow.at_end == AtEnd::Stay)
+    let (flow_throughput_bps, flow_goodput_bps): (Vec<f64>, Vec<f64>) = lasting()
         .map(|flow| {
             let payload = flow.measured_bytes(&network.tcp_params[flow.params as usize]);
             (per_second(flow.measured_wire_bytes()), per_second(payload))
@@ -195,6 +227,7 @@ fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord
         jain_index: jain_index(&flow_throughput_bps),
         flow_throughput_bps,
         flow_goodput_bps,
+        flow_paths: path_records(lasting().filter_map(|flow| network.paths.flows().get(flow.id as usize))),
     })
 }
 
@@ -203,7 +236,9 @@ fn udp_record(network: &Network, group: usize, seconds: f64) -> Option<UdpRecord
     let mut sources = network.sources.iter().filter(|source| of_group(source.user())).peekable();
     sources.peek()?;
     let (mut sent_packets, mut sent_bytes) = (0, 0);
+    let mut flow_paths = Vec::new();
     for source in sources {
+        flow_paths.extend(network.paths.flows().get(source.flow() as usize).map(path_record));
         sent_packets += source.measured();
         sent_bytes += source.measured() * u64::from(source.wire_bytes());
     }
@@ -214,6 +249,7 @@ fn udp_record(network: &Network, group: usize, seconds: f64) -> Option<UdpRecord
         received_packets,
         sent_bps: sent_bytes as f64 * 8.0 / seconds,
         delivered_share: (sent_packets > 0).then(|| received_packets as f64 / sent_packets as f64),
+        flow_paths,
     })
 }
 
@@ -318,19 +354,27 @@ fn drop_record(probe: &PortProbe, reason: DropReason) -> DropRecord {
     }
 }
 
-fn series_record(scenario: &Scenario, probe: &PortProbe) -> Option<SeriesRecord> {
+fn series_record(scenario: &Scenario, network: &Network, probe: &PortProbe) -> Option<SeriesRecord> {
     let interval = scenario.probes.series_interval?;
     let series = probe.series.as_ref()?;
-    let group = |(group, (throughput_bps, rate_bps)): (&GroupConfig, _)| GroupSeriesRecord {
-        name: group.name.clone(),
-        throughput_bps,
-        rate_bps,
+    let paths = network.paths.series()?;
+    let group = |((index, group), (throughput_bps, rate_bps)): ((usize, &GroupConfig), _)| {
+        let of_bins = |value: fn(&Bin) -> Option<f64>| paths.group(index).iter().map(value).collect();
+        GroupSeriesRecord {
+            name: group.name.clone(),
+            throughput_bps,
+            rate_bps,
+            one_way_delay_s: of_bins(Bin::one_way_delay_s),
+            rtt_s: of_bins(Bin::rtt_s),
+            lost_share: of_bins(Bin::lost_share),
+            marked_share: of_bins(Bin::marked_share),
+        }
     };
     Some(SeriesRecord {
         link: scenario.topology.links[scenario.series_link()].name.clone(),
         interval_s: interval.as_secs_f64(),
         start_s: 0.0,
-        groups: scenario.groups.iter().zip(series.group_rates()).map(group).collect(),
+        groups: scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect(),
         queue_packets: series.queue_packets(),
         drop_threshold: series.drop_thresholds(),
     })

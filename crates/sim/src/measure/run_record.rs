@@ -74,6 +74,12 @@ pub struct GroupRecord {
     /// Mean throughput per user over that share; null if the share is zero.
     #[serde(default)]
     pub normalised_throughput: Option<f64>,
+    /// What the group's packets met on their way from host to receiver.
+    #[serde(default)]
+    pub path: PathRecord,
+    /// The same for each user; empty unless `probes.detail` is `user` or `flow`.
+    #[serde(default)]
+    pub user_paths: Vec<PathRecord>,
     /// The group's TCP flows; null without any.
     pub tcp: Option<TcpRecord>,
     /// The group's UDP flows; null without any.
@@ -84,6 +90,42 @@ pub struct GroupRecord {
     /// All finite transfers that started during the measurement; null without a source of any.
     #[serde(default)]
     pub transfer_times: Option<TransferTimesRecord>,
+}
+
+/// What packets met on their way from host to receiver during the measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathRecord {
+    /// Packets that reached their receivers.
+    pub delivered_packets: u64,
+    /// Packets dropped, at access links and at links.
+    pub dropped_packets: u64,
+    /// Packets that reached their receivers with a congestion mark (CE).
+    pub marked_packets: u64,
+    /// Packets dropped over those dropped or delivered; null without any.
+    pub lost_share: Option<f64>,
+    /// Packets delivered with a mark over those delivered; null without any.
+    pub marked_share: Option<f64>,
+    /// From the host's sending, its access link included, to the receiver; null if no packet reached one.
+    pub one_way_delay: Option<TimesRecord>,
+    /// Round-trip times as the TCP senders sampled them; null without any.
+    pub rtt: Option<TimesRecord>,
+}
+
+/// Times that were measured one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimesRecord {
+    /// How many.
+    pub samples: u64,
+    /// Mean, exact.
+    pub mean_s: f64,
+    /// Median, within 3.2 %.
+    pub p50_s: f64,
+    /// 95th percentile, within 3.2 %.
+    pub p95_s: f64,
+    /// 99th percentile, within 3.2 %.
+    pub p99_s: f64,
+    /// Maximum, exact.
+    pub max_s: f64,
 }
 
 /// TCP flows: counters over the whole run, and what those got during the measurement that last as long as the run.
@@ -106,13 +148,16 @@ pub struct TcpRecord {
     /// Goodput of each lasting flow: payload delivered in order, per second.
     #[serde(default)]
     pub flow_goodput_bps: Vec<f64>,
+    /// What the packets of each lasting flow met; empty unless `probes.detail` is `flow`.
+    #[serde(default)]
+    pub flow_paths: Vec<PathRecord>,
     /// Jain's index over the throughput of the lasting flows; null if there are none or nothing got through.
     #[serde(default)]
     pub jain_index: Option<f64>,
 }
 
 /// UDP flows during the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpRecord {
     /// Packets sent.
     pub sent_packets: u64,
@@ -123,6 +168,9 @@ pub struct UdpRecord {
     /// Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
     /// inexact.
     pub delivered_share: Option<f64>,
+    /// What the packets of each flow met, user by user; empty unless `probes.detail` is `flow`.
+    #[serde(default)]
+    pub flow_paths: Vec<PathRecord>,
 }
 
 /// Finite transfers that started during the measurement. A transfer lasts from the opening of its connection until its
@@ -300,7 +348,7 @@ pub struct SeriesRecord {
     pub interval_s: f64,
     /// Start of the first bin.
     pub start_s: f64,
-    /// Rates of each group.
+    /// Each group: its rates at the link, and what its packets met on their whole way.
     pub groups: Vec<GroupSeriesRecord>,
     /// Mean number of packets waiting.
     pub queue_packets: Vec<f64>,
@@ -314,7 +362,7 @@ fn bottleneck() -> String {
     "bottleneck".into()
 }
 
-/// Rates of one group over time.
+/// One group over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSeriesRecord {
     /// Name of the group.
@@ -323,6 +371,18 @@ pub struct GroupSeriesRecord {
     pub throughput_bps: Vec<f64>,
     /// Rate at the end of each bin as a TDRM-UTEMA meter shows it.
     pub rate_bps: Vec<f64>,
+    /// Mean delay from host to receiver of the packets that came to the end of their route; null where none did.
+    #[serde(default)]
+    pub one_way_delay_s: Vec<Option<f64>>,
+    /// Mean of the round-trip times that TCP senders sampled; null where none did.
+    #[serde(default)]
+    pub rtt_s: Vec<Option<f64>>,
+    /// Packets dropped over those dropped or delivered; null where there were none.
+    #[serde(default)]
+    pub lost_share: Vec<Option<f64>>,
+    /// Packets delivered with a congestion mark over those delivered; null where none was.
+    #[serde(default)]
+    pub marked_share: Vec<Option<f64>>,
 }
 
 /// How much was simulated.

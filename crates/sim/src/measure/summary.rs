@@ -1,7 +1,8 @@
 //! Joins the replications of a scenario: means and confidence intervals.
 
 use crate::measure::run_record::{
-    DelayRecord, DropRecord, LinkRecord, Performance, RunRecord, SCHEMA, StateRecord, TransferTimesRecord,
+    DelayRecord, DropRecord, LinkRecord, PathRecord, Performance, RunRecord, SCHEMA, StateRecord, TimesRecord,
+    TransferTimesRecord,
 };
 use crate::scenario::{Note, Scenario};
 use schemars::JsonSchema;
@@ -153,6 +154,10 @@ pub struct GroupSummary {
     pub max_min_share_bps: Estimate,
     /// Mean throughput per user over the max-min share; null if no replication has one.
     pub normalised_throughput: Option<Estimate>,
+    /// What the group's packets met on their way from host to receiver.
+    pub path: PathSummary,
+    /// The same for each user; empty unless `probes.detail` is `user` or `flow`.
+    pub user_paths: Vec<PathSummary>,
     /// Mean throughput per lasting TCP flow, bit/s on the wire; null without any.
     pub tcp_flow_throughput_bps: Option<Estimate>,
     /// UDP packets received over packets sent; null without any.
@@ -163,6 +168,34 @@ pub struct GroupSummary {
     pub transfer_mean_s: Option<Estimate>,
     /// Their 95th percentile; null if none ended.
     pub transfer_p95_s: Option<Estimate>,
+}
+
+/// What packets met on their way from host to receiver, over all replications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathSummary {
+    /// Packets dropped over those dropped or delivered; null if no replication has any.
+    pub lost_share: Option<Estimate>,
+    /// Packets delivered with a congestion mark over those delivered; null if no replication has any.
+    pub marked_share: Option<Estimate>,
+    /// From the host's sending, its access link included, to the receiver; null if no packet reached one.
+    pub one_way_delay: Option<TimesSummary>,
+    /// Round-trip times as the TCP senders sampled them; null without any.
+    pub rtt: Option<TimesSummary>,
+}
+
+/// Times that were measured one by one, over the replications that have any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimesSummary {
+    /// Mean.
+    pub mean_s: Estimate,
+    /// Median.
+    pub p50_s: Estimate,
+    /// 95th percentile.
+    pub p95_s: Estimate,
+    /// 99th percentile.
+    pub p99_s: Estimate,
+    /// Maximum.
+    pub max_s: Estimate,
 }
 
 /// An observed link over all replications.
@@ -292,12 +325,36 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
         user_goodput_bps: users.map(|user| all.every(|run| run.groups[group].user_goodput_bps[user])).collect(),
         max_min_share_bps: all.every(|run| run.groups[group].max_min_share_bps),
         normalised_throughput: all.some(|run| run.groups[group].normalised_throughput),
+        path: path_summary(all, |run| &run.groups[group].path),
+        user_paths: (0..first.user_paths.len())
+            .map(|user| path_summary(all, |run| &run.groups[group].user_paths[user]))
+            .collect(),
         tcp_flow_throughput_bps: all.some(flow_mean),
-        udp_delivered_share: all.some(|run| run.groups[group].udp.and_then(|udp| udp.delivered_share)),
+        udp_delivered_share: all.some(|run| run.groups[group].udp.as_ref().and_then(|udp| udp.delivered_share)),
         transfers_completed: transfers(|times| Some(times.completed as f64)),
         transfer_mean_s: transfers(|times| times.mean_s),
         transfer_p95_s: transfers(|times| times.p95_s),
     }
+}
+
+fn path_summary(all: Runs<'_>, path: impl Fn(&RunRecord) -> &PathRecord) -> PathSummary {
+    PathSummary {
+        lost_share: all.some(|run| path(run).lost_share),
+        marked_share: all.some(|run| path(run).marked_share),
+        one_way_delay: times_summary(all, |run| path(run).one_way_delay),
+        rtt: times_summary(all, |run| path(run).rtt),
+    }
+}
+
+fn times_summary(all: Runs<'_>, times: impl Fn(&RunRecord) -> Option<TimesRecord>) -> Option<TimesSummary> {
+    let estimate = |value: fn(&TimesRecord) -> f64| all.some(|run| times(run).as_ref().map(value));
+    Some(TimesSummary {
+        mean_s: estimate(|times| times.mean_s)?,
+        p50_s: estimate(|times| times.p50_s)?,
+        p95_s: estimate(|times| times.p95_s)?,
+        p99_s: estimate(|times| times.p99_s)?,
+        max_s: estimate(|times| times.max_s)?,
+    })
 }
 
 fn link_summary(all: Runs<'_>, link: usize) -> LinkSummary {

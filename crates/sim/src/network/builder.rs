@@ -1,15 +1,18 @@
 //! Builds the network of a scenario.
 
 use super::{Hop, Network, User};
+use crate::measure::path_probe::PathProbes;
+use crate::measure::path_series::PathSeries;
 use crate::measure::port_probe::PortProbe;
 use crate::measure::series::Series;
 use crate::measure::transfer_probe::TransferProbe;
-use crate::network::hosts::{HostParams, Hosts, WayBack};
+use crate::network::hosts::{HostParams, Hosts};
 use crate::network::link::Link;
 use crate::network::random_stream::RandomStream;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, TcpFlow};
-use crate::scenario::{GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
+use crate::network::way_back::WayBack;
+use crate::scenario::{Detail, GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
 use crate::traffic::tcp::SenderStats;
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::web_source::WebSource;
@@ -43,6 +46,7 @@ impl Network {
                 flows: Vec::new(),
                 sources: Vec::new(),
                 webs: Vec::new(),
+                paths: PathProbes::default(),
                 transfers: Vec::new(),
                 ended: vec![SenderStats::default(); scenario.groups.len()],
                 delivered: 0,
@@ -59,6 +63,7 @@ impl Network {
         }
         builder.number_udp_flows();
         builder.observe_links();
+        builder.observe_paths();
         builder.network.meters = scenario.marker.build(&builder.meters);
         builder.network
     }
@@ -119,15 +124,29 @@ impl Builder<'_> {
 
     fn observe_links(&mut self) {
         let probes = &self.scenario.probes;
-        let mut series = probes.series_interval.map(|interval| {
-            let bins = self.scenario.run.end().0.div_ceil(interval.0) as usize;
-            Series::new(interval, bins, self.scenario.groups.len(), probes.series_memory)
-        });
+        let groups = self.scenario.groups.len();
+        let series = self.scenario.series_bins();
+        let mut series = series.map(|(interval, bins)| Series::new(interval, bins, groups, probes.series_memory));
         let group_of_user: Vec<u16> = self.network.users.iter().map(|user| user.group).collect();
         for (index, link) in self.network.links.iter_mut().enumerate() {
             let series = if index == self.scenario.series_link() { series.take() } else { None };
             link.attach(PortProbe::new(group_of_user.clone(), series));
         }
+    }
+
+    fn observe_paths(&mut self) {
+        let (scenario, network) = (self.scenario, &self.network);
+        let series =
+            scenario.series_bins().map(|(interval, bins)| PathSeries::new(interval, bins, scenario.groups.len()));
+        let receivers = scenario.groups.iter().map(|group| self.way_back(group).unwrap_or_default()).collect();
+        let group_of_user = network.users.iter().map(|user| user.group).collect();
+        let flows = network.lasting_flows + network.sources.len();
+        let observed = match scenario.probes.detail {
+            Detail::Group => (0, 0),
+            Detail::User => (network.users.len(), 0),
+            Detail::Flow => (network.users.len(), flows),
+        };
+        self.network.paths = PathProbes::new(group_of_user, receivers, observed, series);
     }
 
     /// The way back of acknowledgements, unless it is the reverse of the only link.

@@ -9,9 +9,11 @@
 //! ([`crate::network::shared_line`]): the first packets that an idle access link gets, and acknowledgements that need
 //! not wait for it. The rest stands in the host's own lines. So a host with fast links seldom has an event of its own.
 
+use crate::measure::path_probe::Loss;
 use crate::network::delay_lines::{DelayLine, DelayLines, WatchedDelayLine};
 use crate::network::shared_line::{OfUser, SharedLine};
 use crate::network::sim_packet::SimPacket;
+use crate::network::way_back::WayBack;
 use crate::traffic::tcp::Ack;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::port::Serialiser;
@@ -28,33 +30,6 @@ pub struct HostParams {
     pub limit: QueueLimit,
     /// How acknowledgements come back to the access link; over the shared reverse bottleneck without.
     pub way_back: Option<WayBack>,
-}
-
-/// A way on which nothing waits: from the end of a route back to its beginning, access links of receivers included.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WayBack {
-    /// From the end of the route to the receiver, for a packet of no length.
-    pub out_delay: Time,
-    /// The same per byte on the wire, in picoseconds.
-    pub out_ps_per_byte: f64,
-    /// From the receiver to the edge node, for an acknowledgement of no length.
-    pub delay: Time,
-    /// The same per byte on the wire, in picoseconds.
-    pub ps_per_byte: f64,
-}
-
-impl WayBack {
-    /// From the end of the route to the receiver.
-    #[must_use]
-    pub fn out(&self, wire_bytes: u32) -> Time {
-        self.out_delay + Time((self.out_ps_per_byte * f64::from(wire_bytes)).round() as u64)
-    }
-
-    /// From the receiver to the edge node.
-    #[must_use]
-    pub fn back(&self, wire_bytes: u32) -> Time {
-        self.delay + Time((self.ps_per_byte * f64::from(wire_bytes)).round() as u64)
-    }
 }
 
 /// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
@@ -151,6 +126,8 @@ pub struct Hosts {
     acks: DelayLines<FlowAck>,
     arrived: u64,
     dropped: u64,
+    /// Packets dropped that no probe has counted yet.
+    pub losses: Vec<Loss>,
     reverse: Serialiser,
     reverse_delay: Time,
     reverse_busy_until: Time,
@@ -169,6 +146,7 @@ impl Hosts {
             acks: DelayLines::default(),
             arrived: 0,
             dropped: 0,
+            losses: Vec::new(),
             reverse: Serialiser::new(reverse_rate),
             reverse_delay,
             reverse_busy_until: Time::ZERO,
@@ -250,6 +228,7 @@ impl Hosts {
         let behind = &self.shared_up[access.first_up as usize + 1];
         if !has_room(host, &access.params, (&self.packets, behind), &packet, now) {
             self.dropped += 1;
+            self.losses.push(Loss { user, flow: packet.flow, at: now });
             return NextOf::Nobody;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
@@ -387,6 +366,7 @@ fn has_room(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::port_probe::PortProbe;
     use crate::network::link::Link;
     use fairlane_schemes::base::rng::Rng;
     use fairlane_schemes::contract::buffer::BufferParams;
@@ -427,6 +407,7 @@ mod tests {
             let mut hosts = one_host(rate, delay, limit);
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
             let mut link = Link::new(&config, &Weights::equal(), rate, &[], delay, Rng::stream(1, 0, "test", 0));
+            link.attach(PortProbe::new(vec![0], None));
             let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
             let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
                 while let Some((time, packet)) = take_next(hosts, until) {

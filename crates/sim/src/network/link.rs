@@ -1,5 +1,6 @@
 //! A link: an egress port with its probe and its accounts.
 
+use crate::measure::path_probe::Loss;
 use crate::measure::port_probe::PortProbe;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::rng::Rng;
@@ -26,13 +27,13 @@ pub struct Accounting {
 pub struct Link {
     port: EgressPort<SimPacket, AnyDiscipline<SimPacket>>,
     accounting: Accounting,
-    probe: Option<Box<PortProbe>>,
+    probe: Box<PortProbe>,
 }
 
 /// Tells the accounts, the probe and the observer what happens at the port.
 struct Recorder<'a, O> {
     accounting: &'a mut Accounting,
-    probe: Option<&'a mut PortProbe>,
+    probe: &'a mut PortProbe,
     observer: &'a mut O,
 }
 
@@ -40,33 +41,25 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
     #[inline]
     fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.accounting.arrived += 1;
-        if let Some(probe) = &mut self.probe {
-            probe.offered(now, backlog, threshold);
-        }
+        self.probe.offered(now, backlog, threshold);
         self.observer.offered(packet, now, backlog, threshold);
     }
 
     fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.accounting.dropped += 1;
-        if let Some(probe) = &mut self.probe {
-            probe.dropped(packet, reason, backlog);
-        }
+        self.probe.dropped(packet, now, reason, backlog);
         self.observer.dropped(packet, now, reason, backlog);
     }
 
     fn marked(&mut self, packet: &SimPacket) {
-        if let Some(probe) = &mut self.probe {
-            probe.marks += 1;
-        }
+        self.probe.marks += 1;
         self.observer.marked(packet);
     }
 
     #[inline]
     fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
         self.accounting.departed += 1;
-        if let Some(probe) = &mut self.probe {
-            probe.transmitted(packet, start, end, backlog);
-        }
+        self.probe.transmitted(packet, start, end, backlog);
         self.observer.transmitted(packet, start, end, backlog);
     }
 
@@ -88,18 +81,23 @@ impl Link {
         rng: Rng,
     ) -> Self {
         let port = EgressPort::new(queue.build(rate, weights), rate, changes, delay, rng);
-        Self { port, accounting: Accounting::default(), probe: None }
+        Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Vec::new(), None)) }
     }
 
-    /// Observes the port from now on.
+    /// Has `probe` observe the port from now on; without it, no packet may come.
     pub fn attach(&mut self, probe: PortProbe) {
-        self.probe = Some(Box::new(probe));
+        *self.probe = probe;
     }
 
-    /// The port's probe, if it has one.
+    /// What is observed at the port.
     #[must_use]
-    pub fn probe(&self) -> Option<&PortProbe> {
-        self.probe.as_deref()
+    pub fn probe(&self) -> &PortProbe {
+        &self.probe
+    }
+
+    /// Packets dropped that no probe of users has counted yet.
+    pub fn losses(&mut self) -> &mut Vec<Loss> {
+        &mut self.probe.losses
     }
 
     /// What became of the packets so far.
@@ -139,18 +137,14 @@ impl Link {
     pub fn restart_probe<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
-        if let Some(probe) = recorder.probe {
-            probe.restart(now, port.discipline().backlog(), port.busy_until());
-        }
+        recorder.probe.restart(now, port.discipline().backlog(), port.busy_until());
     }
 
     /// The run ends at `now`.
     pub fn finish<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
-        if let Some(probe) = recorder.probe {
-            probe.finish(now, port.discipline().backlog(), port.busy_until());
-        }
+        recorder.probe.finish(now, port.discipline().backlog(), port.busy_until());
     }
 
     /// The port, and who looks.
@@ -160,7 +154,7 @@ impl Link {
         observer: &'a mut O,
     ) -> (&'a mut EgressPort<SimPacket, AnyDiscipline<SimPacket>>, Recorder<'a, O>) {
         let Self { port, accounting, probe } = self;
-        (port, Recorder { accounting, probe: probe.as_deref_mut(), observer })
+        (port, Recorder { accounting, probe, observer })
     }
 }
 
@@ -173,7 +167,7 @@ mod tests {
         let mut accounting = Accounting::default();
         let mut probe = PortProbe::new(vec![0], None);
         let packet = SimPacket { wire_bytes: 1500, ..SimPacket::BLANK };
-        let mut sink = Recorder { accounting: &mut accounting, probe: Some(&mut probe), observer: &mut () };
+        let mut sink = Recorder { accounting: &mut accounting, probe: &mut probe, observer: &mut () };
         sink.marked(&packet);
         sink.marked(&packet);
         assert_eq!((probe.marks, accounting.dropped), (2, 0));

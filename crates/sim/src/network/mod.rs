@@ -8,7 +8,9 @@ mod random_stream;
 pub mod shared_line;
 pub mod sim_packet;
 pub mod tcp_flow;
+pub mod way_back;
 
+use crate::measure::path_probe::PathProbes;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::Hosts;
 use crate::network::link::Link;
@@ -74,6 +76,8 @@ pub struct Network {
     pub sources: Vec<UdpSource>,
     /// Web sources.
     pub webs: Vec<WebSource>,
+    /// What packets meet on their way.
+    pub paths: PathProbes,
     /// Finite transfers of each group; `None` for a group without any.
     pub transfers: Vec<Option<Box<TransferProbe>>>,
     /// What the connections that have ended counted, by group.
@@ -103,6 +107,16 @@ impl Network {
             flow.unmeasured_wire_bytes = flow.receiver.wire_bytes().cast_signed();
         }
         self.sources.iter_mut().for_each(UdpSource::restart);
+        self.count_losses();
+        self.paths.restart();
+    }
+
+    /// Has the probes of users count what was dropped since the last call: what drops need not know of them.
+    pub fn count_losses(&mut self) {
+        let of_links = self.links.iter_mut().map(Link::losses);
+        for losses in of_links.chain([&mut self.hosts.losses]) {
+            losses.drain(..).for_each(|loss| self.paths.dropped(loss));
+        }
     }
 
     /// Starts the next transfer of a web source; gives the place of its flow, `None` if too many are open. Places are

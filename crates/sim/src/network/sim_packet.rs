@@ -21,7 +21,7 @@ pub struct SimPacket {
     pub label: f64,
     /// When it entered the queue that it waits in.
     pub enqueued_at: Time,
-    /// TCP timestamp (RFC 7323 TSval).
+    /// When its host sent it; the TCP timestamp (RFC 7323 TSval).
     pub timestamp: Time,
     /// TCP segment number.
     pub seq: u32,

@@ -17,11 +17,11 @@ pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::marker::MarkerScheme;
-use fairlane_schemes::params;
 use fairlane_schemes::registry::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::registry::markers::MarkerConfig;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
+use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 params! {
@@ -46,6 +46,18 @@ impl RunParams {
     }
 }
 
+choices! {
+    /// What has delays, round-trip times, losses and marks of its own in a record.
+    pub enum Detail {
+        /// Groups.
+        Group = "group",
+        /// Groups and users.
+        User = "user",
+        /// Groups, users, and flows that last as long as the run.
+        Flow = "flow",
+    }
+}
+
 params! {
     /// What is recorded beyond the standard measures.
     pub struct ProbeParams {
@@ -55,6 +67,8 @@ params! {
         series_link: Option<String> = null, source "our choice";
         /// Memory of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
+        /// The smallest units whose delay, round-trip times, losses and marks are recorded.
+        detail: Detail = "group", source "our choice";
         /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
         /// Where the classes of transfers by payload begin, in ascending order; the first begins at zero.
@@ -68,9 +82,13 @@ const MOST_CLASSES: usize = 100;
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
 
-/// Most numbers in the time series of a run: two for each group and three for the link, in each bin. They are 32 MB in the
-/// simulator, as much again in the record, and 80 MB as text.
-const MOST_SERIES_NUMBERS: u64 = 4_000_000;
+/// Most numbers in the time series of a run: six for each group and three for the link, in each bin. They are 96 MB in the
+/// simulator, 192 MB in the record, and 240 MB as text.
+const MOST_SERIES_NUMBERS: u64 = 12_000_000;
+
+/// Most users and flows with delays of their own: typically 1.5 kB each, at most 16 kB, and 400 bytes of text in the
+/// record.
+const MOST_DETAILED: u64 = 100_000;
 
 /// Most numbers in the classes of transfers of all groups, and with them about 100 MB of text in the record.
 const MOST_CLASS_NUMBERS: usize = 4_000_000;
@@ -143,6 +161,7 @@ impl Scenario {
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
         scenario.check_class_numbers()?;
+        scenario.check_detail()?;
         check_classes("probes.transfer_times", &scenario.probes.transfer_times)?;
         check_classes("probes.transfer_sizes", &scenario.probes.transfer_sizes)?;
         Ok(scenario)
@@ -202,6 +221,13 @@ impl Scenario {
         name.and_then(|name| self.topology.links.iter().position(|link| link.name == *name)).unwrap_or(0)
     }
 
+    /// Length and number of the bins of the time series, if they are wanted.
+    #[must_use]
+    pub fn series_bins(&self) -> Option<(Time, usize)> {
+        let bins = |interval: Time| (interval, self.run.end().0.div_ceil(interval.0) as usize);
+        self.probes.series_interval.map(bins)
+    }
+
     fn check_series(&self) -> Result<(), ConfigError> {
         if let Some(name) = &self.probes.series_link
             && !self.topology.links.iter().any(|link| link.name == *name)
@@ -210,7 +236,7 @@ impl Scenario {
             return Err(ConfigError::new("probes.series_link", problem));
         }
         let Some(interval) = self.probes.series_interval else { return Ok(()) };
-        let numbers_per_bin = 2 * self.groups.len() as u64 + 3;
+        let numbers_per_bin = 6 * self.groups.len() as u64 + 3;
         let most = MOST_BINS.min(MOST_SERIES_NUMBERS / numbers_per_bin).max(1);
         if self.run.end().0.div_ceil(interval.0) > most {
             let shortest = Time(self.run.end().0.div_ceil(most));
@@ -220,6 +246,25 @@ impl Scenario {
                 shortest.as_secs_f64() * 1e3
             );
             return Err(ConfigError::new("probes.series_interval", problem));
+        }
+        Ok(())
+    }
+
+    /// Users, and flows that last, that have delays of their own.
+    fn check_detail(&self) -> Result<(), ConfigError> {
+        let users = self.users() as u64;
+        let flows = |group: &GroupConfig| u64::from(group.params.users) * group.flows_per_user();
+        let detailed = match self.probes.detail {
+            Detail::Group => 0,
+            Detail::User => users,
+            Detail::Flow => users + self.groups.iter().map(flows).sum::<u64>(),
+        };
+        if detailed > MOST_DETAILED {
+            let problem = format!(
+                "{} is out of range, there may be {MOST_DETAILED} users and flows, here are {detailed}",
+                self.probes.detail.to_json()
+            );
+            return Err(ConfigError::new("probes.detail", problem));
         }
         Ok(())
     }

@@ -90,6 +90,12 @@ impl UdpSource {
         self.packet.flow = flow;
     }
 
+    /// The number of its flow.
+    #[must_use]
+    pub fn flow(&self) -> u32 {
+        self.packet.flow
+    }
+
     /// The user that it belongs to.
     #[must_use]
     pub fn user(&self) -> u32 {
@@ -128,6 +134,7 @@ impl UdpSource {
     /// The packet that is due; [`UdpSource::next`] is then the time of the one after it.
     #[inline]
     pub fn emit(&mut self) -> SimPacket {
+        self.packet.timestamp = self.next;
         self.next = self.next.saturating_add(self.draw_gap());
         self.emitted += 1;
         self.packet

@@ -33,10 +33,10 @@ impl Rto {
         self.srtt
     }
 
-    /// Takes in one measurement. A zero is none, as in ns-3.
-    pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) {
+    /// Takes in one measurement, and returns what it counts as. A zero is none, as in ns-3.
+    pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
-            return;
+            return None;
         }
         let rtt = in_ticks(rtt, params.rtt_tick);
         if self.srtt == Time::ZERO {
@@ -53,6 +53,7 @@ impl Rto {
             self.rttvar = Time((3 * self.rttvar.0 + deviation) / 4);
         }
         self.refresh(params);
+        Some(rtt)
     }
 
     /// The timeout from the estimate alone: what backing off added is gone.

@@ -195,30 +195,34 @@ impl Sender {
         }
     }
 
-    /// Takes in an ACK.
-    pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) {
+    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) -> Option<Time> {
         match self.phase {
-            Phase::Closed => return,
+            Phase::Closed => return None,
             Phase::SynSent if ack.syn => return self.on_syn_ack(params, &ack, now),
-            Phase::SynSent => return,
-            _ if ack.syn => return,
+            Phase::SynSent => return None,
+            _ if ack.syn => return None,
             _ => {}
         }
         // RFC 9293 3.10.7.4: an ACK of what is acknowledged already, or was never sent, is ignored.
         if ack.ack < self.una || ack.ack > self.high {
-            return;
+            return None;
         }
         if ack.congestion_echo {
             self.on_congestion_echo(params, ack.ack);
         }
         if params.sack {
-            self.on_selective_ack(params, &ack, now);
-        } else if ack.ack > self.una {
-            self.sample_rtt(params, &ack, now);
+            return self.on_selective_ack(params, &ack, now);
+        }
+        if ack.ack > self.una {
+            let sample = self.sample_rtt(params, &ack, now);
             self.on_new_ack(params, &ack, now);
-        } else if self.una < self.nxt {
+            return sample;
+        }
+        if self.una < self.nxt {
             self.on_dup_ack(params);
         }
+        None
     }
 
     /// Acts on the timer if it is due; harmless if early.
@@ -317,26 +321,24 @@ impl Sender {
     }
 
     /// The answer to the SYN.
-    fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+    fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
         //= RFC 5681 3.1-5, deviation: After a lost SYN or SYN-ACK the initial window is one segment.
         //= RFC 6298 5.7-1, deviation: After a timeout of the SYN, data start with a timeout of 3 s at least.
         self.phase = Phase::Open;
         self.timer = Time::NEVER;
-        // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
-        self.rto.sample(params, now.saturating_sub(ack.echo));
         self.handshake_due = true;
         self.window_due = true;
+        // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
+        self.rto.sample(params, now.saturating_sub(ack.echo))
     }
 
     /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
-    fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+    fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         self.resent_any = self.resent_any && self.una < self.resent_below;
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
         //= RFC 6298 3-2: Each round trip gives a sample at least.
-        if !self.resent_any {
-            self.rto.sample(params, now.saturating_sub(ack.echo));
-        }
+        if self.resent_any { None } else { self.rto.sample(params, now.saturating_sub(ack.echo)) }
     }
 
     /// An ACK of new data: segments `una` to `ack - 1`.

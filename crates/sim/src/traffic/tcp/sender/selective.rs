@@ -17,8 +17,8 @@ enum Next {
 
 impl Sender {
     /// An ACK, of new data or not.
-    pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
-        let Some(selective) = self.selective.as_deref_mut() else { return };
+    pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let selective = self.selective.as_deref_mut()?;
         let acked = ack.ack - self.una;
         let before = selective.board.sacked();
         selective.board.advance(self.una, ack.ack);
@@ -29,10 +29,11 @@ impl Sender {
         // RFC 6937 DeliveredData: change of SND.UNA plus change of what is SACKed, never negative.
         let delivered = acked + selective.board.sacked() - before;
         self.una = ack.ack;
+        let mut sample = None;
         if acked > 0 {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
             //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
-            self.rto.sample(params, now.saturating_sub(ack.echo));
+            sample = self.rto.sample(params, now.saturating_sub(ack.echo));
             self.retries = 0;
             self.restart_timer(params, now);
             self.disarm_at_end();
@@ -46,6 +47,7 @@ impl Sender {
             self.reduce_in_proportion(params, delivered);
         }
         self.window_due = true;
+        sample
     }
 
     /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth.

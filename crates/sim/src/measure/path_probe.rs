@@ -1,0 +1,180 @@
+//! What packets meet on their way from host to receiver: by group, and by user and by flow if that is asked for.
+//! Probes stream: their memory does not grow with simulated time.
+
+use super::path_series::PathSeries;
+use crate::network::sim_packet::SimPacket;
+use crate::network::way_back::WayBack;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::packet::Ecn;
+use fairlane_schemes::port::DelayHistogram;
+
+/// A packet that was dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// Its user.
+    pub user: u32,
+    /// Its flow.
+    pub flow: u32,
+    /// When.
+    pub at: Time,
+}
+
+/// The packets of a group, a user or a flow during the measurement.
+#[derive(Clone, Debug, Default)]
+pub struct PathProbe {
+    /// From the host's sending to the receiver: of those that reached it.
+    pub one_way_delay: DelayHistogram,
+    /// Round-trip times as senders sample them.
+    pub rtt: DelayHistogram,
+    /// Those that reached the receiver with a congestion mark.
+    pub marked: u64,
+    /// Those dropped, at access links and at links.
+    pub dropped: u64,
+}
+
+impl PathProbe {
+    #[inline]
+    fn delivered(&mut self, packet: &SimPacket, arrival: Time) {
+        self.one_way_delay.record(arrival - packet.timestamp);
+        if packet.ecn == Ecn::Ce {
+            self.marked += 1;
+        }
+    }
+}
+
+/// The probes of a run.
+#[derive(Clone, Debug, Default)]
+pub struct PathProbes {
+    group_of_user: Vec<u16>,
+    groups: Vec<PathProbe>,
+    /// From the end of each group's route to its receivers; empty if routes end there.
+    receivers: Vec<WayBack>,
+    /// Empty unless users are observed.
+    users: Vec<PathProbe>,
+    /// Of the flows that last as long as the run, by number; empty unless flows are observed.
+    flows: Vec<PathProbe>,
+    /// Over the whole run, not only the measurement.
+    series: Option<Box<PathSeries>>,
+    /// Whether there is anything but groups whose routes end at their receivers.
+    is_detailed: bool,
+}
+
+impl PathProbes {
+    /// Observes as many groups as there are `receivers`. `group_of_user` has an entry for each user; of users and flows,
+    /// as many are observed as said.
+    #[must_use]
+    pub fn new(
+        group_of_user: Vec<u16>,
+        receivers: Vec<WayBack>,
+        (users, flows): (usize, usize),
+        series: Option<PathSeries>,
+    ) -> Self {
+        let groups = vec![PathProbe::default(); receivers.len()];
+        let is_detailed =
+            users + flows > 0 || series.is_some() || receivers.iter().any(|way| *way != WayBack::default());
+        Self {
+            group_of_user,
+            groups,
+            receivers,
+            users: vec![PathProbe::default(); users],
+            flows: vec![PathProbe::default(); flows],
+            series: series.map(Box::new),
+            is_detailed,
+        }
+    }
+
+    /// A packet has come to the end of its route.
+    #[inline]
+    pub fn delivered(&mut self, packet: &SimPacket, now: Time) {
+        let group = usize::from(self.group_of_user[packet.user as usize]);
+        if self.is_detailed {
+            self.delivered_in_detail(group, packet, now);
+        } else {
+            self.groups[group].delivered(packet, now);
+        }
+    }
+
+    #[inline(never)]
+    fn delivered_in_detail(&mut self, group: usize, packet: &SimPacket, now: Time) {
+        let arrival = now + self.receivers[group].out(u32::from(packet.wire_bytes));
+        for probe in self.of(group, packet.user, packet.flow) {
+            probe.delivered(packet, arrival);
+        }
+        if let Some(series) = &mut self.series {
+            series.delivered(group, arrival - packet.timestamp, packet.ecn == Ecn::Ce, now);
+        }
+    }
+
+    /// A sender has sampled a round-trip time; `flow` is [`u32::MAX`] for one that does not last.
+    #[inline(always)]
+    pub fn sampled(&mut self, user: u32, flow: u32, rtt: Time, now: Time) {
+        let group = usize::from(self.group_of_user[user as usize]);
+        if self.is_detailed {
+            self.sampled_in_detail(group, (user, flow), rtt, now);
+        } else {
+            self.groups[group].rtt.record(rtt);
+        }
+    }
+
+    #[inline(never)]
+    fn sampled_in_detail(&mut self, group: usize, (user, flow): (u32, u32), rtt: Time, now: Time) {
+        for probe in self.of(group, user, flow) {
+            probe.rtt.record(rtt);
+        }
+        if let Some(series) = &mut self.series {
+            series.sampled(group, rtt, now);
+        }
+    }
+
+    /// A packet was dropped.
+    pub fn dropped(&mut self, Loss { user, flow, at }: Loss) {
+        let group = usize::from(self.group_of_user[user as usize]);
+        if !self.is_detailed {
+            self.groups[group].dropped += 1;
+            return;
+        }
+        for probe in self.of(group, user, flow) {
+            probe.dropped += 1;
+        }
+        if let Some(series) = &mut self.series {
+            series.dropped(group, at);
+        }
+    }
+
+    /// The measurement starts.
+    pub fn restart(&mut self) {
+        for probe in self.groups.iter_mut().chain(&mut self.users).chain(&mut self.flows) {
+            *probe = PathProbe::default();
+        }
+    }
+
+    /// What the packets of a group met.
+    #[must_use]
+    pub fn group(&self, group: usize) -> &PathProbe {
+        &self.groups[group]
+    }
+
+    /// What the packets of each user met; empty unless users are observed.
+    #[must_use]
+    pub fn users(&self) -> &[PathProbe] {
+        &self.users
+    }
+
+    /// What the packets of each flow met that lasts, TCP first; empty unless flows are observed.
+    #[must_use]
+    pub fn flows(&self) -> &[PathProbe] {
+        &self.flows
+    }
+
+    /// Time series, if wanted.
+    #[must_use]
+    pub fn series(&self) -> Option<&PathSeries> {
+        self.series.as_deref()
+    }
+
+    /// All probes that a packet concerns.
+    fn of(&mut self, group: usize, user: u32, flow: u32) -> impl Iterator<Item = &mut PathProbe> {
+        let group = self.groups.get_mut(group).into_iter();
+        group.chain(self.users.get_mut(user as usize)).chain(self.flows.get_mut(flow as usize))
+    }
+}

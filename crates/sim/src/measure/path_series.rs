@@ -1,0 +1,116 @@
+//! Time series of what packets meet on their way: means and shares in equal bins, by group.
+
+use fairlane_schemes::base::units::Time;
+
+/// Sums per bin of length `interval`, from time 0 on. All memory is taken at the start.
+#[derive(Clone, Debug)]
+pub struct PathSeries {
+    interval: Time,
+    /// The bins of each group.
+    groups: Vec<Vec<Bin>>,
+}
+
+/// What happened to the packets of a group during a bin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bin {
+    delay_s: f64,
+    delivered: u64,
+    marked: u64,
+    dropped: u64,
+    rtt_s: f64,
+    rtts: u64,
+}
+
+impl Bin {
+    /// Mean delay from host to receiver of those that were delivered; `None` without any.
+    #[must_use]
+    pub fn one_way_delay_s(&self) -> Option<f64> {
+        ratio(self.delay_s, self.delivered)
+    }
+
+    /// Mean of the round-trip times that senders sampled; `None` without any.
+    #[must_use]
+    pub fn rtt_s(&self) -> Option<f64> {
+        ratio(self.rtt_s, self.rtts)
+    }
+
+    /// Packets dropped over those dropped or delivered; `None` without any.
+    #[must_use]
+    pub fn lost_share(&self) -> Option<f64> {
+        ratio(self.dropped as f64, self.dropped + self.delivered)
+    }
+
+    /// Packets delivered with a mark over those delivered; `None` without any.
+    #[must_use]
+    pub fn marked_share(&self) -> Option<f64> {
+        ratio(self.marked as f64, self.delivered)
+    }
+}
+
+/// A part or a sum over how many there are; `None` if there are none.
+#[must_use]
+pub(super) fn ratio(sum: f64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum / count as f64)
+}
+
+impl PathSeries {
+    /// `bins` bins for each of `groups` groups.
+    #[must_use]
+    pub fn new(interval: Time, bins: usize, groups: usize) -> Self {
+        Self { interval, groups: vec![vec![Bin::default(); bins]; groups] }
+    }
+
+    /// A packet of the group came to the end of its route at `now`.
+    pub fn delivered(&mut self, group: usize, delay: Time, marked: bool, now: Time) {
+        let bin = self.bin(group, now);
+        bin.delay_s += delay.as_secs_f64();
+        bin.delivered += 1;
+        bin.marked += u64::from(marked);
+    }
+
+    /// A sender of the group sampled a round-trip time at `now`.
+    pub fn sampled(&mut self, group: usize, rtt: Time, now: Time) {
+        let bin = self.bin(group, now);
+        bin.rtt_s += rtt.as_secs_f64();
+        bin.rtts += 1;
+    }
+
+    /// A packet of the group was dropped at `now`.
+    pub fn dropped(&mut self, group: usize, now: Time) {
+        self.bin(group, now).dropped += 1;
+    }
+
+    /// The bins of a group.
+    #[must_use]
+    pub fn group(&self, group: usize) -> &[Bin] {
+        &self.groups[group]
+    }
+
+    fn bin(&mut self, group: usize, now: Time) -> &mut Bin {
+        let bins = &mut self.groups[group];
+        let last = bins.len() - 1;
+        &mut bins[((now.0 / self.interval.0) as usize).min(last)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_hold_means_and_shares_of_what_happened_in_them() {
+        let mut series = PathSeries::new(Time::from_secs(1), 2, 2);
+        let at = Time::from_millis;
+        series.delivered(1, at(10), true, at(100));
+        series.delivered(1, at(30), false, at(999));
+        series.dropped(1, at(500));
+        series.sampled(1, at(40), at(1000));
+        series.dropped(1, at(5000)); // what comes at the very end counts in the last bin
+        let [first, last] = series.group(1) else { panic!("two bins") };
+        assert_eq!((first.one_way_delay_s(), first.rtt_s()), (Some(0.02), None));
+        assert_eq!((first.lost_share(), first.marked_share()), (Some(1.0 / 3.0), Some(0.5)));
+        assert_eq!((last.one_way_delay_s(), last.rtt_s()), (None, Some(0.04)));
+        assert_eq!((last.lost_share(), last.marked_share()), (Some(1.0), None));
+        assert!(series.group(0).iter().all(|bin| bin.lost_share().is_none()));
+    }
+}
