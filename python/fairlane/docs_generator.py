@@ -258,17 +258,17 @@ def _scenario(key: str) -> str:
     return _table(_PARAMETER, rows)
 
 
-_FIRST = {"name", "scheme", "kind", "profile"}
+_FIRST = {"name", "scheme", "kind", "model", "profile"}
 
 
 def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
-    """From a table, or an array of tables, to the table at a key, or to the alternative of that scheme or kind."""
+    """From a table, or an array of tables, to that at a key, or to the alternative of a scheme, kind or model."""
     table = table.get("items", table)
     inner: dict[str, Any] | None = table.get("properties", {}).get(part)
     if inner is not None:
         return inner.get("items", inner) if "properties" in inner.get("items", inner) else inner
     for alternative in table.get("oneOf", table.get("anyOf", [])):
-        for name in ("kind", "scheme"):
+        for name in ("kind", "scheme", "model"):
             which = alternative["properties"].get(name, {})
             if part == which.get("const") or part in which.get("enum", []):
                 return dict(alternative)
@@ -284,6 +284,9 @@ def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
 def _schema_allowed(value: Mapping[str, Any]) -> str:
     if "const" in value:
         return _code(value["const"])
+    if (either := value.get("anyOf")) and "type" in either[-1]:
+        # A number or a text with a unit: shown as the text.
+        return _schema_allowed({**value, **either[-1], "anyOf": []})
     if "type" not in value:
         return _allowed("", value.get("enum"), None, None)
     if "examples" in value:
@@ -291,7 +294,9 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
         return _allowed(f"such as {_code(value['examples'][0])}", None, *bounds)
     if value["type"] == "array" and value["items"].get("type") == "string":
         return "array of text"
-    kind = {"string": "text", "array": "array of tables", "integer": "count"}.get(value["type"], value["type"])
+    kind = {"string": "text", "array": "array of tables", "integer": "count", "object": "table"}.get(
+        value["type"], value["type"]
+    )
     return _allowed(kind, None, value.get("minimum"), value.get("maximum"))
 
 

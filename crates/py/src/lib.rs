@@ -39,9 +39,9 @@ mod _fairlane {
 
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, engine_version, links,
-        long_runs, notes, register_scheme, registered_schemes, result_schema, scenario_schema, schemes, student_t,
-        summarise, tcp_states, topologies, users, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, engine_version,
+        gaps_of_trace, links, long_runs, notes, register_scheme, registered_schemes, result_schema, scenario_schema,
+        schemes, student_t, summarise, tcp_states, topologies, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -75,6 +75,12 @@ fn engine_version() -> &'static str {
 #[pyfunction]
 fn canonical(scenario: &str) -> PyResult<String> {
     Ok(read_scenario(scenario)?.write().to_string())
+}
+
+/// The content of a file in Mahimahi's format, as the key `gaps` of a scenario has it.
+#[pyfunction]
+fn gaps_of_trace(content: &str) -> PyResult<String> {
+    scenario::gaps_of_trace(content).map_err(PyValueError::new_err)
 }
 
 /// What the user should know about a valid scenario: key and text.

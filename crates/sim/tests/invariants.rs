@@ -6,6 +6,7 @@ use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
+use fairlane_sim::network::impairment::Place;
 use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -80,13 +81,56 @@ fn source() -> impl Strategy<Value = Json> {
             "interval": format!("{interval} ms"), "pages": pages, "objects": objects, "limit": limit,
             "page_interval": "100 ms", "distribution": "lomax"})),
         (1u32..100).prop_map(|sessions| json!({"kind": "web", "sessions": sessions, "profile": "ns2"})),
+        prop_oneof![
+            Just(json!({"kind": "tcp", "profile": "linux"})),
+            Just(json!({"kind": "cbr", "rate": "5 Mbit/s"})),
+            Just(json!({"kind": "web", "interval": "20 ms"})),
+            Just(json!({"kind": "tcp", "transfer": "5 kB", "repeat": 100})),
+        ]
+        .prop_map(|mut source| {
+            source["stop"] = "950 ms".into();
+            source
+        }),
     ]
+}
+
+/// Loss and jitter of a path, either or none.
+fn impairments() -> impl Strategy<Value = (Option<Json>, Option<Json>)> {
+    let loss = prop_oneof![
+        (0.0..=1.0f64).prop_map(|probability| json!({"probability": probability * probability})),
+        (0.0..=1.0f64, 0.0..=1.0f64, 0.0..=1.0f64, 0.0..0.2f64).prop_map(|(p, r, bad, good)| json!({
+            "model": "gilbert_elliott", "p": p, "r": r, "bad_loss": bad, "good_loss": good})),
+        (1u32..200).prop_map(|period| json!({"model": "periodic", "period": period})),
+    ];
+    let distribution = prop_oneof![Just("uniform"), Just("normal"), Just("pareto")];
+    let jitter = (0u32..30_000, distribution, any::<bool>()).prop_map(|(deviation, distribution, reorder)| {
+        json!({"deviation": format!("{deviation} us"), "distribution": distribution, "reorder": reorder})
+    });
+    (prop::option::weighted(0.4, loss), prop::option::weighted(0.4, jitter))
+}
+
+/// Puts what was drawn of `keys` into a table.
+fn with_some(table: &mut Json, keys: [&str; 2], (first, second): (Option<Json>, Option<Json>)) {
+    for (key, value) in keys.into_iter().zip([first, second]) {
+        if let Some(value) = value {
+            table[key] = value;
+        }
+    }
 }
 
 fn group() -> impl Strategy<Value = Json> {
     let class = prop_oneof![Just("BE"), Just("EF")];
-    (1u32..5, class, 1u32..4, prop::collection::vec(source(), 1..3)).prop_map(|(users, class, ingresses, sources)| {
-        json!({"users": users, "traffic_class": class, "ingresses": ingresses, "sources": sources, "start_until": "1 s"})
+    let rtt = prop::option::weighted(0.3, (0u32..300).prop_map(|ms| format!("{} ms", 120 + ms)));
+    let sources = prop::collection::vec(source(), 1..3);
+    let path = (prop::option::weighted(0.3, impairments()), rtt);
+    (1u32..5, class, 1u32..4, sources, path).prop_map(|(users, class, ingresses, sources, (access, rtt))| {
+        let mut group = json!({"users": users, "traffic_class": class, "ingresses": ingresses, "sources": sources,
+            "start_until": "0.9 s"});
+        with_some(&mut group, ["access_loss", "access_jitter"], access.unwrap_or_default());
+        if let Some(rtt) = rtt {
+            group["rtt"] = rtt.into();
+        }
+        group
     })
 }
 
@@ -95,21 +139,34 @@ fn scenario() -> impl Strategy<Value = Json> {
 }
 
 fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
-    let schedule = prop_oneof![
-        Just(json!([])),
-        (100u64..4000, 500u64..40_000)
-            .prop_map(|(at, rate)| json!([{"at": format!("{at} ms"), "rate": format!("{rate} kbit/s")}])),
+    let course = prop_oneof![
+        3 => Just(json!({})),
+        3 => (100u64..4000, 500u64..40_000).prop_map(|(at, rate)| {
+            json!({"bottleneck_schedule": [{"at": format!("{at} ms"), "rate": format!("{rate} kbit/s")}]})
+        }),
+        2 => (prop::collection::vec(0u32..12, 1..40), prop::option::of(1u32..500)).prop_map(|(mut gaps, window)| {
+            gaps.push(1);
+            let gaps: Vec<String> = gaps.iter().map(u32::to_string).collect();
+            let mut trace = json!({"file": "drawn", "gaps": gaps.join(" ")});
+            if let Some(window) = window {
+                trace["rate_window"] = format!("{window} ms").into();
+            }
+            json!({"bottleneck_trace": trace})
+        }),
     ];
+    let path = (course, prop::option::weighted(0.5, impairments()));
     let meter = prop_oneof![Just("normal"), Just("fair")];
     let delay = (0u32..60).prop_map(|ms| format!("{ms} ms"));
     let detail = prop_oneof![Just("group"), Just("user"), Just("flow")];
     let times = (0u32..3, 1u32..4, 0u64..1000, detail);
-    (queue, prop::collection::vec(group(), 1..4), schedule, meter, delay, times).prop_map(
-        |(queue, groups, schedule, meter, delay, (warmup, measure, seed, detail))| {
+    (queue, prop::collection::vec(group(), 1..4), path, meter, delay, times).prop_map(
+        |(queue, groups, (mut topology, impairments), meter, delay, (warmup, measure, seed, detail))| {
+            topology["bottleneck_delay"] = delay.into();
+            with_some(&mut topology, ["bottleneck_loss", "bottleneck_jitter"], impairments.unwrap_or_default());
             let marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
             json!({
                 "run": {"warmup": format!("{warmup} s"), "measure": format!("{measure} s"), "seed": seed},
-                "topology": {"bottleneck_delay": delay, "bottleneck_schedule": schedule},
+                "topology": topology,
                 "queue": queue, "marker": marker, "groups": groups,
                 "probes": {"series_interval": "100 ms", "detail": detail},
             })
@@ -146,8 +203,18 @@ proptest! {
         let senders = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));
         let tcp: u64 = senders.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum();
         prop_assert_eq!(offered, udp + tcp);
-        prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way);
-        prop_assert!(bottleneck.wire().len() as u64 <= bottleneck.accounting().departed);
+        let (mut before, mut behind) = (0, 0);
+        for impairment in &network.impairments {
+            let (account, held) = (impairment.account(), impairment.held() as u64);
+            prop_assert_eq!(account.entered, account.passed + account.lost + held);
+            match impairment.place() {
+                Place::Access { .. } => before += account.lost + held,
+                Place::Link(_) => behind += held,
+            }
+        }
+        prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way - before);
+        let on_the_wire = bottleneck.wire().len() as u64 + behind;
+        prop_assert_eq!(network.delivered, bottleneck.accounting().departed - on_the_wire);
     }
 
     #[test]
@@ -165,6 +232,9 @@ proptest! {
         let has_ecn = groups.flat_map(|group| group["sources"].as_array().expect("drawn")).any(speaks_ecn);
         prop_assert!(link.marks == 0 || has_ecn, "{} marks", link.marks);
         for drops in &link.drops {
+            if drops.reason == "lost" {
+                continue; // on the wire, also those that had arrived before the measurement
+            }
             prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
             prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));
         }

@@ -138,6 +138,31 @@ fn a_capture_holds_every_packet_of_the_bottleneck_in_order() {
 }
 
 #[test]
+fn a_capture_tells_which_packets_were_lost_on_the_wire() {
+    let mut document = document();
+    document["topology"]["bottleneck_loss"] = json!({"model": "periodic", "period": 50});
+    let (record, bytes) =
+        capture(&Scenario::read(&document).unwrap(), PcapOptions { drops: true, snaplen: 0, link: 0 });
+    let (mut sent, mut lost, mut last) = (0, 0, Duration::ZERO);
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        assert!(packet.timestamp >= last);
+        last = packet.timestamp;
+        match &packet.options[..] {
+            [EnhancedPacketOption::Flags(2)] => sent += 1,
+            [EnhancedPacketOption::Flags(2), EnhancedPacketOption::Comment(comment)] => {
+                lost += u64::from(comment == "lost on the wire");
+            }
+            _ => {}
+        }
+    }
+    let link = &record.links[0];
+    assert_eq!((sent, lost), (link.accounting.departed + lost, link.drops[3].packets));
+    assert!(lost > 20);
+}
+
+#[test]
 fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
     let (record, tables) = tables(&scenario(), Time::ZERO);
     let (times, packets, bytes) =

@@ -15,6 +15,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.planes import FORWARDER
+from fairlane.base.text import LONGEST_VALUE, shortened
 
 Table = Mapping[str, Any]
 
@@ -60,6 +61,8 @@ KERNEL = Refused("the lab's TCP is that of this machine's kernel")
 NO_SERIES = Refused("the lab has no time series")
 ENDLESS = Refused("the lab has endless flows only")
 NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
+NO_IMPAIRMENT = Refused("the lab's links lose nothing and delay evenly")
+NO_STOP = Refused("the lab's senders send until the end")
 
 
 def _each(section: str, rule: Refused) -> dict[str, Honoured | Refused]:
@@ -76,6 +79,7 @@ _TCP = {
 _UDP: dict[str, Honoured | Refused] = {
     "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
     "packet_size": Honoured("option --payload of the sender"),
+    "stop": NO_STOP,
 }
 KEYS: dict[str, Honoured | Refused] = {
     "name": Honoured("name in the record"),
@@ -91,6 +95,9 @@ KEYS: dict[str, Honoured | Refused] = {
     "topology.bottleneck_rate": Honoured("rate of the port towards the server, or of the node's queue"),
     "topology.bottleneck_delay": Honoured("delay of the port towards the server"),
     "topology.bottleneck_schedule": Refused("the lab has links of constant rate"),
+    "topology.bottleneck_trace": Refused("the lab has links of constant rate"),
+    "topology.bottleneck_loss": NO_IMPAIRMENT,
+    "topology.bottleneck_jitter": NO_IMPAIRMENT,
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": NO_SERIES,
     "probes.series_link": NO_SERIES,
@@ -107,6 +114,10 @@ KEYS: dict[str, Honoured | Refused] = {
     "groups[].start_until": Honoured("start of the senders; must not be after the warm-up"),
     "groups[].access_rate": Honoured("rate of the ports towards these clients"),
     "groups[].access_delay": Honoured("delay of the ports towards these clients"),
+    "groups[].access_loss": NO_IMPAIRMENT,
+    "groups[].access_jitter": NO_IMPAIRMENT,
+    "groups[].rtt": Refused("the lab takes access_delay"),
+    "groups[].user_rtts": Refused("the lab takes access_delay"),
     "groups[].receiver_rate": NOT_A_DUMBBELL,
     "groups[].receiver_delay": NOT_A_DUMBBELL,
     "groups[].route": Refused("the lab has one link that all cross", same=(["bottleneck"],)),
@@ -116,6 +127,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "groups[].sources[tcp].transfer": ENDLESS,
     "groups[].sources[tcp].repeat": ENDLESS,
     "groups[].sources[tcp].pause": ENDLESS,
+    "groups[].sources[tcp].stop": NO_STOP,
     **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
     **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
@@ -198,4 +210,4 @@ def _defaults(profile: str | None = None, scheme: str = "droptail", limit: str |
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return shortened(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)

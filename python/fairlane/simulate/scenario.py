@@ -30,6 +30,7 @@ from fairlane import _fairlane
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted, visible
+from fairlane.simulate.traces import with_traces
 
 __all__ = ["Scenario", "cbr", "group", "on_off", "poisson", "tcp", "web"]
 
@@ -48,6 +49,7 @@ def tcp(
     transfer: str | None = None,
     repeat: int | None = None,
     pause: str | None = None,
+    stop: str | None = None,
     **settings: Any,
 ) -> Table:
     """TCP flows of one user.
@@ -57,22 +59,26 @@ def tcp(
         transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
         repeat: Transfers of each flow, one after another.
         pause: Mean of the exponential pause between them, such as `"1 s"`.
+        stop: When flows send no new data and no further transfer starts, such as `"60 s"`.
         settings: Any key of the scenario's `tcp` table, for these flows only.
     """
-    return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, **settings)
+    return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, stop=stop, **settings)
 
 
-def poisson(rate: str, *, packet_size: str | None = None) -> Table:
-    """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`."""
-    return _given(kind="poisson", rate=rate, packet_size=packet_size)
+def poisson(rate: str, *, packet_size: str | None = None, stop: str | None = None) -> Table:
+    """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
+
+    `stop` is when it stops, such as `"60 s"`.
+    """
+    return _given(kind="poisson", rate=rate, packet_size=packet_size, stop=stop)
 
 
-def cbr(rate: str, *, packet_size: str | None = None, jitter: float | None = None) -> Table:
+def cbr(rate: str, *, packet_size: str | None = None, jitter: float | None = None, stop: str | None = None) -> Table:
     """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
-    `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2.
+    `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2. `stop` is when it stops.
     """
-    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter)
+    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter, stop=stop)
 
 
 def on_off(
@@ -83,13 +89,21 @@ def on_off(
     packet_size: str | None = None,
     distribution: Literal["exponential", "pareto"] | None = None,
     shape: float | None = None,
+    stop: str | None = None,
 ) -> Table:
     """Bursts at `rate`, of mean time `on` such as `"0.2 s"`, with silence of mean time `off` between them.
 
-    `shape` is that of a Pareto distribution of both times.
+    `shape` is that of a Pareto distribution of both times. `stop` is when it stops, such as `"60 s"`.
     """
     return _given(
-        kind="on_off", rate=rate, on=on, off=off, packet_size=packet_size, distribution=distribution, shape=shape
+        kind="on_off",
+        rate=rate,
+        on=on,
+        off=off,
+        packet_size=packet_size,
+        distribution=distribution,
+        shape=shape,
+        stop=stop,
     )
 
 
@@ -99,6 +113,7 @@ def web(
     sessions: int | None = None,
     size: str | None = None,
     shape: float | None = None,
+    stop: str | None = None,
     **settings: Any,
 ) -> Table:
     """Sessions of one user with short TCP transfers.
@@ -108,9 +123,10 @@ def web(
         sessions: or their number, with starts uniform from `start_from` to `start_until` of the group.
         size: Mean payload of a transfer, such as `"30 kB"`.
         shape: Shape of its Pareto distribution.
+        stop: When no further transfer starts, such as `"60 s"`.
         settings: Any other key of a web source, or of the scenario's `tcp` table.
     """
-    return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, **settings)
+    return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, stop=stop, **settings)
 
 
 def group(
@@ -124,6 +140,10 @@ def group(
     start_until: str | None = None,
     access_rate: str | None = None,
     access_delay: str | None = None,
+    access_loss: Table | None = None,
+    access_jitter: Table | None = None,
+    rtt: str | None = None,
+    user_rtts: Sequence[str] | None = None,
     receiver_rate: str | None = None,
     receiver_delay: str | None = None,
     route: Sequence[str] | None = None,
@@ -142,6 +162,10 @@ def group(
         start_until: to here.
         access_rate: Rate of the users' access links, in place of the topology's.
         access_delay: Delay of the users' access links, in place of the topology's.
+        access_loss: Packets that the access links lose on the way up, such as `{"probability": "1 %"}`.
+        access_jitter: How their delay varies on the way up, such as `{"deviation": "5 ms"}`.
+        rtt: Round-trip time of the users without queues, such as `"40 ms"`, in place of `access_delay`.
+        user_rtts: The same for each user.
         receiver_rate: Rate of the receivers' access links, in place of the topology's.
         receiver_delay: Delay of the receivers' access links, in place of the topology's.
         route: Names of the links that the packets cross, in order; all links if left out.
@@ -157,6 +181,10 @@ def group(
         start_until=start_until,
         access_rate=access_rate,
         access_delay=access_delay,
+        access_loss=access_loss,
+        access_jitter=access_jitter,
+        rtt=rtt,
+        user_rtts=None if user_rtts is None else list(user_rtts),
         receiver_rate=receiver_rate,
         receiver_delay=receiver_delay,
         route=None if route is None else list(route),
@@ -168,7 +196,7 @@ def group(
 class Scenario:
     """A network, its traffic and what to measure."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_folder", "_table")
 
     def __init__(
         self,
@@ -181,6 +209,7 @@ class Scenario:
         run: Table | None = None,
         probes: Table | None = None,
     ) -> None:
+        self._folder = Path()
         self._table = _copied(
             _given(
                 name=name,
@@ -195,14 +224,19 @@ class Scenario:
         )
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
+    def from_dict(cls, table: Mapping[str, Any], folder: str | Path = "") -> Scenario:
         """The scenario of a table that has the structure of the TOML file.
+
+        Args:
+            table: The table.
+            folder: Where the files are that it names; the working directory if left out.
 
         Raises:
             ScenarioError: Tables and arrays are nested deeper than those of any scenario.
         """
         scenario = cls.__new__(cls)
         scenario._table = _copied(dict(table))
+        scenario._folder = Path(folder)
         return scenario
 
     @classmethod
@@ -214,9 +248,14 @@ class Scenario:
         """
         table = toml.read(path)
         try:
-            return cls.from_dict(table)
+            return cls.from_dict(table, Path(path).parent)
         except ScenarioError as error:
             raise UserError(f"{path}: {error}") from error
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are that it names."""
+        return self._folder
 
     def to_dict(self) -> Table:
         """A copy of the table as it was given, defaults not filled in."""
@@ -229,14 +268,14 @@ class Scenario:
         return tomli_w.dumps(self._table)
 
     def canonical(self) -> str:
-        """Canonical JSON with every default filled in.
+        """Canonical JSON with every default filled in, and the content of the files that it names.
 
         Raises:
-            ScenarioError: A key, value or unit is wrong.
+            ScenarioError: A key, value or unit is wrong, or a file cannot be read.
         """
         for key, value in leaves(self._table):
             _check(key, value)
-        return _fairlane.canonical(json.dumps(self._table))
+        return _fairlane.canonical(json.dumps(with_traces(self._table, self._folder)))
 
     def replace(self, key: str, value: Any) -> Scenario:
         """The same scenario with one key changed, as in `replace("tcp.delayed_ack", 1)` or `"groups[0].users"`.

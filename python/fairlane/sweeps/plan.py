@@ -192,7 +192,7 @@ def _changed(base: Scenario, settings: Settings) -> Scenario:
         shared = {parameter["name"] for parameter in schemes()[0]["params"] if parameter["shared"]}
         table["queue"] = {key: value for key, value in queue.items() if key in shared}
         table.pop("marker", None)
-        scenario = Scenario.from_dict(table)
+        scenario = Scenario.from_dict(table, base.folder)
     return scenario.changed(settings)
 
 

@@ -10,7 +10,7 @@ use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDisciplin
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::port::{EgressPort, PortObserver, Wire};
+use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 
@@ -43,7 +43,7 @@ impl EgressLink {
         let way = match config.queue.as_ref().zip(rate) {
             Some((queue, rate)) => {
                 let rng = Rng::stream(seed, 0, "queue", port as u64);
-                Way::Port(EgressPort::new(queue.build(rate, &weights), rate, &[], delay, rng).into())
+                Way::Port(EgressPort::new(queue.build(rate, &weights), LinkRate::new(rate, &[]), delay, rng).into())
             }
             None => Way::Wire(Wire::new(delay)),
         };

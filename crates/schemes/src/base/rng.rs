@@ -40,6 +40,13 @@ impl Rng {
         -mean * libm::log(self.open01())
     }
 
+    /// Normal with mean 0 and variance 1 (Box and Muller 1958); takes two draws.
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * libm::log(self.open01())).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.open01())
+    }
+
     /// Pareto (type I) with the given mean, above its scale `mean * (shape - 1) / shape`. `shape` is above 1.
     #[inline]
     pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
@@ -83,6 +90,23 @@ mod tests {
         // Standard error of the mean 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025: five of each.
         assert!((mean - 2.0).abs() < 0.023, "{mean}");
         assert!((variance - 4.0).abs() < 0.13, "{variance}");
+    }
+
+    #[test]
+    fn normal_draws_have_the_moments_and_tail_of_a_normal_distribution() {
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let n = 200_000;
+        let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let moment = |power| draws.iter().map(|x| x.powi(power)).sum::<f64>() / f64::from(n);
+        // Moments 0, 1, 0, 3; E[X^2k] gives standard errors sqrt(1, 2, 15, 96 over n): five of each.
+        let error = |variance: f64| 5.0 * (variance / f64::from(n)).sqrt();
+        assert!(moment(1).abs() < error(1.0), "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < error(2.0), "{}", moment(2));
+        assert!(moment(3).abs() < error(15.0), "{}", moment(3));
+        assert!((moment(4) - 3.0).abs() < error(96.0), "{}", moment(4));
+        // P(|X| > 1.96) = 0.05.
+        let tail = draws.iter().filter(|x| x.abs() > 1.959_964).count() as f64 / f64::from(n);
+        assert!((tail - 0.05).abs() < error(0.05), "{tail}");
     }
 
     #[test]

@@ -64,18 +64,10 @@ impl<P, O: PortObserver<P>> DropSink<P> for Drops<'_, O> {
 }
 
 impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
-    /// An idle port with a link of this rate and delay. `changes` of the rate come in the order of time; `rng` is the
-    /// discipline's stream.
+    /// An idle port with a link of this rate and delay; `rng` is the discipline's stream.
     #[must_use]
-    pub fn new(discipline: D, rate: BitRate, changes: &[(Time, BitRate)], delay: Time, rng: Rng) -> Self {
-        Self {
-            discipline,
-            rng,
-            rate: LinkRate::new(rate, changes),
-            known_rate: rate,
-            busy_until: Time::ZERO,
-            wire: Wire::new(delay),
-        }
+    pub fn new(discipline: D, rate: LinkRate, delay: Time, rng: Rng) -> Self {
+        Self { discipline, rng, known_rate: rate.initial(), rate, busy_until: Time::ZERO, wire: Wire::new(delay) }
     }
 
     /// What waits, and by which rule.

@@ -1,5 +1,6 @@
-//! The rate of a link: constant, or stepwise by a schedule; and how long packets take at it.
+//! The rate of a link: constant, stepwise by a schedule, or that of a recorded trace; and how long packets take at it.
 
+use super::delivery_trace::{DeliveryTrace, TraceCourse};
 use crate::base::units::{BitRate, Time};
 
 /// A rate with the time of the last length asked for: lengths repeat, and a comparison is cheaper than a division.
@@ -38,40 +39,77 @@ impl Serialiser {
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     current: Serialiser,
+    /// Until then the current rate holds; at zero for a trace, which has none.
+    holds_until: Time,
+    course: Course,
+}
+
+/// What comes after the current rate.
+#[derive(Clone, Debug)]
+enum Course {
     /// Changes still to come, the next one last.
-    changes: Vec<(Time, BitRate)>,
+    Steps(Vec<(Time, BitRate)>),
+    /// Opportunities of a recorded trace.
+    Trace(Box<TraceCourse>),
 }
 
 impl LinkRate {
     /// `initial` until the first of `changes`, which come in the order of time.
     #[must_use]
     pub fn new(initial: BitRate, changes: &[(Time, BitRate)]) -> Self {
-        Self { current: Serialiser::new(initial), changes: changes.iter().rev().copied().collect() }
+        let steps: Vec<_> = changes.iter().rev().copied().collect();
+        let holds_until = next_change(&steps);
+        Self { current: Serialiser::new(initial), holds_until, course: Course::Steps(steps) }
+    }
+
+    /// Follows a trace; disciplines are told of `told` at first.
+    #[must_use]
+    pub fn following(trace: DeliveryTrace, told: BitRate) -> Self {
+        let course = Course::Trace(TraceCourse::new(trace, told).into());
+        Self { current: Serialiser::new(told), holds_until: Time::ZERO, course }
+    }
+
+    /// The rate at first.
+    #[must_use]
+    pub fn initial(&self) -> BitRate {
+        self.current.rate()
     }
 
     /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not decrease.
     #[inline]
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         let end = start + self.current.time_of(u64::from(wire_bytes));
-        match self.changes.last() {
-            Some(&(change, _)) if change < end => self.transmit_across(wire_bytes, start),
-            _ => end,
+        if self.holds_until < end { self.transmit_across(wire_bytes, start) } else { end }
+    }
+
+    /// The rate that a discipline is told at `now`, not before the last transmission.
+    #[must_use]
+    #[inline]
+    pub fn at(&mut self, now: Time) -> BitRate {
+        if now < self.holds_until { self.current.rate() } else { self.at_later(now) }
+    }
+
+    #[cold]
+    fn at_later(&mut self, now: Time) -> BitRate {
+        match &mut self.course {
+            Course::Steps(changes) => {
+                let passed = changes.iter().rev().take_while(|(change, _)| *change <= now).last();
+                passed.map_or(self.current.rate(), |&(_, rate)| rate)
+            }
+            Course::Trace(course) => course.told_rate(now),
         }
     }
 
-    /// The rate at `now`, not before the last transmission.
-    #[must_use]
-    #[inline]
-    pub fn at(&self, now: Time) -> BitRate {
-        let passed = self.changes.iter().rev().take_while(|(change, _)| *change <= now).last();
-        passed.map_or(self.current.rate(), |&(_, rate)| rate)
-    }
-
-    /// Bit by bit over the steps of the schedule.
+    /// Over the steps of the schedule, or opportunity by opportunity.
+    #[cold]
     fn transmit_across(&mut self, wire_bytes: u32, start: Time) -> Time {
+        let changes = match &mut self.course {
+            Course::Steps(changes) => changes,
+            Course::Trace(course) => return course.transmit(wire_bytes, start),
+        };
         let mut bits_left = f64::from(wire_bytes) * 8.0;
         let mut now = start;
-        while let Some(&(change, rate)) = self.changes.last() {
+        while let Some(&(change, rate)) = changes.last() {
             let sent = change.saturating_sub(now).as_secs_f64() * self.current.rate().as_f64();
             if sent >= bits_left {
                 break;
@@ -80,10 +118,16 @@ impl LinkRate {
             now = now.max(change);
             // Transmissions start in order and this one ends later: the step is never needed again.
             self.current = Serialiser::new(rate);
-            self.changes.pop();
+            changes.pop();
         }
+        self.holds_until = next_change(changes);
         now + Time::from_secs_f64(bits_left / self.current.rate().as_f64())
     }
+}
+
+/// When the last of `changes` comes; they are the other way round.
+fn next_change(changes: &[(Time, BitRate)]) -> Time {
+    changes.last().map_or(Time::NEVER, |&(change, _)| change)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The egress port, as every host in user space has it: queue discipline, transmitter, wire, and a histogram of delays.
 
 mod delay_histogram;
+mod delivery_trace;
 mod egress_port;
 mod link_rate;
 mod wire;
 
 pub use delay_histogram::DelayHistogram;
+pub use delivery_trace::{DeliveryTrace, OpportunityTimes};
 pub use egress_port::{EgressPort, PortObserver};
 pub use link_rate::{LinkRate, Serialiser};
 pub use wire::Wire;

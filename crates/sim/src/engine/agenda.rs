@@ -1,6 +1,6 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
-//! Entities are numbered: the control entry first, then links, hosts, sources, web sources, flows. That is also the
+//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, flows. That is also the
 //! order of events at equal times; of a host, a packet comes before an acknowledgement. Links and shared lines, few and
 //! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
 
@@ -23,6 +23,7 @@ pub struct Agenda {
     /// The others, by number.
     others: EventSet,
     // First entity of each kind.
+    impairments: u32,
     hosts: u32,
     sources: u32,
     webs: u32,
@@ -41,7 +42,8 @@ impl Agenda {
     /// What a network has to do at first, and the end of its warm-up.
     #[must_use]
     pub fn new(network: &Network, warmup: Time) -> Self {
-        let hosts = FIRST_LINK + network.links.len() as u32;
+        let impairments = FIRST_LINK + network.links.len() as u32;
+        let hosts = impairments + network.impairments.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
         let webs = sources + network.sources.len() as u32;
         let flows = webs + network.webs.len() as u32;
@@ -60,7 +62,7 @@ impl Agenda {
         }
         others.set(CONTROL, warmup);
         let busy = RankedEventSet::new((shared_down + down) as usize);
-        Self { busy, others, hosts, sources, webs, flows, shared_up, shared_down }
+        Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down }
     }
 
     /// The earliest event and when it is due; [`Time::NEVER`] if there is none.
@@ -89,8 +91,8 @@ impl Agenda {
 
     #[inline]
     fn of_entity(&self, entity: u32) -> Event {
-        if entity == CONTROL {
-            Event::Control
+        if entity < self.hosts {
+            if entity == CONTROL { Event::Control } else { Event::Impairment(entity - self.impairments) }
         } else if entity < self.sources {
             Event::Host(entity - self.hosts)
         } else if entity < self.webs {
@@ -102,9 +104,14 @@ impl Agenda {
         }
     }
 
-    /// The control entry has been handled.
-    pub fn end_control(&mut self) {
-        self.others.set(CONTROL, Time::NEVER);
+    /// When the control entry is due next.
+    pub fn set_control(&mut self, time: Time) {
+        self.others.set(CONTROL, time);
+    }
+
+    /// The next packet of an impairment is another.
+    pub fn set_impairment(&mut self, number: u32, time: Time) {
+        self.others.set(self.impairments + number, time);
     }
 
     /// The first packet on its way over a link is another.

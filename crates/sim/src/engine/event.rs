@@ -3,10 +3,12 @@
 /// What the earliest event is about, with its index among its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The warm-up is over.
+    /// The warm-up is over, or a source stops.
     Control,
     /// A packet reaches the far end of a link.
     Link(u32),
+    /// A packet that an impairment delays goes on.
+    Impairment(u32),
     /// A packet of a shared line reaches the edge node.
     SharedUp(u32),
     /// An acknowledgement of a shared line reaches its host.

@@ -8,9 +8,10 @@ use crate::engine::prefetch;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::FlowAck;
+use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{Span, flow_index};
-use crate::network::{Hop, Network};
+use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
@@ -97,7 +98,7 @@ struct EventLoop<'a, O> {
 impl<'a, O: Observer> EventLoop<'a, O> {
     fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
         let network = Network::new(scenario, replication);
-        let agenda = Agenda::new(&network, scenario.run.warmup);
+        let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
         let prefetches = network.flows.len() >= prefetch::MANY_FLOWS;
         Self { observer, network, agenda, warmup: scenario.run.warmup, end: scenario.run.end(), handled: 0, prefetches }
     }
@@ -156,18 +157,35 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                 self.on_ack(ack, now);
             }
             Event::Host(user) => self.on_host(user, now),
+            Event::Impairment(number) => self.on_impairment(number, now),
             Event::Source(source) => self.on_source(source, now),
             Event::Web(web) => self.on_web(web, now),
             Event::Flow(flow) => self.on_timer(flow, now),
-            Event::Control => self.on_measurement_start(now),
+            Event::Control => self.on_control(now),
         }
     }
 
-    /// The warm-up is over.
+    /// The warm-up is over, or sources stop.
     #[cold]
-    fn on_measurement_start(&mut self, now: Time) {
-        debug_assert_eq!(now, self.warmup);
-        self.agenda.end_control();
+    fn on_control(&mut self, now: Time) {
+        if now == self.warmup {
+            self.start_measurement(now);
+        }
+        while let Some(stopping) = self.network.stopping(now) {
+            match stopping {
+                Stopping::Flows(params) => self.network.stop_flows(params),
+                Stopping::Source(source) => {
+                    self.network.sources[source as usize].stop();
+                    self.agenda.set_source(source, Time::NEVER);
+                }
+            }
+        }
+        let next = self.network.next_stop();
+        let warmup = if now < self.warmup { self.warmup } else { Time::NEVER };
+        self.agenda.set_control(next.min(warmup));
+    }
+
+    fn start_measurement(&mut self, now: Time) {
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
@@ -238,11 +256,14 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     /// Sends a packet on its next hop.
     #[inline]
     fn forward(&mut self, mut packet: SimPacket, now: Time) {
-        let Hop { link, is_edge } = self.network.hops[usize::from(packet.hop)];
+        let Hop { link, entry } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
-        if is_edge {
+        if entry != Entry::Core {
+            if entry == Entry::Impairment {
+                return self.impair(&packet, link, now);
+            }
             let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
             self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
         }
@@ -252,6 +273,44 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         if was_idle {
             self.agenda.set_link(link, next);
         }
+    }
+
+    /// A packet comes to an impairment.
+    #[cold]
+    #[inline(never)]
+    fn impair(&mut self, packet: &SimPacket, number: u32, now: Time) {
+        let impairment = &mut self.network.impairments[number as usize];
+        match impairment.enter(*packet, now) {
+            Outcome::Passes => self.forward_from_impairment(*packet, now),
+            Outcome::Waits { is_next } => {
+                if is_next {
+                    self.agenda.set_impairment(number, impairment.next());
+                }
+            }
+            Outcome::Lost => {
+                if let Place::Link(link) = impairment.place() {
+                    self.network.links[link as usize].lose(packet, now);
+                    self.observer.lost(link, packet, now);
+                }
+            }
+        }
+    }
+
+    /// A packet that an impairment delayed goes on.
+    #[cold]
+    #[inline(never)]
+    fn on_impairment(&mut self, number: u32, now: Time) {
+        let impairment = &mut self.network.impairments[number as usize];
+        let packet = impairment.take();
+        self.agenda.set_impairment(number, impairment.next());
+        self.forward_from_impairment(packet, now);
+    }
+
+    /// Apart, so that the loop has the code of [`EventLoop::forward`] where most packets need it.
+    #[inline(never)]
+    fn forward_from_impairment(&mut self, mut packet: SimPacket, now: Time) {
+        packet.hop += 1;
+        self.forward(packet, now);
     }
 
     /// A packet has reached its receiver.

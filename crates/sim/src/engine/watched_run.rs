@@ -212,6 +212,10 @@ impl<P: Observer, T: Observer> Observer for Both<P, T> {
         each!(self, dropped, link, packet, now, reason, backlog);
     }
 
+    fn lost(&mut self, link: u32, packet: &SimPacket, now: Time) {
+        each!(self, lost, link, packet, now);
+    }
+
     fn transmitted(&mut self, link: u32, packet: &SimPacket, start: Time, backlog: Backlog) {
         each!(self, transmitted, link, packet, start, backlog);
     }

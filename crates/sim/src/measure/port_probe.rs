@@ -42,11 +42,13 @@ pub struct PortProbe {
     pub delay: [DelayHistogram; TrafficClass::ALL.len()],
     /// Drops per reason.
     pub drops: [DropCount; DropReason::ALL.len()],
+    /// Packets lost on the wire; of those, none found a queue.
+    pub lost: DropCount,
     /// Packets that got a congestion mark.
     pub marks: u64,
-    /// Bytes that left, per user.
+    /// Bytes that left and were not lost, per user.
     pub user_bytes: Vec<u64>,
-    /// Packets dropped, per user.
+    /// Packets dropped or lost, per user.
     pub user_drops: Vec<u64>,
     /// Packets that arrived.
     pub arrived: u64,
@@ -68,6 +70,7 @@ impl PortProbe {
             queue: Occupancy::new(Time::ZERO, Backlog::default()),
             delay: Default::default(),
             drops: Default::default(),
+            lost: DropCount::default(),
             marks: 0,
             user_bytes: vec![0; group_of_user.len()],
             user_drops: vec![0; group_of_user.len()],
@@ -86,6 +89,7 @@ impl PortProbe {
         self.queue = Occupancy::new(now, backlog);
         self.delay = Default::default();
         self.drops = Default::default();
+        self.lost = DropCount::default();
         self.marks = 0;
         self.user_bytes.fill(0);
         self.user_drops.fill(0);
@@ -110,6 +114,17 @@ impl PortProbe {
     pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         self.user_drops[packet.user as usize] += 1;
+        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+    }
+
+    /// A packet whose transmission was reported was lost on the wire at `now`.
+    pub fn lost(&mut self, packet: &SimPacket, now: Time) {
+        let (user, bytes) = (packet.user as usize, u64::from(packet.wire_bytes));
+        self.lost.packets += 1;
+        self.lost.bytes += bytes;
+        self.user_drops[user] += 1;
+        // One that was transmitted before the measurement was not counted.
+        self.user_bytes[user] = self.user_bytes[user].saturating_sub(bytes);
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 

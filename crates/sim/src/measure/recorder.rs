@@ -3,13 +3,14 @@
 use crate::measure::max_min_shares::{Demand, max_min_shares};
 use crate::measure::path_probe::PathProbe;
 use crate::measure::path_series::{Bin, ratio};
-use crate::measure::port_probe::PortProbe;
+use crate::measure::port_probe::{DropCount, PortProbe};
 use crate::measure::run_record::{
-    AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord, PathRecord, Performance,
-    QueueRecord, RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TimesRecord, TransferClassRecord,
-    TransferRecord, TransferTimesRecord, UdpRecord,
+    AccessLossRecord, AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord,
+    PathRecord, Performance, QueueRecord, RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TimesRecord,
+    TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
 };
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
+use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Network, User};
@@ -20,6 +21,9 @@ use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+/// The reason of packets that were lost on the wire: no discipline dropped them.
+const LOST: &str = "lost";
 
 /// The record of a run that has ended.
 #[must_use]
@@ -59,6 +63,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             udp: udp_record(network, index, seconds),
             transfers: transfers(network, &users),
             transfer_times: network.transfers[index].as_deref().map(|probe| transfer_times(scenario, probe, seconds)),
+            access_loss: group.access.loss.as_ref().and_then(|_| access_loss(network, index)),
         });
     }
     let flows = groups.iter().filter_map(|group| group.tcp.as_ref());
@@ -116,6 +121,14 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
     let sum: f64 = throughput.iter().sum();
     let squares: f64 = throughput.iter().map(|x| x * x).sum();
     (squares > 0.0).then(|| sum * sum / (throughput.len() as f64 * squares))
+}
+
+/// What the access links of a group lost.
+fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
+    let is_own = |impairment: &&Impairment| matches!(impairment.place(), Place::Access { group, .. } if usize::from(group) == index);
+    let ImpairmentAccount { entered, lost, .. } = network.impairments.iter().find(is_own)?.measured();
+    let lost_share = if entered == 0 { 0.0 } else { lost as f64 / entered as f64 };
+    Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })
 }
 
 /// The max-min share of a user of each group in bit/s.
@@ -315,7 +328,7 @@ fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &Po
             distribution,
         },
         delay: TrafficClass::ALL.iter().filter_map(|&class| delay_record(probe, class)).collect(),
-        drops: DropReason::ALL.iter().map(|&reason| drop_record(probe, reason)).collect(),
+        drops: drops(config, probe),
         user_dropped_packets: probe.user_drops.clone(),
         marks: probe.marks,
         accounting: AccountingRecord {
@@ -343,14 +356,20 @@ fn delay_record(probe: &PortProbe, class: TrafficClass) -> Option<DelayRecord> {
     })
 }
 
-fn drop_record(probe: &PortProbe, reason: DropReason) -> DropRecord {
-    let drops = &probe.drops[reason.index()];
+/// Drops by reason, and what was lost on a link that loses packets.
+fn drops(config: &LinkConfig, probe: &PortProbe) -> Vec<DropRecord> {
+    let of_queue = DropReason::ALL.iter().map(|reason| (reason.name(), &probe.drops[reason.index()]));
+    let of_wire = config.impairments.loss.is_some().then_some((LOST, &probe.lost));
+    of_queue.chain(of_wire).map(|(reason, count)| drop_record(reason, count, probe.arrived)).collect()
+}
+
+fn drop_record(reason: &str, count: &DropCount, arrived: u64) -> DropRecord {
     DropRecord {
-        reason: reason.name().into(),
-        packets: drops.packets,
-        bytes: drops.bytes,
-        share_of_arrivals: if probe.arrived == 0 { 0.0 } else { drops.packets as f64 / probe.arrived as f64 },
-        queue_histogram: drops.by_queue_length.clone(),
+        reason: reason.into(),
+        packets: count.packets,
+        bytes: count.bytes,
+        share_of_arrivals: if arrived == 0 { 0.0 } else { count.packets as f64 / arrived as f64 },
+        queue_histogram: count.by_queue_length.clone(),
     }
 }
 

@@ -90,6 +90,20 @@ pub struct GroupRecord {
     /// All finite transfers that started during the measurement; null without a source of any.
     #[serde(default)]
     pub transfer_times: Option<TransferTimesRecord>,
+    /// Loss on the group's access links during the measurement; absent without `access_loss`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_loss: Option<AccessLossRecord>,
+}
+
+/// What access links lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccessLossRecord {
+    /// Packets that crossed the access links.
+    pub packets: u64,
+    /// Those of them that were lost.
+    pub lost_packets: u64,
+    /// Lost over all; 0 if there were none.
+    pub lost_share: f64,
 }
 
 /// What packets met on their way from host to receiver during the measurement.
@@ -242,7 +256,7 @@ pub struct LinkRecord {
     pub rate_bps: f64,
     /// Busy time over measured time.
     pub utilisation: f64,
-    /// Bits on the wire per second.
+    /// Bits on the wire per second, packets lost on the wire left out.
     pub throughput_bps: f64,
     /// What waited.
     pub queue: QueueRecord,
@@ -250,7 +264,7 @@ pub struct LinkRecord {
     pub delay: Vec<DelayRecord>,
     /// Drops, by reason.
     pub drops: Vec<DropRecord>,
-    /// Packets dropped of each user, in the order of groups and users.
+    /// Packets dropped or lost of each user, in the order of groups and users.
     #[serde(default)]
     pub user_dropped_packets: Vec<u64>,
     /// Packets that got a congestion mark (CE) instead of being dropped.
@@ -313,7 +327,7 @@ pub struct DelayRecord {
 /// Drops for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DropRecord {
-    /// As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`.
+    /// As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`; also `lost`, of a link that loses packets.
     pub reason: String,
     /// Packets.
     pub packets: u64,
@@ -321,7 +335,7 @@ pub struct DropRecord {
     pub bytes: u64,
     /// Packets over packets that arrived.
     pub share_of_arrivals: f64,
-    /// Packets that found 0, 1, 2 ... packets waiting.
+    /// Packets that found 0, 1, 2 ... packets waiting; empty for those that were lost on the wire.
     pub queue_histogram: Vec<u64>,
 }
 
@@ -330,9 +344,9 @@ pub struct DropRecord {
 pub struct AccountingRecord {
     /// Offered to the port.
     pub arrived: u64,
-    /// Taken into transmission.
+    /// Taken into transmission, and not lost on the wire.
     pub departed: u64,
-    /// Dropped.
+    /// Dropped, or lost on the wire.
     pub dropped: u64,
     /// Waiting at the end.
     pub queued: u64,

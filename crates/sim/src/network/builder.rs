@@ -1,18 +1,19 @@
 //! Builds the network of a scenario.
 
-use super::{Hop, Network, User};
+use super::{Entry, Hop, Network, Stopping, User};
 use crate::measure::path_probe::PathProbes;
 use crate::measure::path_series::PathSeries;
 use crate::measure::port_probe::PortProbe;
 use crate::measure::series::Series;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::{HostParams, Hosts};
+use crate::network::impairment::{Impairment, Place};
 use crate::network::link::Link;
 use crate::network::random_stream::RandomStream;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, TcpFlow};
 use crate::network::way_back::WayBack;
-use crate::scenario::{Detail, GroupConfig, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
+use crate::scenario::{Detail, GroupConfig, Impairments, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
 use crate::traffic::tcp::SenderStats;
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::web_source::WebSource;
@@ -22,6 +23,7 @@ use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::split_reference_rate;
+use fairlane_schemes::port::LinkRate;
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use std::collections::VecDeque;
 
@@ -34,8 +36,10 @@ impl Network {
             scenario,
             replication: u64::from(replication),
             meters: Vec::new(),
+            impairment_of_link: Vec::new(),
             network: Self {
                 links: Vec::new(),
+                impairments: Vec::new(),
                 hops: Vec::new(),
                 first_hops: Vec::new(),
                 meters: AnyMeterBank::None,
@@ -55,12 +59,15 @@ impl Network {
                 pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Pause.name(), 0),
                 tcp_params: Vec::new(),
                 pauses: Vec::new(),
+                stops: Vec::new(),
+                stops_to_come: Vec::new(),
             },
         };
         builder.add_links();
         for (index, group) in scenario.groups.iter().enumerate() {
             builder.add_group(index, group);
         }
+        builder.network.stops_to_come.sort_by_key(|&stop| std::cmp::Reverse(stop));
         builder.number_udp_flows();
         builder.observe_links();
         builder.observe_paths();
@@ -74,6 +81,8 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u64,
     meters: Vec<MeterSpec>,
+    /// The number that the impairment of each link has, if it has one.
+    impairment_of_link: Vec<u32>,
     network: Network,
 }
 
@@ -88,8 +97,18 @@ impl Builder<'_> {
             let changes: Vec<_> = config.schedule.iter().map(|step| (step.at, step.rate)).collect();
             let rng = self.stream(RandomStream::Queue, index);
             let queue = config.queue.as_ref().unwrap_or(&self.scenario.queue);
-            let (rate, delay) = (config.params.rate, config.params.delay);
-            self.network.links.push(Link::new(queue, &weights, rate, &changes, delay, rng));
+            let rate = match &config.trace {
+                Some(trace) => LinkRate::following(trace.delivery(), config.params.rate),
+                None => LinkRate::new(config.params.rate, &changes),
+            };
+            let (delay, impaired) = delays(&config.impairments, config.params.delay);
+            self.network.links.push(Link::new(queue, &weights, rate, delay, rng));
+            self.impairment_of_link.push(self.network.impairments.len() as u32);
+            if config.impairments.any() {
+                let rng = self.stream(RandomStream::LinkImpairment, index);
+                let place = Place::Link(index as u32);
+                self.network.impairments.push(Impairment::new(place, &config.impairments, vec![impaired], 1, rng));
+            }
         }
     }
 
@@ -102,18 +121,23 @@ impl Builder<'_> {
         Weights::new(groups.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
-    /// Where the route begins in the table of hops; groups that take the same one share it.
-    fn first_hop(&mut self, route: &[u32]) -> u16 {
-        let links = |hops: &[Hop]| hops.iter().map(|hop| hop.link).eq(route.iter().copied());
-        let length = route.len() + 1;
-        let present = self.network.hops.windows(length).position(|hops| {
-            links(&hops[..length - 1]) && hops[0].is_edge == self.is_labelled() && hops[length - 1].link == Hop::DELIVER
-        });
+    /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
+    /// number of the impairment of the access links, if they have one.
+    fn first_hop(&mut self, route: &[u32], access: Option<u32>) -> u16 {
+        let impairment = |number: u32| Hop { link: number, entry: Entry::Impairment };
+        let mut hops: Vec<Hop> = access.map(impairment).into_iter().collect();
+        for (index, &link) in route.iter().enumerate() {
+            let entry = if index == 0 && self.is_labelled() { Entry::Edge } else { Entry::Core };
+            hops.push(Hop { link, entry });
+            if self.scenario.topology.links[link as usize].impairments.any() {
+                hops.push(impairment(self.impairment_of_link[link as usize]));
+            }
+        }
+        hops.push(Hop::END);
+        let present = self.network.hops.windows(hops.len()).position(|other| *other == *hops);
         let first = present.unwrap_or(self.network.hops.len());
         if present.is_none() {
-            let is_labelled = self.is_labelled();
-            let hop = |(index, &link)| Hop { link, is_edge: index == 0 && is_labelled };
-            self.network.hops.extend(route.iter().enumerate().map(hop).chain([Hop::END]));
+            self.network.hops.extend(hops);
         }
         u16::try_from(first).expect("the scenario bounds the hops of all routes")
     }
@@ -179,6 +203,13 @@ impl Builder<'_> {
                 self.network.tcp_params.push(tcp.params.clone());
                 let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
                 self.network.pauses.push(pause);
+                self.network.stops.push(source.stop());
+                if source.stop() < Time::NEVER
+                    && matches!(source, SourceConfig::Tcp { flows, .. } if flows.transfer.is_none())
+                {
+                    let flows = Stopping::Flows(self.network.tcp_params.len() as u32 - 1);
+                    self.network.stops_to_come.push((source.stop(), flows));
+                }
             }
         }
         let transfers = |source: &SourceConfig| match source {
@@ -190,19 +221,43 @@ impl Builder<'_> {
         let probe =
             || TransferProbe::new(self.scenario.run.warmup, &probes.transfer_times, &probes.transfer_sizes).into();
         self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
-        let first_hop = self.first_hop(&group.route);
+        let access = self.add_access_impairment(index, group);
+        let first_hop = self.first_hop(&group.route, access);
         self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
-        let access = &self.scenario.topology.access;
-        let host = HostParams {
-            rate: group.params.access_rate.unwrap_or(access.access_rate),
-            delay: group.params.access_delay.unwrap_or(access.access_delay),
-            limit: access.access_limit,
-            way_back: self.way_back(group),
-        };
-        self.network.hosts.add(group.params.users as usize, host);
+        self.add_hosts(group);
         let mut starts = self.stream(RandomStream::Start, index);
         for _ in 0..group.params.users {
             self.add_user(index, group, (first_params, first_hop), &mut starts);
+        }
+    }
+
+    /// What loses or delays packets behind the access links of a group; its number, if there is any.
+    fn add_access_impairment(&mut self, index: usize, group: &GroupConfig) -> Option<u32> {
+        if !group.access.any() {
+            return None;
+        }
+        let rng = self.stream(RandomStream::AccessImpairment, index);
+        let place = Place::Access { group: index as u16, first_user: self.network.users.len() as u32 };
+        let delays = group.access_delays.iter().map(|&delay| delays(&group.access, delay).1).collect();
+        let users = group.params.users as usize;
+        self.network.impairments.push(Impairment::new(place, &group.access, delays, users, rng));
+        Some(self.network.impairments.len() as u32 - 1)
+    }
+
+    /// The hosts of a group; those whose access links are alike follow one another in one go.
+    fn add_hosts(&mut self, group: &GroupConfig) {
+        let access = &self.scenario.topology.access;
+        let way_back = self.way_back(group);
+        let users = if let [_] = group.access_delays[..] { group.params.users as usize } else { 1 };
+        for &delay in &group.access_delays {
+            let host = HostParams {
+                rate: group.params.access_rate.unwrap_or(access.access_rate),
+                delay_up: delays(&group.access, delay).0,
+                delay_down: delay,
+                limit: access.access_limit,
+                way_back,
+            };
+            self.network.hosts.add(users, host);
         }
     }
 
@@ -244,6 +299,10 @@ impl Builder<'_> {
                     let (ingress, start) = next_flow(starts);
                     let class = group.params.traffic_class;
                     let template = SimPacket { user, hop, ingress, class, ..SimPacket::BLANK };
+                    if source.stop() < Time::NEVER {
+                        let udp = Stopping::Source(self.network.sources.len() as u32);
+                        self.network.stops_to_come.push((source.stop(), udp));
+                    }
                     self.add_udp(config, template, start);
                 }
             }
@@ -281,4 +340,9 @@ impl Builder<'_> {
         let rng = self.stream(RandomStream::Source, self.network.sources.len());
         self.network.sources.push(UdpSource::new(config, template, start, rng));
     }
+}
+
+/// The delay of a wire, and that of the impairment behind it: jitter varies all of it, so that the wire has none.
+fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
+    if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

@@ -24,8 +24,10 @@ use prefetch_index::prefetch_index;
 pub struct HostParams {
     /// Rate of the access link, both ways.
     pub rate: BitRate,
-    /// Propagation delay of the access link, both ways.
-    pub delay: Time,
+    /// Propagation delay of the access link, up to the edge node.
+    pub delay_up: Time,
+    /// The same back down.
+    pub delay_down: Time,
     /// Buffer of the access link, the packet in transmission not counted.
     pub limit: QueueLimit,
     /// How acknowledgements come back to the access link; over the shared reverse bottleneck without.
@@ -155,14 +157,23 @@ impl Hosts {
 
     /// Adds `count` hosts that have `params` in common.
     pub fn add(&mut self, count: usize, params: HostParams) {
+        let access = self.access_of(params);
         let host = Host {
             up: WatchedDelayLine::EMPTY,
             up_busy_until: Time::ZERO,
             down: DelayLine::EMPTY,
             down_busy_until: Time::ZERO,
-            access: self.access.len() as u16,
+            access,
             burst: 0,
         };
+        self.hosts.resize(self.hosts.len() + count, host);
+    }
+
+    /// The access links of these parameters, new if there are none yet.
+    fn access_of(&mut self, params: HostParams) -> u16 {
+        if let Some(same) = self.access.iter().position(|access| access.params == params) {
+            return same as u16;
+        }
         let rate = Serialiser::new(params.rate);
         // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
         let usable_up = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LINES as u16 } else { 1 };
@@ -174,7 +185,7 @@ impl Hosts {
         }
         let first_up = shared_down_line * UP_LINES;
         self.access.push(Access { params, up: rate.clone(), down: rate, shared_down_line, first_up, usable_up });
-        self.hosts.resize(self.hosts.len() + count, host);
+        (self.access.len() - 1) as u16
     }
 
     /// Number of hosts.
@@ -232,7 +243,7 @@ impl Hosts {
             return NextOf::Nobody;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let (arrival, position) = (host.up_busy_until + access.params.delay, host.burst);
+        let (arrival, position) = (host.up_busy_until + access.params.delay_up, host.burst);
         host.burst = position.saturating_add(1);
         if position < access.usable_up {
             let number = access.first_up + u32::from(position);
@@ -272,7 +283,7 @@ impl Hosts {
             (now, self.reverse_busy_until + self.reverse_delay)
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
-        let at_host = host.down_busy_until + params.delay;
+        let at_host = host.down_busy_until + params.delay_down;
         let number = *number;
         let line = &mut self.shared_down[number as usize];
         let next = if line.keeps_order(at_host, ack.user) {
@@ -342,7 +353,7 @@ fn has_room(
     packet: &SimPacket,
     now: Time,
 ) -> bool {
-    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay - params.transmission(packet) <= now;
+    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - params.transmission(packet) <= now;
     match params.limit {
         QueueLimit::Packets(limit) => {
             // No more wait than did at the last count or came since: a new one is seldom needed.
@@ -371,6 +382,7 @@ mod tests {
     use fairlane_schemes::base::rng::Rng;
     use fairlane_schemes::contract::buffer::BufferParams;
     use fairlane_schemes::contract::weights::Weights;
+    use fairlane_schemes::port::LinkRate;
     use fairlane_schemes::registry::queue_config::QueueConfig;
     use fairlane_schemes::registry::schemes::Scheme;
     use proptest::prelude::*;
@@ -392,7 +404,7 @@ mod tests {
 
     fn one_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
-        hosts.add(1, HostParams { rate, delay, limit, way_back: None });
+        hosts.add(1, HostParams { rate, delay_up: delay, delay_down: delay, limit, way_back: None });
         hosts
     }
 
@@ -406,7 +418,7 @@ mod tests {
             let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
             let mut hosts = one_host(rate, delay, limit);
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
-            let mut link = Link::new(&config, &Weights::equal(), rate, &[], delay, Rng::stream(1, 0, "test", 0));
+            let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, Rng::stream(1, 0, "test", 0));
             link.attach(PortProbe::new(vec![0], None));
             let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
             let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
@@ -450,8 +462,13 @@ mod tests {
         // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first,
         // and that of host 1 is sent 4.32 us after them.
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
-        let params =
-            HostParams { rate: BitRate(1_000_000), delay: Time::ZERO, limit: QueueLimit::Packets(50), way_back: None };
+        let params = HostParams {
+            rate: BitRate(1_000_000),
+            delay_up: Time::ZERO,
+            delay_down: Time::ZERO,
+            limit: QueueLimit::Packets(50),
+            way_back: None,
+        };
         hosts.add(2, params);
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO).1;

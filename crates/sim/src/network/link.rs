@@ -4,10 +4,10 @@ use crate::measure::path_probe::Loss;
 use crate::measure::port_probe::PortProbe;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDiscipline};
 use fairlane_schemes::contract::weights::Weights;
-use fairlane_schemes::port::{EgressPort, PortObserver, Wire};
+use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 
@@ -16,9 +16,9 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 pub struct Accounting {
     /// Packets offered to the port.
     pub arrived: u64,
-    /// Packets whose transmission started.
+    /// Packets whose transmission started, those lost on the wire apart.
     pub departed: u64,
-    /// Packets dropped.
+    /// Packets dropped, or lost on the wire.
     pub dropped: u64,
 }
 
@@ -70,17 +70,10 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
 }
 
 impl Link {
-    /// An idle link. `changes` of the rate come in the order of time; `rng` is the discipline's stream.
+    /// An idle link; `rng` is the discipline's stream.
     #[must_use]
-    pub fn new(
-        queue: &QueueConfig,
-        weights: &Weights,
-        rate: BitRate,
-        changes: &[(Time, BitRate)],
-        delay: Time,
-        rng: Rng,
-    ) -> Self {
-        let port = EgressPort::new(queue.build(rate, weights), rate, changes, delay, rng);
+    pub fn new(queue: &QueueConfig, weights: &Weights, rate: LinkRate, delay: Time, rng: Rng) -> Self {
+        let port = EgressPort::new(queue.build(rate.initial(), weights), rate, delay, rng);
         Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Vec::new(), None)) }
     }
 
@@ -131,6 +124,13 @@ impl Link {
     pub fn arrive<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) -> SimPacket {
         let (port, mut recorder) = self.watched(observer);
         port.arrive(now, &mut recorder)
+    }
+
+    /// A packet that was transmitted is lost on the wire.
+    pub fn lose(&mut self, packet: &SimPacket, now: Time) {
+        self.accounting.departed -= 1;
+        self.accounting.dropped += 1;
+        self.probe.lost(packet, now);
     }
 
     /// The measurement starts at `now`.

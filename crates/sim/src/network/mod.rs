@@ -3,6 +3,7 @@
 mod builder;
 pub mod delay_lines;
 pub mod hosts;
+pub mod impairment;
 pub mod link;
 mod random_stream;
 pub mod shared_line;
@@ -13,6 +14,7 @@ pub mod way_back;
 use crate::measure::path_probe::PathProbes;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::Hosts;
+use crate::network::impairment::Impairment;
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, next_id, previous_id};
 use crate::traffic::tcp::{SenderStats, TcpParams};
@@ -25,19 +27,30 @@ use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
 /// [`Hop::END`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The link to enter, or [`Hop::DELIVER`].
+    /// The link to enter, or the number of an impairment, or [`Hop::DELIVER`].
     pub link: u32,
-    /// Whether the packet enters the domain here: its user's marker labels it before it enters the link.
-    pub is_edge: bool,
+    /// What happens first.
+    pub entry: Entry,
+}
+
+/// What happens to a packet at a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It enters a link.
+    Core,
+    /// It enters the domain: its user's marker labels it before it enters the link.
+    Edge,
+    /// It enters an impairment instead of a link.
+    Impairment,
 }
 
 impl Hop {
     /// In place of a link: the packet has arrived.
     pub const DELIVER: u32 = u32::MAX;
     /// The end of a route.
-    pub const END: Self = Self { link: Self::DELIVER, is_edge: false };
+    pub const END: Self = Self { link: Self::DELIVER, entry: Entry::Core };
 }
 
 /// A user: one traffic aggregate.
@@ -56,6 +69,8 @@ pub struct User {
 pub struct Network {
     /// Links between nodes.
     pub links: Vec<Link>,
+    /// What loses or delays packets behind links and access links.
+    pub impairments: Vec<Impairment>,
     /// The routes from the access links to the receivers, one after another.
     pub hops: Vec<Hop>,
     /// Where the routes of TCP packets begin, by index of their parameters.
@@ -94,6 +109,19 @@ pub struct Network {
     pub tcp_params: Vec<TcpParams>,
     /// Mean pause between two transfers of these sources.
     pauses: Vec<Time>,
+    /// When these sources stop; [`Time::NEVER`] for those that do not.
+    stops: Vec<Time>,
+    /// The stops of endless flows and UDP sources, the next one last.
+    stops_to_come: Vec<(Time, Stopping)>,
+}
+
+/// What stops at a time of its own, so that nothing has to look at it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stopping {
+    /// The endless flows of these parameters.
+    Flows(u32),
+    /// This UDP source.
+    Source(u32),
 }
 
 impl Network {
@@ -107,6 +135,7 @@ impl Network {
             flow.unmeasured_wire_bytes = flow.receiver.wire_bytes().cast_signed();
         }
         self.sources.iter_mut().for_each(UdpSource::restart);
+        self.impairments.iter_mut().for_each(Impairment::restart);
         self.count_losses();
         self.paths.restart();
     }
@@ -114,8 +143,27 @@ impl Network {
     /// Has the probes of users count what was dropped since the last call: what drops need not know of them.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
-        for losses in of_links.chain([&mut self.hosts.losses]) {
+        let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);
+        for losses in of_links.chain(of_access).chain([&mut self.hosts.losses]) {
             losses.drain(..).for_each(|loss| self.paths.dropped(loss));
+        }
+    }
+
+    /// When something stops next; [`Time::NEVER`] if nothing will.
+    #[must_use]
+    pub fn next_stop(&self) -> Time {
+        self.stops_to_come.last().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// What stops by `now`, one after another.
+    pub fn stopping(&mut self, now: Time) -> Option<Stopping> {
+        self.stops_to_come.pop_if(|(time, _)| *time <= now).map(|(_, stopping)| stopping)
+    }
+
+    /// Stops the flows of these parameters.
+    pub fn stop_flows(&mut self, params: u32) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.params == params) {
+            flow.sender.stop();
         }
     }
 
@@ -165,7 +213,11 @@ impl Network {
             // Not at the same instant, so that its packets differ from the old ones in their timestamps.
             AtEnd::Repeat { .. } => {
                 let pause = self.pauses[old.params as usize].0 as f64;
-                now + Time(1 + self.pause_rng.exponential(pause) as u64)
+                let start = now + Time(1 + self.pause_rng.exponential(pause) as u64);
+                if start >= self.stops[old.params as usize] {
+                    return None;
+                }
+                start
             }
         };
         user.delivered_bytes += old.measured_bytes(params);

@@ -17,5 +17,9 @@ choices! {
         Marker = "marker",
         /// What a port's discipline draws; index: the link, 0 for the first bottleneck.
         Queue = "queue",
+        /// Loss and jitter of a link; index: the link.
+        LinkImpairment = "link_impairment",
+        /// Loss and jitter of access links; index: the user group.
+        AccessImpairment = "access_impairment",
     }
 }

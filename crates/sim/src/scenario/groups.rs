@@ -1,5 +1,6 @@
 //! User groups and their sources.
 
+use super::impairments::Impairments;
 use super::sources::SourceConfig;
 use super::tcp::TcpConfig;
 use super::topology::TopologyConfig;
@@ -18,6 +19,12 @@ const MOST_GROUPS: usize = 65_536;
 const MOST_METERS: u64 = 10_000_000;
 /// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
+/// Longest list of round-trip times: each of them may need lines of hosts of its own.
+const MOST_USER_RTTS: usize = 1000;
+/// Most kinds of access links: a host has the number of its kind in 16 bits.
+const MOST_ACCESS_LINKS: usize = 65_536;
+/// Longest round-trip time.
+const MOST_RTT: Time = Time::from_secs(3600);
 /// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
 const MOST_COUNTERS: u64 = 20_000_000;
 
@@ -41,6 +48,11 @@ params! {
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
         /// Delay of these users' access links, if other than the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
+        /// Round-trip time of these users without queues and transmission times: that of the route, and the rest on their
+        /// access links, which have no other delay then.
+        rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
+        /// The same for each user, in order.
+        user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
         /// Rate of these users' receivers' access links, if other than the topology's.
         receiver_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Delay of these users' receivers' access links, if other than the topology's.
@@ -51,6 +63,9 @@ params! {
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
     }
 }
+
+/// Names of the tables of loss and jitter of access links.
+const ACCESS_KEYS: [&str; 2] = ["access_loss", "access_jitter"];
 
 impl GroupParams {
     /// The reference rate times the weight: what a user may claim relative to others.
@@ -69,6 +84,10 @@ pub struct GroupConfig {
     pub params: GroupParams,
     /// Numbers of the links of the route.
     pub route: Vec<u32>,
+    /// Delays of the access links: one for all users, or one for each.
+    pub access_delays: Vec<Time>,
+    /// What the access links do to packets on their way up.
+    pub access: Impairments,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
 }
@@ -81,7 +100,7 @@ pub(super) fn read_groups(
     end: Time,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
-    let (mut users, mut flows) = (0, 0);
+    let (mut users, mut flows, mut access_links) = (0, 0, 0);
     let mut routes = BTreeSet::new();
     let tables = scenario.tables("groups")?;
     if tables.len() > MOST_GROUPS {
@@ -103,11 +122,19 @@ pub(super) fn read_groups(
                 return Err(ConfigError::new(table.key(key), problem));
             }
         }
-        routes.insert(group.route.clone());
-        let hops: usize = routes.iter().map(|route| route.len() + 1).sum();
+        // Access links with impairments are hops of the group's own.
+        routes.insert((group.route.clone(), group.access.any().then_some(i)));
+        let hops: usize = routes.iter().map(|(route, access)| hops(route, *access, topology)).sum();
         if hops > MOST_HOPS {
             let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
             return Err(ConfigError::new(table.key("route"), problem));
+        }
+        access_links += group.access_delays.len();
+        if access_links > MOST_ACCESS_LINKS {
+            let problem = format!(
+                "{access_links} access links of different delay are out of range, there may be {MOST_ACCESS_LINKS}"
+            );
+            return Err(ConfigError::new(table.key("user_rtts"), problem));
         }
         groups.push(group);
         if users * topology.links.len() as u64 > MOST_COUNTERS {
@@ -124,6 +151,12 @@ pub(super) fn read_groups(
         return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
     }
     Ok(groups)
+}
+
+/// Hops of a route: links, impairments behind them and behind the access links, and the end.
+fn hops(route: &[u32], access: Option<usize>, topology: &TopologyConfig) -> usize {
+    let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
+    route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + 1
 }
 
 /// The meters of all users together.
@@ -175,9 +208,13 @@ impl GroupConfig {
         }
         let route = topology.route(&params.route, &table.key("route"))?;
         check_receiver_link(&params, &route, topology, table)?;
+        let access_delays = access_delays(&params, &route, topology, table)?;
+        let access = Impairments::read(table, ACCESS_KEYS)?;
         let mut sources = Vec::new();
         for mut source in table.tables("sources")? {
-            sources.push(SourceConfig::read(&mut source, tcp)?);
+            let config = SourceConfig::read(&mut source, tcp)?;
+            config.check_stop(source.key("stop"), params.start_until, end)?;
+            sources.push(config);
         }
         if sources.is_empty() {
             return Err(ConfigError::new(
@@ -186,7 +223,7 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, route, sources })
+        Ok(Self { name, params, route, access_delays, access, sources })
     }
 
     /// Writes the table, every default filled in.
@@ -195,6 +232,7 @@ impl GroupConfig {
         let mut map = Map::new();
         map.insert("name".into(), self.name.to_json());
         self.params.write(&mut map);
+        self.access.write(&mut map, ACCESS_KEYS);
         map.insert("sources".into(), self.sources.iter().map(|source| Json::Object(source.write())).collect());
         map
     }
@@ -204,6 +242,56 @@ impl GroupConfig {
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
+}
+
+/// The delays of the access links of a group, which may follow from round-trip times.
+fn access_delays(
+    params: &GroupParams,
+    route: &[u32],
+    topology: &TopologyConfig,
+    table: &Table<'_>,
+) -> Result<Vec<Time>, ConfigError> {
+    let given = [
+        ("access_delay", params.access_delay.is_some()),
+        ("rtt", params.rtt.is_some()),
+        ("user_rtts", params.user_rtts.is_some()),
+    ];
+    let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
+    if let (Some(first), Some(second)) = (given.next(), given.next()) {
+        let problem = format!("says the same as {first}: give one of access_delay, rtt and user_rtts");
+        return Err(ConfigError::new(table.key(second), problem));
+    }
+    let receiver = topology
+        .receivers
+        .as_ref()
+        .map_or(Time::ZERO, |receivers| params.receiver_delay.unwrap_or(receivers.receiver_delay));
+    let way = route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
+    let least = Time(2 * way.0);
+    let of_rtt = |rtt: Time, key: String| {
+        if rtt < least || rtt > MOST_RTT {
+            let problem = format!(
+                "\"{rtt}\" is out of range, it must be from {least}, there and back without access link, to {MOST_RTT}"
+            );
+            return Err(ConfigError::new(key, problem));
+        }
+        Ok(Time((rtt - least).0 / 2))
+    };
+    if let Some(rtt) = params.rtt {
+        return Ok(vec![of_rtt(rtt, table.key("rtt"))?]);
+    }
+    let Some(rtts) = &params.user_rtts else {
+        return Ok(vec![params.access_delay.unwrap_or(topology.access.access_delay)]);
+    };
+    if rtts.len() != params.users as usize || rtts.len() > MOST_USER_RTTS {
+        let problem = format!(
+            "has {} values, it must have one for each of {} users, and {MOST_USER_RTTS} at most",
+            rtts.len(),
+            params.users
+        );
+        return Err(ConfigError::new(table.key("user_rtts"), problem));
+    }
+    let key = |index| format!("{}[{index}]", table.key("user_rtts"));
+    rtts.iter().enumerate().map(|(index, &rtt)| of_rtt(rtt, key(index))).collect()
 }
 
 /// A receiver's access link has no queue: no link may be faster than it.

@@ -1,6 +1,7 @@
 //! A scenario: everything that determines a run, read from a table, checked once, written back with every default.
 
 mod groups;
+mod impairments;
 mod notes;
 mod schema;
 mod sources;
@@ -8,11 +9,15 @@ mod tcp;
 mod topology;
 
 pub use groups::{GroupConfig, GroupParams};
+pub use impairments::{
+    GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
+    RandomLossParams,
+};
 pub use notes::Note;
 pub use schema::{scenario_schema, topologies};
 pub use sources::*;
 pub use tcp::TcpConfig;
-pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind};
+pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind, TraceConfig, gaps_of_trace};
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{Bytes, Time};

@@ -1,6 +1,7 @@
 //! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
 use super::{GroupConfig, Scenario, SourceConfig};
+use fairlane_schemes::base::units::Time;
 use std::fmt;
 
 /// Slow for the simulator; see docs/benchmarks.md.
@@ -25,7 +26,7 @@ impl Scenario {
     /// What a reader of the results ought to know.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
-        self.late_starts().into_iter().chain(self.long_runs()).collect()
+        self.late_starts().into_iter().chain(self.early_stops()).chain(self.long_runs()).collect()
     }
 
     /// A note if a run takes hours: a valid scenario may ask for years of computing.
@@ -70,6 +71,26 @@ impl Scenario {
                 most.min(users * f64::from(flows.flows) * f64::from(flows.repeat) * segments)
             }
         }
+    }
+
+    /// Sources that stop before the end make means smaller than what they got while they sent.
+    fn early_stops(&self) -> Option<Note> {
+        let sources = self.groups.iter().enumerate().flat_map(|(index, group)| {
+            group.sources.iter().enumerate().map(move |(number, source)| (index, number, source.stop()))
+        });
+        let stops: Vec<_> = sources.filter(|(_, _, stop)| *stop < Time::NEVER).collect();
+        let (&(group, source, stop), others) = stops.split_first()?;
+        let others = match others.len() {
+            0 => String::new(),
+            1 => " (and so does 1 other source)".into(),
+            count => format!(" (and so do {count} other sources)"),
+        };
+        let end = self.run.end();
+        let text = format!(
+            "\"{stop}\" is before the end of the run, {end}{others}: means include the time in which the source is silent, and \
+             max-min shares do not know of it"
+        );
+        Some(Note { key: format!("groups[{group}].sources[{source}].stop"), text })
     }
 
     /// Flows that start while it is measured make means smaller than what they get once all of them send.

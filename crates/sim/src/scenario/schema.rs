@@ -1,8 +1,9 @@
 //! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
 
 use super::groups::GroupParams;
+use super::impairments::{JitterParams, LossModel};
 use super::sources::SourceKind;
-use super::topology::{About, LinkParams, TopologyConfig, TopologyKind};
+use super::topology::{About, LinkParams, TopologyConfig, TopologyKind, TraceParams};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::{TcpParams, TcpProfile};
@@ -75,12 +76,46 @@ fn topology() -> Json {
             "description": format!("Steps in the rate of the {of}, in the order of time.")})
     };
     let name = json!({"type": "string", "description": "Name in routes and results."});
-    let link = with(schema_properties(&LinkParams::specs()), "name", name);
+    let mut link = with(schema_properties(&LinkParams::specs()), "name", name);
+    if let Some(rate) = link.get_mut("rate").and_then(Json::as_object_mut) {
+        rate.remove("default");
+        rate.insert("description".into(), "Rate; only a link with a trace may be without one.".into());
+    }
     let mut own_queue = queues();
     own_queue["description"] = "Its queue, if other than the scenario's.".into();
     let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
-    let links = json!({"type": "array", "items": object(link, &["name", "rate"]), "description": "Links of a graph."});
-    object(with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "links", links), &[])
+    let link = with(impaired(link, ["loss", "jitter"], "link"), "trace", trace());
+    let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
+    properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter"], "bottleneck");
+    properties = with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "bottleneck_trace", trace());
+    object(with(properties, "links", links), &[])
+}
+
+/// With the tables of loss and jitter of a path.
+fn impaired(properties: Map<String, Json>, [loss, jitter]: [&str; 2], of: &str) -> Map<String, Json> {
+    let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
+    let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
+    let mut jitters = object(schema_properties(&JitterParams::specs()), &["deviation"]);
+    jitters["description"] = format!("How the delay varies on the {of}.").into();
+    with(with(properties, loss, losses), jitter, jitters)
+}
+
+fn loss_model(model: LossModel) -> Json {
+    let name = json!({"const": model.name(), "description": "The model of loss; random by default."});
+    let mut required = model.required().to_vec();
+    if model != LossModel::Random {
+        required.push("model");
+    }
+    object(with(schema_properties(&model.specs()), "model", name), &required)
+}
+
+fn trace() -> Json {
+    let file = json!({"type": "string", "description": "File in Mahimahi's format, relative to the scenario's."});
+    let gaps = json!({"type": "string", "description": "Content of the file: gaps in ms between opportunities, the first \
+        from time 0, equal ones as GAP*COUNT. Filled in when the file is read."});
+    let mut table = object(with(with(schema_properties(&TraceParams::specs()), "file", file), "gaps", gaps), &["file"]);
+    table["description"] = "Recorded opportunities to send that the link follows in place of its rate.".into();
+    table
 }
 
 fn queues() -> Json {
@@ -128,7 +163,7 @@ fn group() -> Json {
         json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
         "description": "What each user sends."}),
     );
-    object(properties, &["sources"])
+    object(impaired(properties, ["access_loss", "access_jitter"], "access links on the way up"), &["sources"])
 }
 
 fn source(kind: SourceKind) -> Json {

@@ -44,6 +44,15 @@ impl SourceKind {
 }
 
 params! {
+    /// When a source stops.
+    pub struct StopParams {
+        /// When the source stops: a flow sends no new data from then on, and no transfer, session or datagram begins; what
+        /// is under way is finished. It must be after `start_until`, and before the end of the run.
+        stop: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
+    }
+}
+
+params! {
     /// TCP flows of one user.
     pub struct TcpSourceParams {
         /// Flows of each user.
@@ -54,6 +63,7 @@ params! {
         repeat: u32 = 1, in 1..=1000000000, source "our choice";
         /// Mean of the exponential pause between two of them.
         pause: Time = "0 s", in "0 s"..="1 h", source "our choice";
+        with until: StopParams;
     }
 }
 
@@ -98,6 +108,7 @@ params! {
         whole_segments: bool = true, source "ns-2 webcache/webtraf.cc counts packets";
         /// Transfers of a user that may be open at once; further ones are refused, and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
+        with until: StopParams;
     }
 }
 
@@ -108,6 +119,7 @@ params! {
         rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
         /// Length of a packet on the wire, headers included.
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
+        with until: StopParams;
     }
 }
 
@@ -120,6 +132,7 @@ params! {
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
         /// Width of the uniform change of each gap around its mean, in gaps; 1 is `random_` of ns-2.
         jitter: f64 = 0.0, in 0.0..=2.0, source "ns-2 tools/cbr_traffic.cc";
+        with until: StopParams;
     }
 }
 
@@ -149,6 +162,7 @@ params! {
         distribution: BurstDistribution = "exponential", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.5, in 1.01..=100.0, source "ns-2 tools/pareto.cc";
+        with until: StopParams;
     }
 }
 
@@ -294,6 +308,38 @@ impl SourceConfig {
             }
         }
         map
+    }
+
+    /// When it stops; [`Time::NEVER`] if it does not.
+    #[must_use]
+    pub fn stop(&self) -> Time {
+        let until = match self {
+            Self::Tcp { flows, .. } => &flows.until,
+            Self::Web { web, .. } => &web.until,
+            Self::Udp(UdpConfig::Poisson(params)) => &params.until,
+            Self::Udp(UdpConfig::Cbr(params)) => &params.until,
+            Self::Udp(UdpConfig::OnOff(params)) => &params.until,
+        };
+        until.stop.unwrap_or(Time::NEVER)
+    }
+
+    /// Checks that it stops after it has started, at `started` at the latest, and before the `end` of the run.
+    pub(super) fn check_stop(&self, key: String, started: Time, end: Time) -> Result<(), ConfigError> {
+        let stop = self.stop();
+        if stop == Time::NEVER {
+            return Ok(());
+        }
+        let is_single = matches!(self, Self::Tcp { flows, .. } if flows.transfer.is_some() && flows.repeat == 1);
+        let problem = if is_single {
+            "has no effect on a single transfer, which ends by itself".into()
+        } else if stop <= started {
+            format!("is out of range, it must be after the last start, {started}")
+        } else if stop >= end {
+            format!("is out of range, it must be before the end of the run, {end}")
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError::new(key, format!("\"{stop}\" {problem}")))
     }
 
     /// Flows of each user that last as long as the run.

@@ -114,6 +114,11 @@ impl UdpSource {
         self.next
     }
 
+    /// Sends nothing more.
+    pub fn stop(&mut self) {
+        self.next = Time::NEVER;
+    }
+
     /// Packets sent so far.
     #[must_use]
     pub fn emitted(&self) -> u64 {
@@ -164,11 +169,11 @@ mod tests {
     }
 
     fn poisson(rate: u64) -> UdpSource {
-        source(&UdpConfig::Poisson(UdpParams { rate: BitRate(rate), packet_size: PACKET }))
+        source(&UdpConfig::Poisson(UdpParams { rate: BitRate(rate), packet_size: PACKET, ..UdpParams::default() }))
     }
 
     fn cbr(rate: u64, jitter: f64) -> UdpSource {
-        source(&UdpConfig::Cbr(CbrParams { rate: BitRate(rate), packet_size: PACKET, jitter }))
+        source(&UdpConfig::Cbr(CbrParams { rate: BitRate(rate), packet_size: PACKET, jitter, ..CbrParams::default() }))
     }
 
     /// Times of the packets until `end`.

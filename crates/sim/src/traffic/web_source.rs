@@ -30,6 +30,8 @@ pub struct WebSource {
     /// Sessions still to start, for a fixed number of them; and when the last one may.
     sessions_left: u64,
     until: Time,
+    /// No transfer starts from then on.
+    stop: Time,
     started: u64,
     under_way: BinaryHeap<Reverse<Session>>,
     rng: Rng,
@@ -57,6 +59,7 @@ impl WebSource {
             next_session: from,
             sessions_left: params.sessions.map_or(u64::MAX, u64::from),
             until,
+            stop: params.until.stop.unwrap_or(Time::NEVER),
             started: 0,
             under_way: BinaryHeap::new(),
             rng,
@@ -80,7 +83,8 @@ impl WebSource {
     /// When the next transfer starts; [`Time::NEVER`] after the last.
     #[must_use]
     pub fn next(&self) -> Time {
-        self.under_way.peek().map_or(Time::NEVER, |Reverse(session)| session.next).min(self.next_session)
+        let next = self.under_way.peek().map_or(Time::NEVER, |Reverse(session)| session.next).min(self.next_session);
+        if next < self.stop { next } else { Time::NEVER }
     }
 
     /// The payload of the transfer that starts now, which is [`WebSource::next`].

@@ -30,6 +30,9 @@ pub trait Observer {
     /// `link` dropped `packet`, which found `backlog` waiting.
     #[inline]
     fn dropped(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _reason: DropReason, _backlog: Backlog) {}
+    /// `packet`, which `link` transmitted, is lost on the wire.
+    #[inline]
+    fn lost(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
     /// The transmission of `packet` on `link` starts, and `backlog` stays behind.
     #[inline]
     fn transmitted(&mut self, _link: u32, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}

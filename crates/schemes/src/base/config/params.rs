@@ -38,6 +38,10 @@ impl ParamSpec {
         let mut schema = match self.kind {
             "count" => json!({"type": "integer", "minimum": self.min, "maximum": self.max}),
             "number" => json!({"type": "number", "minimum": self.min, "maximum": self.max}),
+            "probability" => json!({"anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": [self.unit]},
+            ]}),
             "flag" => json!({"type": "boolean"}),
             "choice" => json!({"enum": self.choices}),
             "text" => json!({"type": "string"}),

@@ -2,7 +2,7 @@
 
 use super::error::{ConfigError, shown};
 use crate::base::units::text::QuantityError;
-use crate::base::units::{BitRate, Bytes, QueueLimit, Threshold, Time};
+use crate::base::units::{BitRate, Bytes, Probability, QueueLimit, Threshold, Time};
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 
@@ -102,6 +102,23 @@ macro_rules! number {
 number!(u32, "count", "10", as_u64);
 number!(u64, "count", "10", as_u64);
 number!(f64, "number", "1.5", as_f64);
+
+/// A number or a percentage; what is out of range is read, so that the message can say so.
+impl ConfigValue for Probability {
+    const KIND: &'static str = "probability";
+    const EXAMPLE: &'static str = "1 %";
+    fn parse(value: &Json) -> Option<Self> {
+        let percent = |text: &str| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok().map(|value| value / 100.0);
+        let value = value.as_f64().or_else(|| percent(value.as_str()?))?;
+        value.is_finite().then_some(Self(value))
+    }
+    fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+    fn within(&self, min: &Self, max: &Self) -> bool {
+        min <= self && self <= max
+    }
+}
 
 /// Values of which all are allowed.
 macro_rules! unbounded {

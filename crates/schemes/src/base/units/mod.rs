@@ -9,6 +9,10 @@ pub mod text;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
+/// A probability: a number from 0 to 1, or a percentage such as `"1 %"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(pub f64);
+
 /// A point in simulated time, or a span of it, in whole picoseconds.
 ///
 /// One byte at 100 Gbit/s lasts 80 ps, so that no serialisation time rounds; the range is 213 days.

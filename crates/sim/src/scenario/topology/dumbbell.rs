@@ -18,8 +18,7 @@ params! {
 impl BottleneckParams {
     /// A link like this.
     pub(super) fn link(&self, name: &str) -> LinkConfig {
-        let params = LinkParams { rate: self.bottleneck_rate, delay: self.bottleneck_delay };
-        LinkConfig { name: name.into(), params, schedule: Vec::new(), queue: None }
+        LinkConfig::plain(name, LinkParams { rate: self.bottleneck_rate, delay: self.bottleneck_delay })
     }
 }
 
@@ -38,7 +37,7 @@ impl Preset for OneSidedDumbbell {
         picture: "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server",
     };
     const HAS_RECEIVER_LINKS: bool = false;
-    const HAS_SCHEDULE: bool = true;
+    const HAS_COURSE: bool = true;
 
     fn links(&self) -> Vec<LinkConfig> {
         vec![self.bottleneck.link("bottleneck")]
@@ -58,7 +57,7 @@ impl Preset for TwoSidedDumbbell {
         source: "afpft III, afc 4",
         picture: "users --[access link]-- edge node --[bottleneck: C_b, D_b]-- node --[receiver's access link]-- receivers",
     };
-    const HAS_SCHEDULE: bool = true;
+    const HAS_COURSE: bool = true;
 
     fn links(&self) -> Vec<LinkConfig> {
         vec![self.bottleneck.link("bottleneck")]

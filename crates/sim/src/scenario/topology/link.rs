@@ -1,5 +1,7 @@
 //! A link between two nodes, and the links of a graph.
 
+use super::trace::TraceConfig;
+use crate::scenario::impairments::Impairments;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
@@ -38,14 +40,74 @@ pub struct LinkConfig {
     pub params: LinkParams,
     /// Steps of the rate, in the order of time.
     pub schedule: Vec<RateChange>,
+    /// Trace that it follows in place of its rate, which schemes are told of.
+    pub trace: Option<TraceConfig>,
+    /// What it does to packets besides delaying them.
+    pub impairments: Impairments,
     /// Its queue, if other than the scenario's.
     pub queue: Option<QueueConfig>,
 }
 
+/// Names of the keys of a link beyond rate and delay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkKeys {
+    rate: &'static str,
+    schedule: &'static str,
+    trace: &'static str,
+    impairments: [&'static str; 2],
+}
+
+/// Those of a link of a graph.
+const OF_GRAPH: LinkKeys =
+    LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter"] };
+/// Those of the bottleneck of a preset.
+pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
+    rate: "bottleneck_rate",
+    schedule: "bottleneck_schedule",
+    trace: "bottleneck_trace",
+    impairments: ["bottleneck_loss", "bottleneck_jitter"],
+};
+
 impl LinkConfig {
+    /// A link of a rate and a delay, and no more.
+    pub(super) fn plain(name: &str, params: LinkParams) -> Self {
+        let impairments = Impairments::default();
+        Self { name: name.into(), params, schedule: Vec::new(), trace: None, impairments, queue: None }
+    }
+
+    /// Reads what varies on the link, and what it does to packets.
+    pub(super) fn read_course(&mut self, table: &mut Table<'_>, keys: LinkKeys) -> Result<(), ConfigError> {
+        self.schedule = read_schedule(table, keys.schedule)?;
+        self.trace = TraceConfig::read(table, keys.trace)?;
+        self.impairments = Impairments::read(table, keys.impairments)?;
+        if let Some(trace) = &self.trace {
+            if !self.schedule.is_empty() {
+                let problem = format!("has no effect with {}, which says when packets are sent", keys.trace);
+                return Err(ConfigError::new(table.key(keys.schedule), problem));
+            }
+            if table.get(keys.rate).is_none() {
+                self.params.rate = trace.delivery().mean_rate();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the same.
+    pub(super) fn write_course(&self, map: &mut Map<String, Json>, keys: LinkKeys) {
+        map.insert(keys.rate.into(), self.params.rate.to_json());
+        map.insert(keys.schedule.into(), write_schedule(&self.schedule));
+        if let Some(trace) = &self.trace {
+            map.insert(keys.trace.into(), trace.write());
+        }
+        self.impairments.write(map, keys.impairments);
+    }
+
     /// Rate in bit/s, averaged from `from` to `to`.
     #[must_use]
     pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
+        if let Some(trace) = &self.trace {
+            return trace.times.mean_rate_bps(trace.params.opportunity.0, from, to);
+        }
         let (mut since, mut rate, mut bits) = (from, self.params.rate, 0.0);
         for change in &self.schedule {
             let until = change.at.max(from).min(to);
@@ -69,14 +131,14 @@ pub(super) fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Resul
                 format!("\"{}\" is already the name of topology.links[{twin}], names must differ", shortened(&name));
             return Err(ConfigError::new(link.key("name"), problem));
         }
-        if link.get("rate").is_none() {
+        if link.get("rate").is_none() && link.get("trace").is_none() {
             link.required::<BitRate>("rate")?;
         }
-        let params = LinkParams::read(&mut link)?;
-        let schedule = read_schedule(&mut link, "schedule")?;
-        let queue = link.table("queue")?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
+        let mut config = LinkConfig::plain(&name, LinkParams::read(&mut link)?);
+        config.read_course(&mut link, OF_GRAPH)?;
+        config.queue = link.table("queue")?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
         link.finish()?;
-        links.push(LinkConfig { name, params, schedule, queue });
+        links.push(config);
     }
     if links.is_empty() || links.len() > MOST_LINKS {
         let problem = format!("{} tables, a graph needs 1 to {MOST_LINKS} [[topology.links]]", links.len());
@@ -89,14 +151,14 @@ pub(super) fn write_link(link: &LinkConfig) -> Json {
     let mut map = Map::new();
     map.insert("name".into(), link.name.to_json());
     link.params.write(&mut map);
-    map.insert("schedule".into(), write_schedule(&link.schedule));
+    link.write_course(&mut map, OF_GRAPH);
     if let Some(queue) = &link.queue {
         map.insert("queue".into(), Json::Object(queue.write()));
     }
     Json::Object(map)
 }
 
-pub(super) fn read_schedule(table: &mut Table<'_>, name: &'static str) -> Result<Vec<RateChange>, ConfigError> {
+fn read_schedule(table: &mut Table<'_>, name: &'static str) -> Result<Vec<RateChange>, ConfigError> {
     let mut steps: Vec<RateChange> = Vec::new();
     for mut step in table.tables(name)? {
         let change = RateChange { at: required(&mut step, "at")?, rate: required(&mut step, "rate")? };
@@ -110,7 +172,7 @@ pub(super) fn read_schedule(table: &mut Table<'_>, name: &'static str) -> Result
     Ok(steps)
 }
 
-pub(super) fn write_schedule(schedule: &[RateChange]) -> Json {
+fn write_schedule(schedule: &[RateChange]) -> Json {
     schedule.iter().map(|change| json!({"at": change.at.to_json(), "rate": change.rate.to_json()})).collect()
 }
 

@@ -7,9 +7,11 @@ mod dumbbell;
 mod link;
 mod parking_lot;
 mod preset;
+mod trace;
 
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
+pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -72,27 +74,31 @@ pub struct TopologyConfig {
 
 impl Default for TopologyConfig {
     fn default() -> Self {
-        let (links, keys) = compile(&dumbbell::OneSidedDumbbell::default(), Vec::new());
-        let kind = TopologyKind::OneSidedDumbbell;
+        let preset = dumbbell::OneSidedDumbbell::default();
+        let (kind, links) = (TopologyKind::OneSidedDumbbell, preset.links());
+        let keys = write_preset(&preset, &links);
         Self { kind, access: AccessParams::default(), receivers: None, links, keys }
     }
 }
 
 /// The links of a preset, and its keys.
-fn compile<P: Preset>(preset: &P, schedule: Vec<RateChange>) -> (Vec<LinkConfig>, Map<String, Json>) {
-    let (mut links, mut keys) = (preset.links(), Map::new());
-    preset.write(&mut keys);
-    if P::HAS_SCHEDULE {
-        keys.insert("bottleneck_schedule".into(), link::write_schedule(&schedule));
-        links[0].schedule = schedule;
-    }
-    (links, keys)
-}
-
 fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
     let preset = P::read(table)?;
-    let schedule = if P::HAS_SCHEDULE { link::read_schedule(table, "bottleneck_schedule")? } else { Vec::new() };
-    Ok(compile(&preset, schedule))
+    let mut links = preset.links();
+    if P::HAS_COURSE {
+        links[0].read_course(table, link::OF_BOTTLENECK)?;
+    }
+    let keys = write_preset(&preset, &links);
+    Ok((links, keys))
+}
+
+fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json> {
+    let mut keys = Map::new();
+    preset.write(&mut keys);
+    if P::HAS_COURSE {
+        links[0].write_course(&mut keys, link::OF_BOTTLENECK);
+    }
+    keys
 }
 
 fn read_graph(

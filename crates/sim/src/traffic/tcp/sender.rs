@@ -195,6 +195,11 @@ impl Sender {
         }
     }
 
+    /// Has no more new data: what was sent is repaired to its end.
+    pub fn stop(&mut self) {
+        (self.end, self.shortfall) = (self.high, 0);
+    }
+
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
     pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) -> Option<Time> {
         match self.phase {

@@ -5,7 +5,8 @@
 //! At the edge node, on its interface to the bottleneck: a packet is captured when its transmission starts, an
 //! acknowledgement when it has passed the reverse bottleneck. So the round-trip times seen here lack the queue of the
 //! port and the access links. Dropped packets are not captured, or, if wanted, at the time of the drop and with a
-//! comment.
+//! comment. Those that are lost on the wire were captured when they were sent; if drops are wanted, they are there again with a
+//! comment, when they would have arrived.
 //!
 //! # What is in a packet
 //!
@@ -301,6 +302,14 @@ impl<W: Write> Observer for Pcap<W> {
             let waiting = backlog.packets;
             let comment = format!("dropped ({}), {waiting} packets waiting", reason.name());
             self.write(now, u32::from(packet.wire_bytes), Direction::ToServer, Some(comment));
+        }
+    }
+
+    fn lost(&mut self, link: u32, packet: &SimPacket, now: Time) {
+        if link == self.options.link && self.options.drops {
+            self.flush_acks(now);
+            self.build_packet(packet);
+            self.write(now, u32::from(packet.wire_bytes), Direction::ToServer, Some("lost on the wire".into()));
         }
     }
 

@@ -1,0 +1,223 @@
+//! A link that follows a recorded trace of opportunities to send, as the link of Mahimahi does.
+//!
+//! Source: Netravali and others, Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, section 3.2, and the
+//! program itself, `src/frontend/link_queue.cc` at 18915b6, functions `rationalize` and `use_a_delivery_opportunity`.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | An opportunity takes away up to a fixed number of bytes, all at one instant. | [`TraceCourse::transmit`] |
+//! | (2) | What a packet leaves of an opportunity goes to those that wait behind it; a packet that is longer takes what it still needs from the next ones. | [`TraceCourse::transmit`] |
+//! | (3) | What nobody waits for is lost, and so is the opportunity at the very instant of an arrival at an idle link. | [`TraceCourse::transmit`] |
+//! | (4) | After the last opportunity the trace begins anew, at that instant. | [`OpportunityTimes::time_of`] |
+//!
+//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idling; 4 bytes an opportunity.
+//!
+//! Deviations:
+//! 1. The packet at the head of the queue leaves it when the transmitter is free, as on any link, and waits for its
+//!    opportunity there: in Mahimahi it waits in the queue, which holds one packet more for it. Departures are the same.
+//! 2. A packet that arrives at the very instant at which the one before it left an idle link still finds what that one
+//!    left of the opportunity; in Mahimahi it does not.
+//! 3. Mahimahi takes 1504 bytes at a time, of which 4 are the header of its virtual interface: 1500 here.
+
+use crate::base::units::{BitRate, Time};
+use std::sync::Arc;
+
+/// The least rate that a discipline is told of: that of the slowest link.
+const LEAST_TOLD: BitRate = BitRate(1000);
+
+/// When the opportunities of a trace come: whole milliseconds, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpportunityTimes(Arc<[u32]>);
+
+impl OpportunityTimes {
+    /// Times in ms that do not fall; the last, at which the trace begins anew, is above zero.
+    #[must_use]
+    pub fn new(times_ms: Vec<u32>) -> Option<Self> {
+        let is_usable = times_ms.is_sorted() && times_ms.last().is_some_and(|&last| last > 0);
+        is_usable.then(|| Self(times_ms.into()))
+    }
+
+    /// The times of one round in ms.
+    #[must_use]
+    pub fn times_ms(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// How long a round takes.
+    #[must_use]
+    pub fn period(&self) -> Time {
+        Time::from_millis(u64::from(self.0[self.0.len() - 1]))
+    }
+
+    /// When the opportunity of this number comes, counted from 0 over all rounds (rule 4).
+    #[must_use]
+    pub fn time_of(&self, number: u64) -> Time {
+        let (round, place) = (number / self.0.len() as u64, (number % self.0.len() as u64) as usize);
+        Time(self.period().0.saturating_mul(round)).saturating_add(Time::from_millis(u64::from(self.0[place])))
+    }
+
+    /// How many opportunities come until `time`, at that instant included: the number of the first one after it.
+    #[must_use]
+    pub fn count_until(&self, time: Time) -> u64 {
+        // The round before may end at the instant at which this one begins; opportunities at zero are of this one.
+        let (round, within) = (time.0 / self.period().0, Time(time.0 % self.period().0));
+        let place = self.0.partition_point(|&ms| Time::from_millis(u64::from(ms)) <= within);
+        round * self.0.len() as u64 + place as u64
+    }
+
+    /// Mean rate in bit/s from `from` to `to`, with `bytes` an opportunity.
+    #[must_use]
+    pub fn mean_rate_bps(&self, bytes: u64, from: Time, to: Time) -> f64 {
+        let opportunities = self.count_until(to) - self.count_until(from);
+        (opportunities * bytes) as f64 * 8.0 / (to - from).as_secs_f64()
+    }
+}
+
+/// A trace, and what a discipline is told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeliveryTrace {
+    /// When the opportunities come.
+    pub times: OpportunityTimes,
+    /// Bytes on the wire that an opportunity takes away.
+    pub opportunity_bytes: u64,
+    /// Length of the windows whose mean rate disciplines are told when they have passed; without it they are told the rate
+    /// at the start, always.
+    pub told_window: Option<Time>,
+}
+
+impl DeliveryTrace {
+    /// Mean rate of a round, rounded to whole bit/s.
+    #[must_use]
+    pub fn mean_rate(&self) -> BitRate {
+        let bits = self.times.times_ms().len() as u64 * self.opportunity_bytes * 8;
+        BitRate((bits as f64 / self.times.period().as_secs_f64()).round() as u64)
+    }
+}
+
+/// A trace as it is followed.
+#[derive(Clone, Debug)]
+pub struct TraceCourse {
+    trace: DeliveryTrace,
+    /// Number of the next opportunity, when the last one that was used came, and what it has left.
+    next: u64,
+    at: Time,
+    bytes_left: u64,
+    /// Number of the window that the told rate was measured before, and that rate.
+    window: u64,
+    told: BitRate,
+}
+
+impl TraceCourse {
+    /// At the beginning of a trace; disciplines are told of `rate` at first.
+    #[must_use]
+    pub fn new(trace: DeliveryTrace, rate: BitRate) -> Self {
+        Self { trace, next: 0, at: Time::ZERO, bytes_left: 0, window: 0, told: rate }
+    }
+
+    /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not be before the last end.
+    pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
+        if start > self.at {
+            // Nobody waited: rule 3.
+            self.bytes_left = 0;
+            self.next = self.next.max(self.trace.times.count_until(start));
+        }
+        let mut needed = u64::from(wire_bytes);
+        while needed > self.bytes_left {
+            needed -= self.bytes_left;
+            self.bytes_left = self.trace.opportunity_bytes;
+            self.at = self.trace.times.time_of(self.next);
+            self.next += 1;
+        }
+        self.bytes_left -= needed;
+        self.at
+    }
+
+    /// What a discipline is told at `now`: times must not decrease.
+    pub fn told_rate(&mut self, now: Time) -> BitRate {
+        let Some(length) = self.trace.told_window else { return self.told };
+        let window = now.0 / length.0;
+        if window != self.window {
+            self.window = window;
+            let (from, to) = (Time((window - 1) * length.0), Time(window * length.0));
+            let mean = self.trace.times.mean_rate_bps(self.trace.opportunity_bytes, from, to);
+            self.told = BitRate(mean.round() as u64).max(LEAST_TOLD);
+        }
+        self.told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(times_ms: &[u32]) -> DeliveryTrace {
+        let times = OpportunityTimes::new(times_ms.to_vec()).unwrap();
+        DeliveryTrace { times, opportunity_bytes: 1500, told_window: None }
+    }
+
+    fn course(times_ms: &[u32]) -> TraceCourse {
+        TraceCourse::new(trace(times_ms), BitRate(1))
+    }
+
+    #[test]
+    fn full_packets_leave_at_the_opportunities_and_the_trace_begins_anew_at_its_end() {
+        // 2, 5, 5 ms, then again from 5 ms on: 7, 10, 10, 12 ...
+        let mut course = course(&[2, 5, 5]);
+        let mut now = Time::ZERO;
+        for ms in [2, 5, 5, 7, 10, 10, 12] {
+            now = course.transmit(1500, now);
+            assert_eq!(now, Time::from_millis(ms));
+        }
+    }
+
+    #[test]
+    fn small_packets_that_wait_share_an_opportunity_and_long_ones_take_several() {
+        let mut course = course(&[1]);
+        // 500 + 700 of the first 1500 bytes; 400 needs 100 of the second; 4000 = 1400 + 1500 + 1100.
+        let ends = [500, 700, 400, 4000, 400].map(|bytes| {
+            let at = course.at;
+            course.transmit(bytes, at)
+        });
+        assert_eq!(ends, [1, 1, 2, 4, 4].map(Time::from_millis));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_lost() {
+        let mut course = course(&[10, 20]);
+        assert_eq!(course.transmit(100, Time::ZERO), Time::from_millis(10));
+        // 1400 bytes were left at 10 ms, and the opportunity at 20 ms passes at the instant of the arrival.
+        assert_eq!(course.transmit(100, Time::from_millis(20)), Time::from_millis(30));
+        // Long idle: 10 s are 500 rounds, and the next opportunity comes 10 ms after them.
+        assert_eq!(course.transmit(100, Time::from_secs(10)), Time::from_millis(10_010));
+    }
+
+    #[test]
+    fn opportunities_are_counted_over_rounds_as_they_come() {
+        let times = OpportunityTimes::new(vec![0, 3, 3, 8]).unwrap();
+        for number in 0..40 {
+            let time = times.time_of(number);
+            let brute = (0..60).filter(|&other| times.time_of(other) <= time).count() as u64;
+            assert_eq!(times.count_until(time), brute, "{number}");
+        }
+        assert!(OpportunityTimes::new(vec![]).is_none());
+        assert!(OpportunityTimes::new(vec![0, 0]).is_none());
+        assert!(OpportunityTimes::new(vec![5, 4]).is_none());
+    }
+
+    #[test]
+    fn the_told_rate_is_the_mean_of_the_window_before() {
+        // 8 opportunities in the first 100 ms of each second, none after: 8 * 12 000 bit / 0.5 s = 192 kbit/s, then 0.
+        let mut times: Vec<u32> = (1..=8).map(|i| i * 10).collect();
+        times.push(1000);
+        let mut trace = trace(&times);
+        assert_eq!(trace.mean_rate(), BitRate(9 * 12_000));
+        trace.told_window = Some(Time::from_millis(500));
+        let mut course = TraceCourse::new(trace, BitRate(77_000));
+        let mut told = |ms| course.told_rate(Time::from_millis(ms));
+        assert_eq!((told(0), told(499)), (BitRate(77_000), BitRate(77_000)));
+        assert_eq!(told(500), BitRate(192_000));
+        // From 500 to 1000 ms one opportunity, at its very end: 12 000 bit / 0.5 s.
+        assert_eq!(told(1000), BitRate(24_000));
+        assert_eq!(told(1700), BitRate(192_000));
+    }
+}

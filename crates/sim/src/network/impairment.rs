@@ -1,0 +1,407 @@
+//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does.
+//!
+//! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity of a burst-noise channel, Bell
+//! System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on burst-noise channels, the same 42, 1963.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | Random loss: each packet with the same probability, independently. | [`loses`] |
+//! | (2) | Gilbert-Elliott loss: a Markov chain of a good and a bad state. A packet is lost with the probability of the state that it finds, and the chain takes a step with each packet. | [`loses`] |
+//! | (3) | Periodic loss: every n-th packet. | [`loses`] |
+//! | (4) | Jitter: the delay of the link plus a random time of mean zero; a sum below zero counts as zero. | [`draw_delay`] |
+//! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
+//!
+//! An impairment is a hop of its own behind a link or an access link, so that links without one know nothing of it.
+//!
+//! Cost: a draw or a count per packet for loss; with jitter an event, and a place in a heap while the packet is on its way.
+//!
+//! Deviations:
+//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it takes its time on the link.
+//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves, cut off where those tables end:
+//!    at four deviations.
+//! 3. Reordering is what jitter makes of it. netem's `reorder`, which lets single packets pass without delay, is not there.
+//! 4. netem takes 1 - p for `r` if it is not given; here it must be.
+//!
+//! Not implemented: correlation, duplication, corruption, the chain of four states.
+
+use crate::measure::path_probe::Loss;
+use crate::network::sim_packet::SimPacket;
+use crate::scenario::{Impairments, JitterDistribution, JitterParams, LossConfig};
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Where netem's tables of distributions end, in deviations: the largest number of 16 bits over their scale of 8192.
+const MOST_DEVIATIONS: f64 = 4.0;
+
+/// Where an impairment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind a link, by number: one path for all.
+    Link(u32),
+    /// Behind the access links of a group, by the number of its first user: a path for each user.
+    Access {
+        /// Index of the group.
+        group: u16,
+        /// Number of its first user.
+        first_user: u32,
+    },
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It goes on at once.
+    Passes,
+    /// It is lost.
+    Lost,
+    /// It goes on later; whether it is the next one to do so.
+    Waits {
+        /// It is the next one.
+        is_next: bool,
+    },
+}
+
+/// What happened to the packets of an impairment: `entered = passed + lost + held` at any moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImpairmentAccount {
+    /// Packets that came.
+    pub entered: u64,
+    /// Packets that went on.
+    pub passed: u64,
+    /// Packets lost.
+    pub lost: u64,
+}
+
+/// Of one path: what the next packet depends on.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathState {
+    /// Whether a Gilbert-Elliott chain is in its bad state.
+    is_bad: bool,
+    /// Packets since the last one that was lost periodically.
+    count: u32,
+    /// When the last packet arrives.
+    last: Time,
+}
+
+/// An impairment of a link, or of the access links of a group.
+#[derive(Debug)]
+pub struct Impairment {
+    place: Place,
+    loss: Option<LossConfig>,
+    jitter: Option<JitterParams>,
+    delays: Vec<Time>,
+    rng: Rng,
+    paths: Vec<PathState>,
+    held: BinaryHeap<Reverse<Held>>,
+    account: ImpairmentAccount,
+    /// The account when the measurement began.
+    before: ImpairmentAccount,
+    /// Packets lost behind access links that no probe of users has counted yet; those of links are with the link.
+    pub losses: Vec<Loss>,
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    until: Time,
+    /// Number in the order of coming: those that go on at the same time keep it.
+    number: u64,
+    packet: SimPacket,
+}
+
+impl Held {
+    fn order(&self) -> (Time, u64) {
+        (self.until, self.number)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl Impairment {
+    /// An impairment of so many paths, one or a path for each user. With jitter it takes the place of the delays of the
+    /// links: one for all, or one for each path.
+    #[must_use]
+    pub fn new(place: Place, config: &Impairments, delays: Vec<Time>, paths: usize, rng: Rng) -> Self {
+        Self {
+            place,
+            loss: config.loss.clone(),
+            jitter: config.jitter.clone(),
+            delays,
+            rng,
+            paths: vec![PathState::default(); paths],
+            held: BinaryHeap::new(),
+            account: ImpairmentAccount::default(),
+            before: ImpairmentAccount::default(),
+            losses: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What became of its packets so far; the others are on their way.
+    #[must_use]
+    pub fn account(&self) -> ImpairmentAccount {
+        self.account
+    }
+
+    /// Packets that came and were lost during the measurement.
+    #[must_use]
+    pub fn measured(&self) -> ImpairmentAccount {
+        ImpairmentAccount {
+            entered: self.account.entered - self.before.entered,
+            passed: self.account.passed - self.before.passed,
+            lost: self.account.lost - self.before.lost,
+        }
+    }
+
+    /// Packets on their way.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// The measurement starts.
+    pub fn restart(&mut self) {
+        self.before = self.account;
+    }
+
+    /// A packet comes at `now`.
+    pub fn enter(&mut self, packet: SimPacket, now: Time) -> Outcome {
+        let index = match self.place {
+            Place::Link(_) => 0,
+            Place::Access { first_user, .. } => (packet.user - first_user) as usize,
+        };
+        let path = &mut self.paths[index];
+        let number = self.account.entered;
+        self.account.entered += 1;
+        if self.loss.as_ref().is_some_and(|loss| loses(loss, path, &mut self.rng)) {
+            self.account.lost += 1;
+            if matches!(self.place, Place::Access { .. }) {
+                self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+            }
+            return Outcome::Lost;
+        }
+        let Some(jitter) = &self.jitter else {
+            self.account.passed += 1;
+            return Outcome::Passes;
+        };
+        let delay = self.delays.get(index).unwrap_or(&self.delays[0]);
+        let mut until = now + draw_delay(jitter, *delay, &mut self.rng);
+        if !jitter.reorder {
+            until = until.max(path.last);
+            path.last = until;
+        }
+        let held = Held { until, number, packet };
+        self.held.push(Reverse(held));
+        Outcome::Waits { is_next: self.held.peek().is_some_and(|Reverse(next)| next.number == number) }
+    }
+
+    /// When the next packet goes on; [`Time::NEVER`] if none is on its way.
+    #[must_use]
+    pub fn next(&self) -> Time {
+        self.held.peek().map_or(Time::NEVER, |Reverse(held)| held.until)
+    }
+
+    /// The packet that goes on now. There must be one.
+    pub fn take(&mut self) -> SimPacket {
+        self.account.passed += 1;
+        self.held.pop().expect("a packet was announced").0.packet
+    }
+}
+
+/// Whether the next packet of a path is lost: rules 1 to 3.
+fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
+    match loss {
+        LossConfig::Random(params) => rng.open01() < params.probability.0,
+        LossConfig::GilbertElliott(params) => {
+            // As `loss_gilb_ell` of sch_netem.c: the state that the packet finds decides, the step counts for the next.
+            let (leaves, loss) =
+                if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
+            path.is_bad ^= rng.open01() < leaves;
+            rng.open01() < loss
+        }
+        LossConfig::Periodic(params) => {
+            path.count += 1;
+            let is_last = path.count == params.period;
+            if is_last {
+                path.count = 0;
+            }
+            is_last
+        }
+    }
+}
+
+/// The delay of a packet on a path of this mean `delay`: rule 4.
+fn draw_delay(jitter: &JitterParams, delay: Time, rng: &mut Rng) -> Time {
+    let deviations = match jitter.distribution {
+        JitterDistribution::Uniform => 2.0 * rng.open01() - 1.0,
+        JitterDistribution::Normal => rng.normal().clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS),
+        // iproute2 netem/pareto.c: shape 3 and scale 1, whose mean is 1.5, times 4/3.
+        JitterDistribution::Pareto => ((libm::pow(rng.open01(), -1.0 / 3.0) - 1.5) * (4.0 / 3.0)).min(MOST_DEVIATIONS),
+    };
+    let drawn = delay.0 as f64 + deviations * jitter.deviation.0 as f64;
+    Time(drawn.max(0.0).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{GilbertElliottParams, PeriodicLossParams, RandomLossParams};
+    use fairlane_schemes::base::units::Probability;
+
+    const PACKETS: u32 = 200_000;
+    const DELAY: Time = Time::from_millis(20);
+
+    fn impairment(loss: Option<LossConfig>, jitter: Option<JitterParams>) -> Impairment {
+        let rng = Rng::stream(1, 0, "test", 0);
+        Impairment::new(Place::Link(0), &Impairments { loss, jitter }, vec![DELAY], 1, rng)
+    }
+
+    /// Which of the packets are lost.
+    fn losses(loss: LossConfig) -> Vec<bool> {
+        let mut impairment = impairment(Some(loss), None);
+        (0..PACKETS).map(|_| impairment.enter(SimPacket::BLANK, Time::ZERO) == Outcome::Lost).collect()
+    }
+
+    fn share(losses: &[bool]) -> f64 {
+        losses.iter().filter(|lost| **lost).count() as f64 / losses.len() as f64
+    }
+
+    #[test]
+    fn random_loss_has_its_probability_and_no_memory() {
+        // Binomial: five standard errors, of the share of all and of that among those behind a lost one.
+        let p = 0.02;
+        let lost = losses(LossConfig::Random(RandomLossParams { probability: Probability(p) }));
+        let error = |n: f64| 5.0 * (p * (1.0 - p) / n).sqrt();
+        assert!((share(&lost) - p).abs() < error(f64::from(PACKETS)), "{}", share(&lost));
+        let behind: Vec<bool> = lost.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
+        assert!((share(&behind) - p).abs() < error(behind.len() as f64), "{}", share(&behind));
+        for (probability, lost) in [(0.0, false), (1.0, true)] {
+            let params = RandomLossParams { probability: Probability(probability) };
+            assert!(losses(LossConfig::Random(params)).iter().all(|&other| other == lost));
+        }
+    }
+
+    #[test]
+    fn gilbert_elliott_loss_has_its_bursts_and_its_rate() {
+        let (p, r) = (0.01, 0.2);
+        let params = |bad_loss, good_loss| {
+            let [p, r, bad_loss, good_loss] = [p, r, bad_loss, good_loss].map(Probability);
+            LossConfig::GilbertElliott(GilbertElliottParams { p, r, bad_loss, good_loss })
+        };
+        // The bad state lasts for a geometric number of packets: mean 1/r, variance (1 - r)/r^2; five standard errors.
+        let lost = losses(params(1.0, 0.0));
+        let bursts: Vec<f64> = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(|run| run.len() as f64).collect();
+        let n = bursts.len() as f64;
+        let mean = bursts.iter().sum::<f64>() / n;
+        assert!((mean - 1.0 / r).abs() < 5.0 * (1.0 - r).sqrt() / r / n.sqrt(), "{mean}");
+        // Share of the bad state pi = p/(p + r); its states are correlated by (1 - p - r)^k: the variance of the mean is
+        // larger by (2 - p - r)/(p + r). Where single packets get through, the share of the losses is in proportion.
+        let pi = p / (p + r);
+        let error = 5.0 * (pi * (1.0 - pi) / f64::from(PACKETS) * (2.0 - p - r) / (p + r)).sqrt();
+        assert!((share(&lost) - pi).abs() < error, "{}", share(&lost));
+        let some = share(&losses(params(0.6, 0.01)));
+        let expected = 0.6 * pi + 0.01 * (1.0 - pi);
+        let own = 5.0 * (expected / f64::from(PACKETS)).sqrt();
+        assert!((some - expected).abs() < error + own, "{some} {expected}");
+    }
+
+    #[test]
+    fn periodic_loss_takes_the_last_packet_of_each_period() {
+        let lost = losses(LossConfig::Periodic(PeriodicLossParams { period: 7 }));
+        assert!(lost.iter().enumerate().all(|(index, &lost)| lost == (index % 7 == 6)));
+    }
+
+    /// Delays of packets that come every `gap`, in the order of coming; and whether they left in that order.
+    fn delays(distribution: JitterDistribution, deviation: Time, reorder: bool, gap: Time) -> (Vec<f64>, bool) {
+        let mut impairment = impairment(None, Some(JitterParams { deviation, distribution, reorder }));
+        let (mut left, mut now) = (vec![0.0; PACKETS as usize], Time::ZERO);
+        let mut order = Vec::new();
+        let mut drain = |impairment: &mut Impairment, until: Time| {
+            while impairment.next() <= until && impairment.next() < Time::NEVER {
+                let time = impairment.next();
+                let seq = impairment.take().seq;
+                left[seq as usize] = (time - Time(gap.0 * u64::from(seq))).as_secs_f64();
+                order.push(seq);
+            }
+        };
+        for seq in 0..PACKETS {
+            drain(&mut impairment, now);
+            impairment.enter(SimPacket { seq, ..SimPacket::BLANK }, now);
+            now += gap;
+        }
+        drain(&mut impairment, Time::NEVER);
+        assert_eq!((impairment.held(), impairment.account().passed), (0, u64::from(PACKETS)));
+        (left, order.is_sorted())
+    }
+
+    #[test]
+    fn jitter_has_the_mean_and_deviation_of_its_distribution() {
+        // In units of the deviation of 5 ms, around 20 ms: uniform variance 1/3. Normal 1, and what lies beyond four
+        // deviations matters to less than 1e-3. Pareto, 4/3 (Y - 1.5) with P(Y > y) = y^-3, cut off at y = 4.5: mean
+        // -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so that the variance is (4/3)^2 (2.556 - 1.475^2) = 0.675.
+        let deviation = 0.005;
+        for (distribution, mean, variance) in [
+            (JitterDistribution::Uniform, 0.0, 1.0 / 3.0),
+            (JitterDistribution::Normal, 0.0, 1.0),
+            (JitterDistribution::Pareto, -4.0 / 3.0 / 4.5 / 4.5 / 2.0, 0.675),
+        ] {
+            let (delays, _) = delays(distribution, Time::from_secs_f64(deviation), true, Time::from_millis(1));
+            let n = f64::from(PACKETS);
+            let drawn: Vec<f64> = delays.iter().map(|delay| (delay - DELAY.as_secs_f64()) / deviation).collect();
+            let average = drawn.iter().sum::<f64>() / n;
+            let spread = drawn.iter().map(|x| (x - average).powi(2)).sum::<f64>() / n;
+            assert!((average - mean).abs() < 5.0 * (variance / n).sqrt(), "{distribution:?} {average}");
+            // Of the variance two parts in a hundred: no distribution here has a kurtosis above 12.
+            assert!((spread / variance - 1.0).abs() < 0.04, "{distribution:?} {spread}");
+        }
+    }
+
+    #[test]
+    fn packets_keep_their_order_unless_they_may_overtake() {
+        // A packet each 1 ms, delays from 0 on: nearly every pair of neighbours would change places.
+        let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
+        for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {
+            let (kept, is_sorted) = delays(distribution, deviation, false, gap);
+            assert!(is_sorted && kept.iter().all(|&delay| delay >= 0.0));
+            let (free, is_sorted) = delays(distribution, deviation, true, gap);
+            assert!(!is_sorted && free.iter().all(|&delay| delay >= 0.0));
+        }
+    }
+
+    #[test]
+    fn each_user_has_a_path_of_its_own_behind_the_access_links() {
+        let loss = Some(LossConfig::Periodic(PeriodicLossParams { period: 3 }));
+        let place = Place::Access { group: 1, first_user: 10 };
+        let config = Impairments { loss, jitter: None };
+        let mut impairment = Impairment::new(place, &config, vec![DELAY], 2, Rng::stream(1, 0, "test", 0));
+        let mut enter = |user| impairment.enter(SimPacket { user, ..SimPacket::BLANK }, Time::ZERO);
+        let outcomes = [10, 10, 11, 10, 11, 11].map(&mut enter);
+        use Outcome::{Lost, Passes};
+        assert_eq!(outcomes, [Passes, Passes, Passes, Lost, Passes, Lost]);
+    }
+}

@@ -1,0 +1,181 @@
+//! What a path may do to packets: loss and jitter.
+
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
+use fairlane_schemes::base::units::{Probability, Time};
+use fairlane_schemes::{choices, params};
+use serde_json::{Map, Value as Json};
+
+choices! {
+    /// The models of loss there are.
+    pub enum LossModel {
+        /// Each packet by itself.
+        Random = "random",
+        /// In bursts.
+        GilbertElliott = "gilbert_elliott",
+        /// Every n-th packet.
+        Periodic = "periodic",
+    }
+}
+
+impl LossModel {
+    /// Documentation of its parameters.
+    pub(super) fn specs(self) -> Vec<ParamSpec> {
+        match self {
+            Self::Random => RandomLossParams::specs(),
+            Self::GilbertElliott => GilbertElliottParams::specs(),
+            Self::Periodic => PeriodicLossParams::specs(),
+        }
+    }
+
+    /// Keys that must be given: they have no value that most scenarios want.
+    pub(super) fn required(self) -> &'static [&'static str] {
+        match self {
+            Self::Random => &["probability"],
+            Self::GilbertElliott => &["p", "r"],
+            Self::Periodic => &["period"],
+        }
+    }
+}
+
+params! {
+    /// Random loss.
+    pub struct RandomLossParams {
+        /// Probability with which each packet is lost.
+        probability: Probability = "1 %", in "0 %"..="100 %", source "tc-netem(8) loss random";
+    }
+}
+
+params! {
+    /// Loss in bursts: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts are `1/r`
+    /// packets long on average and `p/(p + r)` of all packets are lost.
+    pub struct GilbertElliottParams {
+        /// Probability with which a packet in the good state is the last there.
+        p: Probability = "1 %", in "0 %"..="100 %", symbol "p", source "tc-netem(8) loss gemodel";
+        /// Probability with which a packet in the bad state is the last there.
+        r: Probability = "25 %", in "0 %"..="100 %", symbol "r", source "tc-netem(8) loss gemodel";
+        /// Probability with which a packet in the bad state is lost.
+        bad_loss: Probability = "100 %", in "0 %"..="100 %", symbol "1-h", source "tc-netem(8) loss gemodel";
+        /// Probability with which a packet in the good state is lost.
+        good_loss: Probability = "0 %", in "0 %"..="100 %", symbol "1-k", source "tc-netem(8) loss gemodel";
+    }
+}
+
+params! {
+    /// Periodic loss.
+    pub struct PeriodicLossParams {
+        /// The last of so many packets is lost, again and again.
+        period: u32 = 100, in 1..=1000000000, source "our choice";
+    }
+}
+
+/// Loss on a path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossConfig {
+    /// Each packet by itself.
+    Random(RandomLossParams),
+    /// In bursts.
+    GilbertElliott(GilbertElliottParams),
+    /// Every n-th packet.
+    Periodic(PeriodicLossParams),
+}
+
+impl LossConfig {
+    fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        let model = table.optional("model", None)?.unwrap_or(LossModel::Random);
+        for &key in model.required() {
+            match model {
+                _ if table.get(key).is_some() => {}
+                LossModel::Periodic => _ = table.required::<u32>(key)?,
+                _ => _ = table.required::<Probability>(key)?,
+            }
+        }
+        let loss = match model {
+            LossModel::Random => Self::Random(RandomLossParams::read(table)?),
+            LossModel::GilbertElliott => Self::GilbertElliott(GilbertElliottParams::read(table)?),
+            LossModel::Periodic => Self::Periodic(PeriodicLossParams::read(table)?),
+        };
+        table.finish()?;
+        Ok(loss)
+    }
+
+    fn write(&self) -> Json {
+        let mut map = Map::new();
+        let model = match self {
+            Self::Random(params) => (LossModel::Random, params.write(&mut map)).0,
+            Self::GilbertElliott(params) => (LossModel::GilbertElliott, params.write(&mut map)).0,
+            Self::Periodic(params) => (LossModel::Periodic, params.write(&mut map)).0,
+        };
+        map.insert("model".into(), model.to_json());
+        Json::Object(map)
+    }
+}
+
+choices! {
+    /// How a delay varies.
+    pub enum JitterDistribution {
+        /// Uniform within the deviation on either side.
+        Uniform = "uniform",
+        /// Normal, cut off at four deviations.
+        Normal = "normal",
+        /// Pareto of shape 3 as in netem, with a tail to longer delays, cut off at four deviations.
+        Pareto = "pareto",
+    }
+}
+
+params! {
+    /// A delay that varies around that of the link; where the sum would be below zero it is zero.
+    pub struct JitterParams {
+        /// By how much: half the width of a uniform distribution, the standard deviation of a normal one, the scale of a
+        /// Pareto distribution.
+        deviation: Time = "1 ms", in "0 s"..="1 h", source "tc-netem(8) delay";
+        /// The distribution.
+        distribution: JitterDistribution = "uniform", source "Linux sch_netem.c tabledist, without a table";
+        /// Whether packets may overtake each other; otherwise each arrives after the one before it.
+        reorder: bool = false, source "our choice: netem reorders";
+    }
+}
+
+/// What a path does to packets besides delaying them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Which packets it loses, if any.
+    pub loss: Option<LossConfig>,
+    /// How its delay varies, if it does.
+    pub jitter: Option<JitterParams>,
+}
+
+impl Impairments {
+    /// Whether it does anything.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.loss.is_some() || self.jitter.is_some()
+    }
+
+    /// Reads the tables of these names.
+    pub(super) fn read(table: &mut Table<'_>, [loss, jitter]: [&'static str; 2]) -> Result<Self, ConfigError> {
+        let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
+        let jitter = table.table(jitter)?.map(|mut table| read_jitter(&mut table)).transpose()?;
+        Ok(Self { loss, jitter })
+    }
+
+    /// Writes the tables that there are, under these names.
+    pub(super) fn write(&self, map: &mut Map<String, Json>, [loss, jitter]: [&'static str; 2]) {
+        if let Some(config) = &self.loss {
+            map.insert(loss.into(), config.write());
+        }
+        if let Some(config) = &self.jitter {
+            let mut table = Map::new();
+            config.write(&mut table);
+            map.insert(jitter.into(), Json::Object(table));
+        }
+    }
+}
+
+fn read_jitter(table: &mut Table<'_>) -> Result<JitterParams, ConfigError> {
+    if table.get("deviation").is_none() {
+        table.required::<Time>("deviation")?;
+    }
+    let params = JitterParams::read(table)?;
+    table.finish()?;
+    Ok(params)
+}

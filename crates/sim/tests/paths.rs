@@ -1,0 +1,340 @@
+//! Paths as users know them: loss, jitter, recorded traces, sources that stop, round-trip times.
+
+use fairlane_schemes::base::units::Time;
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::network::Network;
+use fairlane_sim::scenario::{Scenario, gaps_of_trace};
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+fn read(scenario: &Json) -> Scenario {
+    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
+}
+
+fn run(scenario: &Json) -> RunRecord {
+    let record = engine::run(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels");
+    RunRecord { cpu_seconds: None, ..record }
+}
+
+fn network(scenario: &Json) -> Network {
+    engine::simulate(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels").0
+}
+
+fn refusal(scenario: &Json) -> String {
+    Scenario::read(scenario).expect_err("it is refused").to_string()
+}
+
+/// One group on one bottleneck with a queue that is never full.
+fn scenario(topology: &Json, group: &Json, run: &Json) -> Json {
+    let queue = json!({"scheme": "droptail", "limit": "100000 packets"});
+    json!({"run": run, "topology": topology, "queue": queue, "groups": [group]})
+}
+
+#[test]
+fn a_lossy_link_loses_its_share_and_tells_so() {
+    let share = 0.05;
+    let topology = json!({"bottleneck_loss": {"probability": "5 %"}});
+    let group = json!({"sources": [{"kind": "cbr", "rate": "8 Mbit/s"}], "start_until": "0 s"});
+    let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "60 s"})));
+    let link = &record.links[0];
+    let lost = link.drops.iter().find(|drops| drops.reason == "lost").expect("a lossy link has this reason");
+    let udp = record.groups[0].udp.as_ref().expect("the group has a source");
+    // Binomial, five standard errors.
+    let n = link.accounting.arrived as f64;
+    assert!((lost.packets as f64 / n - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{}", lost.packets);
+    assert_eq!((lost.bytes, link.user_dropped_packets[0]), (lost.packets * 1500, lost.packets));
+    assert_eq!((link.accounting.dropped, record.groups[0].path.dropped_packets), (lost.packets, lost.packets));
+    // What was sent and not lost has arrived, but for 5.1 ms at a packet per 1.5 ms.
+    let missing = udp.sent_packets - udp.received_packets - lost.packets;
+    assert!(missing <= 5, "{missing}");
+    // The link carries what it loses; the user does not get it.
+    assert!((link.utilisation - 0.8).abs() < 0.01, "{}", link.utilisation);
+    assert!((record.groups[0].throughput_bps / 8e6 - (1.0 - lost.packets as f64 / n)).abs() < 1e-3);
+}
+
+#[test]
+fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
+    let mut group = json!({"users": 3, "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}], "start_until": "0 s"});
+    group["access_loss"] = json!({"model": "periodic", "period": 10});
+    let record = run(&scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "60 s"})));
+    let access = record.groups[0].access_loss.expect("the group has lossy access links");
+    // Every tenth packet of each of three users: the last, unfinished periods are all that differs.
+    let lost = access.lost_packets * 10;
+    assert!(lost <= access.packets && access.packets - lost < 3 * 10, "{access:?}");
+    assert_eq!(record.links[0].accounting.arrived, access.packets - access.lost_packets);
+    assert_eq!(record.groups[0].path.dropped_packets, access.lost_packets);
+    assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0 && drops.reason != "lost"));
+}
+
+#[test]
+fn tcp_over_a_lossy_path_is_as_fast_as_mathis_says() {
+    // Mathis, Semke, Mahdavi and Ott 1997, eq. (3) with an ACK for every second segment: sqrt(3/4/p) segments of 1446 B
+    // per RTT of 100 ms; periodic loss is what it is derived for. SACK repairs without timeouts.
+    for (period, tolerance) in [(400, 0.2), (2000, 0.2)] {
+        let topology = json!({"bottleneck_rate": "1 Gbit/s", "access_rate": "1 Gbit/s",
+            "bottleneck_loss": {"model": "periodic", "period": period}});
+        let source = json!({"kind": "tcp", "sack": true});
+        let group = json!({"sources": [source], "rtt": "100 ms", "start_until": "0 s"});
+        let record = run(&scenario(&topology, &group, &json!({"warmup": "50 s", "measure": "400 s"})));
+        let expected = (0.75 * f64::from(period)).sqrt() * 1446.0 * 8.0 / 0.1;
+        let goodput = record.groups[0].goodput_bps;
+        assert!((goodput / expected - 1.0).abs() < tolerance, "{goodput} {expected}");
+    }
+}
+
+#[test]
+fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
+    let with = |reorder: bool| {
+        let jitter = json!({"deviation": "5 ms", "distribution": "normal", "reorder": reorder});
+        let topology = json!({"bottleneck_delay": "20 ms", "bottleneck_jitter": jitter});
+        let group = json!({"sources": [{"kind": "tcp", "socket_buffer": "60 kB"}], "start_until": "0 s"});
+        let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "20 s"})));
+        assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
+        record.groups[0].tcp.clone().expect("the group has a flow").retransmissions
+    };
+    assert_eq!(with(false), 0);
+    // A window of 41 segments a round trip, and one overtakes three others often.
+    assert!(with(true) > 20, "{}", with(true));
+}
+
+/// A trace whose gaps come from a generator: on and off, as over a radio.
+fn radio() -> String {
+    let (mut state, mut now, mut lines) = (1u32, 0u32, String::new());
+    for _ in 0..3000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        now += match state >> 29 {
+            0 => (state >> 24) & 31,
+            1 | 2 => 2,
+            _ => 1,
+        };
+        lines += &format!("{now}\n");
+    }
+    lines
+}
+
+#[test]
+fn a_link_that_follows_a_trace_has_its_mean_rate() {
+    let content = radio();
+    let last_ms: u32 = content.lines().last().unwrap().parse().unwrap();
+    let mean = 3000.0 * 12_000.0 / (f64::from(last_ms) / 1e3);
+    let trace = json!({"file": "radio.up", "gaps": gaps_of_trace(&content).unwrap()});
+    // Ten rounds, a load above the rate of any time, and a queue that holds all that is left over. In packets of 1500 B,
+    // and in those of 300 B that share opportunities: none is lost, since some always wait.
+    for size in [1500, 300] {
+        let topology = json!({"bottleneck_trace": trace, "access_rate": "1 Gbit/s", "access_limit": "10000 packets"});
+        let source = json!({"kind": "cbr", "rate": "30 Mbit/s", "packet_size": format!("{size} B")});
+        let group = json!({"sources": [source], "start_until": "0 s"});
+        let mut scenario =
+            scenario(&topology, &group, &json!({"warmup": "1 s", "measure": format!("{} ms", 10 * last_ms)}));
+        scenario["queue"]["limit"] = "10000000 packets".into();
+        let config = read(&scenario);
+        assert!((config.topology.links[0].params.rate.as_f64() - mean).abs() < 1.0);
+        let record = run(&scenario);
+        // Ten whole rounds have all opportunities; a packet of 1500 B at either end.
+        let bits = record.links[0].throughput_bps * f64::from(10 * last_ms) / 1e3;
+        assert!((bits - 10.0 * 3000.0 * 12_000.0).abs() <= 2.0 * 12_000.0, "{size} B: {bits}");
+        assert!((record.links[0].utilisation - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
+    // 12 Mbit/s for one second, 1.2 Mbit/s for nine. PIE turns bytes into time by the rate that it is told.
+    let content: String = (1..=1000).chain((1..=900).map(|i| 1000 + i * 10)).map(|ms| format!("{ms}\n")).collect();
+    let gaps = gaps_of_trace(&content).unwrap();
+    assert_eq!(gaps, "1*1000 10*900");
+    let with = |trace: &Json, rate: Option<&str>| {
+        let mut topology = json!({"bottleneck_trace": trace});
+        if let Some(rate) = rate {
+            topology["bottleneck_rate"] = rate.into();
+        }
+        let group = json!({"users": 4, "sources": [{"kind": "tcp"}], "start_until": "0 s"});
+        let mut scenario = scenario(&topology, &group, &json!({"warmup": "5 s", "measure": "20 s"}));
+        scenario["queue"] =
+            json!({"scheme": "abc", "limit": "60 packets", "q_min": "10 ms", "q_base": "20 ms", "gamma": "10 ms"});
+        run(&scenario)
+    };
+    let plain = json!({"file": "steps", "gaps": gaps});
+    let windowed = json!({"file": "steps", "gaps": gaps, "rate_window": "0.5 s"});
+    let mean = with(&plain, None);
+    assert_eq!(mean.links[0].rate_bps, 1900.0 * 12_000.0 / 10.0);
+    // The same rate, given: the same run; other rates and a window: other decisions.
+    assert_eq!(with(&plain, Some("2280 kbit/s")), mean);
+    assert_ne!(with(&plain, Some("12 Mbit/s")).links[0].drops, mean.links[0].drops);
+    assert_ne!(with(&windowed, None).links[0].drops, mean.links[0].drops);
+}
+
+#[test]
+fn the_name_of_a_trace_does_not_influence_the_run() {
+    let with = |file: &str| {
+        let topology = json!({"bottleneck_trace": {"file": file, "gaps": "1*10 5"}});
+        run(&scenario(
+            &topology,
+            &json!({"sources": [{"kind": "tcp"}], "start_until": "0 s"}),
+            &json!({"measure": "1 s", "warmup": "1 s"}),
+        ))
+    };
+    assert_eq!(with("a"), with("b"));
+}
+
+#[test]
+fn a_source_that_stops_sends_nothing_new() {
+    let run_with = |source: Json, measure: &str| {
+        let group = json!({"sources": [source], "start_until": "0 s"});
+        scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": measure}))
+    };
+    // UDP: as many packets until 2 s, whether the run ends then or later.
+    for source in [
+        json!({"kind": "cbr", "rate": "1 Mbit/s", "jitter": 0.5}),
+        json!({"kind": "poisson", "rate": "1 Mbit/s"}),
+        json!({"kind": "on_off", "rate": "1 Mbit/s", "on": "50 ms", "off": "50 ms"}),
+    ] {
+        let mut stopped = source.clone();
+        stopped["stop"] = "2 s".into();
+        let emitted = |scenario: &Json| network(scenario).sources[0].emitted();
+        let until = emitted(&run_with(source.clone(), "2 s"));
+        assert_eq!(emitted(&run_with(stopped, "5 s")), until, "{source}");
+        assert!(until > 50 && emitted(&run_with(source, "5 s")) > until);
+    }
+    // TCP: what was sent by then is delivered to its end, and no more.
+    let flows = network(&run_with(json!({"kind": "tcp", "flows": 3, "stop": "2 s"}), "20 s"));
+    let sent = network(&run_with(json!({"kind": "tcp", "flows": 3}), "2 s"));
+    for (flow, earlier) in flows.flows.iter().zip(&sent.flows) {
+        let new = |stats: fairlane_sim::traffic::tcp::SenderStats| stats.segments_sent - stats.retransmissions;
+        assert_eq!(new(flow.sender.stats()), new(earlier.sender.stats()));
+        assert_eq!(flow.receiver.delivered_bytes(&flows.tcp_params[0]), new(flow.sender.stats()) * 1446);
+        assert_eq!(flow.sender.timer(), Time::NEVER);
+    }
+    // Transfers that repeat, and those of sessions: none starts later, and all that started end.
+    for source in [
+        json!({"kind": "tcp", "flows": 3, "transfer": "20 kB", "repeat": 1000, "pause": "20 ms"}),
+        json!({"kind": "web", "interval": "50 ms", "distribution": "exponential", "pages": 3, "page_interval": "500 ms"}),
+    ] {
+        let mut stopped = source.clone();
+        stopped["stop"] = "2 s".into();
+        let times = |scenario: &Json| run(scenario).groups[0].transfer_times.clone().expect("there are transfers");
+        let all = times(&run_with(stopped, "20 s"));
+        assert_eq!(all.started, times(&run_with(source, "2 s")).started);
+        assert_eq!(all.completed, all.started);
+        assert!(all.started > 20);
+    }
+}
+
+#[test]
+fn round_trip_times_set_the_delay_of_access_links() {
+    let with = |group: Json| {
+        let mut group = group;
+        (group["users"], group["start_until"]) = (4.into(), "1 s".into());
+        group["sources"] = json!([{"kind": "tcp"}]);
+        scenario(&json!({"kind": "two_sided_dumbbell"}), &group, &json!({"warmup": "0 s", "measure": "5 s"}))
+    };
+    // 40 ms = 2 (access + 5 ms + 0.1 ms): access links of 14.9 ms.
+    let given = run(&with(json!({"access_delay": "14.9 ms"})));
+    assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
+    assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
+    // Hosts that are alike share their lines: two up and one down for each delay.
+    let lines = |group| network(&with(group)).hosts.shared_lines();
+    assert_eq!(lines(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]})), (2, 1));
+    assert_eq!(lines(json!({"user_rtts": ["40 ms", "20 ms", "40 ms", "20 ms"]})), (4, 2));
+}
+
+#[test]
+fn the_first_segment_takes_the_round_trip_time_of_its_user() {
+    // SYN and SYN-ACK take one RTT, the segment half of one: 15, 60 and 150 ms. Transmissions on links of 1 Tbit/s take
+    // no microsecond.
+    let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "1 ms"});
+    let group = json!({"users": 3, "user_rtts": ["10 ms", "40 ms", "100 ms"], "start_until": "0 s",
+        "sources": [{"kind": "tcp", "transfer": "1000 B"}]});
+    let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "2 s"})));
+    for (transfer, expected) in record.groups[0].transfers.iter().zip([0.015, 0.06, 0.15]) {
+        let took = transfer.finish_s.unwrap() - transfer.start_s;
+        assert!((took - expected).abs() < 1e-5, "{took} {expected}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_key_value_and_range() {
+    let of_topology = |topology: Json| {
+        let group = json!({"sources": [{"kind": "tcp"}]});
+        refusal(&scenario(&topology, &group, &json!({})))
+    };
+    let of_group = |group: Json| {
+        let mut group = group;
+        if group.get("sources").is_none() {
+            group["sources"] = json!([{"kind": "tcp"}]);
+        }
+        refusal(&scenario(&json!({}), &group, &json!({})))
+    };
+    let of_source = |source: Json| of_group(json!({"sources": [source]}));
+    for (error, expected) in [
+        (
+            of_topology(json!({"bottleneck_loss": {"probability": "150 %"}})),
+            "topology.bottleneck_loss.probability: \"150 %\" is out of range, it must be from 0 % to 100 %",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {"probability": 1.5}})),
+            "topology.bottleneck_loss.probability: 1.5 is out of range, it must be from 0 % to 100 %",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {}})),
+            "topology.bottleneck_loss.probability: missing, must be a probability such as \"1 %\"",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {"model": "gilbert_elliott", "p": 0.1}})),
+            "topology.bottleneck_loss.r: missing, must be a probability such as \"1 %\"",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {"model": "periodic"}})),
+            "topology.bottleneck_loss.period: missing, must be a count such as 10",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {"probability": 0.1, "period": 5}})),
+            "topology.bottleneck_loss.period: unknown key (value 5); known keys: model, probability",
+        ),
+        (
+            of_topology(json!({"bottleneck_jitter": {"deviation": "2 h"}})),
+            "topology.bottleneck_jitter.deviation: \"2 h\" is out of range, it must be from 0 s to 1 h",
+        ),
+        (
+            of_topology(
+                json!({"bottleneck_trace": {"file": "a", "gaps": "1"}, "bottleneck_schedule": [{"at": "1 s", "rate": "1 Mbit/s"}]}),
+            ),
+            "topology.bottleneck_schedule: has no effect with bottleneck_trace, which says when packets are sent",
+        ),
+        (
+            of_topology(json!({"bottleneck_trace": {"file": "a", "gaps": "100000"}})),
+            "topology.bottleneck_trace.file: \"a\" has a mean rate of 120 bit/s, it must be at least 1 kbit/s",
+        ),
+        (
+            of_group(json!({"rtt": "5 ms"})),
+            "groups[0].rtt: \"5 ms\" is out of range, it must be from 10 ms, there and back without access link, to 3600 s",
+        ),
+        (
+            of_group(json!({"rtt": "50 ms", "access_delay": "1 ms"})),
+            "groups[0].rtt: says the same as access_delay: give one of access_delay, rtt and user_rtts",
+        ),
+        (
+            of_group(json!({"user_rtts": ["50 ms"], "users": 2})),
+            "groups[0].user_rtts: has 1 values, it must have one for each of 2 users, and 1000 at most",
+        ),
+        (
+            of_group(json!({"user_rtts": ["50 ms", "1 ms"], "users": 2})),
+            "groups[0].user_rtts[1]: \"1 ms\" is out of range, it must be from 10 ms, there and back without access link, to 3600 s",
+        ),
+        (
+            of_source(json!({"kind": "tcp", "stop": "10 s"})),
+            "groups[0].sources[0].stop: \"10 s\" is out of range, it must be after the last start, 15 s",
+        ),
+        (
+            of_source(json!({"kind": "cbr", "rate": "1 Mbit/s", "stop": "200 s"})),
+            "groups[0].sources[0].stop: \"200 s\" is out of range, it must be before the end of the run, 200 s",
+        ),
+        (
+            of_source(json!({"kind": "tcp", "transfer": "1 MB", "stop": "50 s"})),
+            "groups[0].sources[0].stop: \"50 s\" has no effect on a single transfer, which ends by itself",
+        ),
+    ] {
+        assert_eq!(error, expected);
+    }
+}
