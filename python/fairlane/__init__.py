@@ -7,6 +7,7 @@ print(result.summary["throughput_ratio"])
 comparison = fairlane.compare("scenario.toml", ["droptail", "abc"])
 reproduction = fairlane.reproduce("abc2018.fig4a")
 swept = fairlane.sweep("sweep.toml")
+assert fairlane.check("scenario.toml").passed
 fairlane.report("abc2018", out="report")
 """
 
@@ -15,6 +16,7 @@ import fairlane_command.as_module  # noqa: F401 first, for an interrupt while th
 # isort: split
 from fairlane._fairlane import version as _version
 from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.checks.check import Check, check
 from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.report import report
 from fairlane.results.result import Comparison, Result
@@ -31,6 +33,7 @@ from fairlane.sweeps.sweep import sweep
 __version__ = _version()
 
 __all__ = [
+    "Check",
     "Comparison",
     "EarlyDrop",
     "FairlaneError",
@@ -47,6 +50,7 @@ __all__ = [
     "SweepResult",
     "UserError",
     "__version__",
+    "check",
     "compare",
     "register_scheme",
     "report",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.results.documents import (
+    CheckDocument,
     ComparisonDocument,
     PlanDocument,
     ReproductionDocument,
@@ -17,10 +19,19 @@ from fairlane.results.documents import (
     SweepDocument,
     schema_of,
 )
+from fairlane.simulate.expectation import SCHEMA as EXPECTATIONS
 from fairlane.sweeps.keys import file_schema
 
+
+def _scenario_schema() -> dict[str, Any]:
+    """What the simulator reads, and what `check` judges."""
+    found: dict[str, Any] = json.loads(_fairlane.scenario_schema())
+    found["properties"]["expect"] = copy.deepcopy(EXPECTATIONS)
+    return found
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
-    "scenario": lambda: dict(json.loads(_fairlane.scenario_schema())),
+    "scenario": _scenario_schema,
     "result": lambda: dict(json.loads(_fairlane.result_schema())),
     "comparison": lambda: schema_of(ComparisonDocument),
     "reproduction": lambda: schema_of(ReproductionDocument),
@@ -28,6 +39,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "sweep": file_schema,
     "sweep-plan": lambda: schema_of(PlanDocument),
     "sweep-result": lambda: schema_of(SweepDocument),
+    "check": lambda: schema_of(CheckDocument),
     "store": lambda: schema_of(StoreDocument),
 }
 """By name."""
@@ -37,7 +49,7 @@ def schema(of: str) -> dict[str, Any]:
     """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
 
     Args:
-        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `store`.
+        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `check`, `store`.
 
     Raises:
         UserError: There is no such schema.

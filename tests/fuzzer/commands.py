@@ -47,6 +47,8 @@ LEFT_OUT = {
 """Options that are not drawn, with the reason."""
 CALM = 0.5
 """Share of the cases without intended faults."""
+EXPECTED = '\n[[expect]]\nmetric = "jain_index"\nmin = 0.5\n'
+"""Any scenario may have it."""
 OWN_PROCESS = 0.02
 """Share of the cases whose commands are processes of their own."""
 FOLDERS = (
@@ -224,6 +226,9 @@ def _argument(draw: Draw, name: str, parameter: click.Argument, files: _Files) -
             word = files.sweep()
         case "file":
             word = files.scenario()
+        case "files":
+            word = files.scenario()
+            files.texts[word] += draw.pick((EXPECTED, ""))
         case "config":
             word = files.node()
         case "names":

@@ -133,6 +133,7 @@ def _agree(draw: Draw, table: Table) -> None:
     table["topology"] = {**topology, "kind": shape["name"]}
     if isinstance(table["queue"].get("scheduler"), str):
         table["queue"]["scheduler"] = "fifo"
+    table.pop("expect", None)  # metrics have units
     for name in ("transfer_times", "transfer_sizes", "series_link"):
         table.get("probes", {}).pop(name, None)
     for group in table["groups"]:

@@ -37,7 +37,7 @@ def _fault(case: Case, step: tuple[str, ...], ending: Ending, *, interrupted: bo
         return f"traceback: {last.partition(':')[0]} in {where}"
     if ending.code == INTERRUPTED and interrupted:
         return ""
-    if ending.code not in (0, 2):
+    if ending.code not in ((0, 1, 2) if "check" in step else (0, 2)):
         return f"exit code {ending.code}"
     if "stderr" in case.streams:
         return ""

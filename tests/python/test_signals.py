@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": ["compare", *ENDLESS, "--queues", "droptail,abc"],
     "reproduce": ["reproduce", "abc2018.fig4a", "--replications", "200", "--store", "kept"],
     "sweep": ["sweep", "sweep.toml", "--store", "kept"],
+    "check": ["check", *ENDLESS, "--set", "expect=[{ metric = 'jain_index', min = 0 }]"],
 }
 SWEEP = """
 scenario = "short.toml"
@@ -56,11 +57,12 @@ def kept_runs(workdir: Path) -> int:
         ("reproduce", signal.SIGINT),
         ("reproduce", signal.SIGHUP),
         ("sweep", signal.SIGTERM),
+        ("check", signal.SIGINT),
     ],
 )
 def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number: signal.Signals) -> None:
     process = start(cli, command, "default")
-    if command in ("run", "compare"):
+    if command in ("run", "compare", "check"):
         wait_for_cpu_time(process.pid, 1.5)  # what is finished is in its memory only
     else:
         wait_for_a_kept_run(workdir / "kept")

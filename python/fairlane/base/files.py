@@ -77,3 +77,10 @@ def check_writable(folder: Path, option: str) -> None:
             pass
     except OSError as error:
         raise UserError(f"{option}: cannot write to {folder}: {error.strerror}") from error
+
+
+def check_file(path: Path, option: str) -> None:
+    """Raises a UserError that names `option` unless a file can be written at `path`; leaves nothing behind."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{option}: cannot write to {path}: it is not a file")
+    check_writable(path.absolute().parent, option)

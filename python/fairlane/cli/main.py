@@ -1,7 +1,7 @@
 """The command `fairlane`.
 
 Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
-what is finished is kept. A failed `--check` ends with 1.
+what is finished is kept. A failed check ends with 1.
 
 Every command waits for what is loaded here; so a module that few of them need, such as that of tables, is imported by
 the functions that use it.
@@ -22,6 +22,7 @@ from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, Sche
 from fairlane.base.signals import Received, as_interrupts
 from fairlane.base.text import message_line
 from fairlane.cli import catalogue, papers, simulate
+from fairlane.cli.check import check
 from fairlane.cli.lab import lab_commands
 from fairlane.cli.new import new
 from fairlane.cli.options import Group
@@ -43,6 +44,7 @@ for command in (
     simulate.run,
     simulate.compare,
     simulate.sweep,
+    check,
     papers.reproduce,
     papers.report,
     catalogue.schemes,

@@ -9,6 +9,8 @@ from rich.text import Text
 
 from fairlane.base.progress import duration
 from fairlane.base.text import name, visible
+from fairlane.checks.junit import measured
+from fairlane.checks.verdicts import VerdictName as ExpectationName
 from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from fairlane.checks.check import Check
     from fairlane.lab.comparison import PlaneResult
     from fairlane.papers.experiment import Experiment
     from fairlane.papers.grid import Cell
@@ -280,6 +283,30 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
         out.print(f"{wide} points have reached max_replications with intervals wider than [stop] asks for")
+
+
+def print_check(check: Check) -> None:
+    """A row per expectation: what was expected and measured, and the verdict."""
+    out = Terminal()
+    scenarios = check.scenarios
+    for scenario in scenarios:
+        file = f"{scenario['file']}: " if scenario["file"] else ""
+        out.head(f"{file}{scenario['scenario']}", f": {scenario['replications']} replications")
+        table = texts("metric", "expected", "measured", "verdict")
+        for one in scenario["expectations"]:
+            verdict = Text.assemble((one.verdict, EXPECTATIONS[one.verdict]))
+            if one.verdict != "held":
+                verdict.append(visible("".join(f"\n{words}" for words in (one.reason, one.why) if words), keep="\n"))
+            table.add_row(one.metric, one.expected, measured(one), verdict)
+        out.print(table)
+    _print_notes(out, joined({scenario["file"] or scenario["scenario"]: scenario["notes"] for scenario in scenarios}))
+    names = [verdict.verdict for verdict in check.verdicts]
+    counts = ", ".join(f"{names.count(name)} {name}" for name in EXPECTATIONS if name in names)
+    out.print(f"{len(names)} expectations: {counts}; means ± half width of the 95% interval")
+
+
+EXPECTATIONS: dict[ExpectationName, str] = {"held": "green", "inconclusive": "magenta", "violated": "red"}
+"""Style of each verdict."""
 
 
 def print_store(entries: Sequence[Entry]) -> None:

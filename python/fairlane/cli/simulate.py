@@ -34,10 +34,8 @@ def _load_schemes(_context: click.Context, _option: click.Parameter, paths: tupl
         load_schemes(path)
 
 
-_scenario_options = options(
-    click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
+simulation_options = options(
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
-    path_option("--out", help="Write Parquet, figures and result.json."),
     path_option(
         "--scheme-module",
         "modules",
@@ -49,6 +47,11 @@ _scenario_options = options(
         help="Run a file that registers schemes of your own; may be repeated.",
     ),
     run_options,
+)
+_scenario_options = options(
+    click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
+    path_option("--out", help="Write Parquet, figures and result.json."),
+    simulation_options,
 )
 
 WATCHING = {

@@ -18,7 +18,7 @@ from fairlane.results.intervals import Interval, interval
 from fairlane.results.metrics import jain
 from fairlane.results.notes import joined
 from fairlane.results.result import Result
-from fairlane.simulate.replications import simulate
+from fairlane.simulate.replications import simulate, tell_of_expectations
 from fairlane.simulate.run import queue_names
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
@@ -97,6 +97,7 @@ def compare(
     check_planes(planes)
     names = queue_names(queues)
     base = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    tell_of_expectations(len(base.expectations), show=progress)
     scenarios = {plane: _scenarios(base, names, plane, replications, settings or {}) for plane in planes}
     real = [plane for plane in planes if plane != SIMULATOR]
     prepare(real)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairlane.base.errors import UserError
+from fairlane.base.quantities import UNITS, parsed
 
 UDP_HEADER_BYTES = 28
 """IPv4 and UDP: what a packet has beyond its payload here."""
@@ -170,7 +170,7 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
             control = source["congestion_control"]
             return Source("tcp", flows=source["flows"], congestion_control=control, ecn=source["ecn"])
         case "cbr" | "poisson" as kind:
-            simulated = round(_number(source["packet_size"], SIZES))
+            simulated = round(_number(source["packet_size"], "bytes"))
             if not PACKET_BYTES[0] <= simulated <= PACKET_BYTES[1]:
                 size, (least, most) = source["packet_size"], PACKET_BYTES
                 raise UserError(
@@ -184,24 +184,17 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
             raise UserError(f'groups[{index}].sources[0].kind: "{kind}", the lab has tcp, cbr and poisson')
 
 
-SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6}
-RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-TIMES = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-
-
 def seconds(text: str) -> float:
     """A time of a canonical scenario."""
-    return _number(text, TIMES)
+    return _number(text, "s")
 
 
 def bits_per_second(text: str) -> float:
     """A rate of a canonical scenario."""
-    return _number(text, RATES)
+    return _number(text, "bit/s")
 
 
-def _number(text: str, units: Mapping[str, float]) -> float:
-    """A quantity as canonical scenarios write it: a number and a unit of the list."""
-    found = re.fullmatch(r"([\d.]+) (\S+)", text)
-    if found is None or found[2] not in units:
-        raise UserError(f"{text}: must be a number with one of the units {', '.join(units)}")
-    return float(found[1]) * units[found[2]]
+def _number(text: str, unit: str) -> float:
+    if (number := parsed(text, unit)) is None:
+        raise UserError(f"{text}: must be a number with one of the units {', '.join(UNITS[unit])}")
+    return number

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from fairlane.papers.claim import Claim
 from fairlane.papers.expressions import evaluate
 from fairlane.papers.grid import Cell, Point, Table
 from fairlane.papers.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
-from fairlane.papers.rule import Comparison, Outcome, best, compared, worst
+from fairlane.papers.rule import Comparison, Outcome, best, compared, near, within, worst
 from fairlane.results.intervals import Interval
 
 
@@ -79,23 +80,15 @@ def _check_numbers(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
             checks.append(_within(claim, number, *((None, expected) if kind == "at_most" else (expected, None))))
         elif expected is not None:
             allowed = tolerance(claim, expected, "" if kind == "ratio" else number.at["metric"])
-            checks.append(_check(number, _near(number.interval, expected, allowed)))
+            checks.append(_check(number, near(number.interval, expected, allowed)))
     return checks
 
 
-def _near(measured: Interval, expected: float, allowed: float) -> Comparison:
-    return compared(abs(measured.mean - expected) - allowed, measured.uncertainty, allowed, expected, measured.mean)
-
-
 def _within(claim: Claim, number: Number, low: float | None, high: float | None) -> Check:
-    metric, measured = number.at.get("metric", ""), number.interval
-    comparisons = []
-    for bound, sign in ((low, -1), (high, 1)):
-        if bound is not None:
-            allowed = tolerance(claim, bound, metric)
-            miss = sign * (measured.mean - bound) - allowed
-            comparisons.append(compared(miss, measured.uncertainty, allowed, bound, measured.mean))
-    return _check(number, worst(*comparisons))
+    metric = number.at.get("metric", "")
+    given: list[tuple[Literal["min", "max"], float | None]] = [("min", low), ("max", high)]
+    bounds = [(kind, bound, tolerance(claim, bound, metric)) for kind, bound in given if bound is not None]
+    return _check(number, within(number.interval, *bounds))
 
 
 def _check(number: Number, comparison: Comparison) -> Check:
@@ -166,7 +159,7 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
             return best(*turns) if turns else Comparison(math.inf, 0.0, 0.0, 1.0)
         case "flat":
             centre = math.fsum(mean.mean for mean in means) / len(means)
-            return worst(*(_near(mean, centre, tolerance(claim, centre, "")) for mean in means))
+            return worst(*(near(mean, centre, tolerance(claim, centre, "")) for mean in means))
         case direction:
             raise NotApplicable(f"no test for the direction '{direction}'")
 
@@ -187,7 +180,7 @@ def _ends(claim: Claim, means: Sequence[Interval]) -> list[Comparison]:
     """The values at the ends, and the least change between them."""
     first, last = means[0], means[-1]
     found = [
-        _near(end, claim[key], tolerance(claim, claim[key], ""))
+        near(end, claim[key], tolerance(claim, claim[key], ""))
         for key, end in (("from", first), ("to", last))
         if key in claim
     ]

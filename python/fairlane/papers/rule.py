@@ -37,6 +37,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from fairlane.results.intervals import Interval
+
 Outcome = Literal["reproduced", "inconclusive", "differs"]
 
 _RANK: dict[Outcome, int] = {"reproduced": 0, "inconclusive": 1, "differs": 2}
@@ -78,6 +80,27 @@ class Comparison:
 def compared(miss: float, half_width: float, tolerance: float, *numbers: float) -> Comparison:
     """A comparison of some numbers."""
     return Comparison(miss, half_width, tolerance, max(abs(number) for number in numbers))
+
+
+def near(measured: Interval, expected: float, allowed: float) -> Comparison:
+    """A mean and the number that it should be, give or take what is allowed."""
+    return compared(abs(measured.mean - expected) - allowed, measured.uncertainty, allowed, expected, measured.mean)
+
+
+def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, float]) -> Comparison:
+    """A mean and what it should be within: bounds, each with its tolerance."""
+    return worst(
+        *(
+            compared(
+                (bound - measured.mean if kind == "min" else measured.mean - bound) - allowed,
+                measured.uncertainty,
+                allowed,
+                bound,
+                measured.mean,
+            )
+            for kind, bound, allowed in bounds
+        )
+    )
 
 
 def worst(*comparisons: Comparison) -> Comparison:

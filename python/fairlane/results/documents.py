@@ -11,6 +11,7 @@ from dataclasses import is_dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from fairlane import _fairlane
+from fairlane.checks.verdicts import ExpectationVerdict
 from fairlane.papers.readings import Standing
 from fairlane.papers.verdicts import ClaimVerdict
 from fairlane.results.intervals import PointEstimate
@@ -191,6 +192,24 @@ class PlanDocument(_OfSweep):
     missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
     cpu_seconds: Annotated[float | None, "What the missing runs are expected to cost; null if nothing is known."]
     points: Annotated[list[PlannedPoint], "The points, in order."]
+
+
+class CheckedScenario(TypedDict):
+    """A scenario whose expectations were judged."""
+
+    file: Annotated[str | None, "Its file; null if it was built in Python."]
+    scenario: Annotated[str, "Its name."]
+    replications: Annotated[int, "Runs."]
+    notes: Annotated[list[str], "What to know about the scenario before the numbers are trusted."]
+    expectations: Annotated[list[ExpectationVerdict], "What became of each, in the order of the file."]
+
+
+class CheckDocument(_Document):
+    """What became of the expectations of scenarios, printed by `fairlane check --json`."""
+
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    passed: Annotated[bool, "Whether all expectations are held."]
+    scenarios: Annotated[list[CheckedScenario], "The scenarios, in the order asked for."]
 
 
 class StoreEntry(TypedDict):

@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.results.metrics import link_metrics, metrics, path_metrics, unit_of
+from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, unit_of
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA = 2
-
-GROUP_SERIES = ("throughput_bps", "rate_bps", "one_way_delay_s", "rtt_s", "lost_share", "marked_share")
-"""Time series of each group."""
 
 Row = dict[str, Any]
 
@@ -188,14 +185,10 @@ def _identity(scenario: Row, run: Row) -> Row:
 
 
 def _series(run: Row) -> Iterator[Row]:
-    series = run.get("series")
-    if series is None:
-        return
-    traces = [(group["name"], name, group[name]) for group in series["groups"] for name in GROUP_SERIES]
-    traces += [(series["link"], name, series[name]) for name in ("queue_packets", "drop_threshold")]
-    for subject, quantity, values in traces:
+    for name, values in series(run).items():
+        quantity, subject = name.split(".", 1)
         for index, value in enumerate(values):
-            time_s = series["start_s"] + (index + 1) * series["interval_s"]
+            time_s = run["series"]["start_s"] + (index + 1) * run["series"]["interval_s"]
             yield {"time_s": time_s, "subject": subject, "quantity": quantity, "value": value}
 
 

@@ -27,6 +27,9 @@ UNITS = {
 QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
 """What is told of times that were measured one by one."""
 
+GROUP_SERIES = ("throughput_bps", "rate_bps", "one_way_delay_s", "rtt_s", "lost_share", "marked_share")
+"""Time series of each group."""
+
 
 def jain(rates: Sequence[float]) -> float | None:
     """Jain's index of rates in any unit, 1/n to 1; None if all are zero."""
@@ -83,6 +86,14 @@ def path_metrics(group: Row, path: Row | None = None) -> Row:
         **{f"{name}_{quantity}": (path[name] or {}).get(quantity) for name in times for quantity in QUANTITIES},
         **{share: path[share] for share in ("lost_share", "marked_share")},
     }
+
+
+def series(run: Row) -> dict[str, list[float | None]]:
+    """The time series of a run by quantity and group or link, a value for each bin; none if it has none."""
+    if (found := run.get("series")) is None:
+        return {}
+    of_groups = {f"{name}.{group['name']}": group[name] for group in found["groups"] for name in GROUP_SERIES}
+    return of_groups | {f"{name}.{found['link']}": found[name] for name in ("queue_packets", "drop_threshold")}
 
 
 def link_metrics(link: Row) -> Row:

@@ -106,6 +106,13 @@ def tell_of_long_runs(scenarios: Iterable[str], *, show: bool) -> None:
         tell(f"note: {note[0]}: {note[1]}", show=True)
 
 
+def tell_of_expectations(count: int, *, show: bool) -> None:
+    """Says on stderr that a command judges none of the expectations of a scenario, if it has any."""
+    if count:
+        what = "1 expectation is" if count == 1 else f"{count} expectations are"
+        tell(f"note: expect: {what} not judged by this command, but by `fairlane check`", show=show)
+
+
 def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
     """How far the run is that is least far; nothing if none is under way."""
     if not reached:

@@ -10,7 +10,7 @@ from fairlane.base.errors import UserError, check_kind
 from fairlane.base.text import quoted
 from fairlane.results.result import Comparison, Result
 from fairlane.simulate.catalogue import schemes
-from fairlane.simulate.replications import check_threads, simulate
+from fairlane.simulate.replications import check_threads, simulate, tell_of_expectations
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
@@ -63,7 +63,8 @@ def run(
         UserError: The file cannot be read; capture or tables cannot be written.
         Interrupted: Ctrl-C.
     """
-    canonical = _prepare(scenario, replications, seed).canonical()
+    asked = prepared(scenario, replications, seed)
+    canonical = asked.canonical()
     given: dict[int, Kept] = {}
     check_threads(threads)
     for name, is_given, needs, has_them in (
@@ -83,6 +84,7 @@ def run(
         watch = Watch(watched, file, pcap_drops, pcap_snaplen, folder, trace_interval, link)
         watch.check(count(canonical))
         given[watched] = watch.run(canonical, show_progress=progress)
+    tell_of_expectations(len(asked.expectations), show=progress)
     (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)
     return result
 
@@ -116,8 +118,10 @@ def compare(
         Interrupted: Ctrl-C.
     """
     names = queue_names(queues)
-    canonical = _prepare(scenario, replications, seed).canonical()
+    asked = prepared(scenario, replications, seed)
+    canonical = asked.canonical()
     scenarios = [_fairlane.with_queue(canonical, name) for name in names]
+    tell_of_expectations(len(asked.expectations), show=progress)
     results = _results(scenarios, threads=threads, store=store, progress=progress)
     return Comparison(dict(zip(names, results, strict=True)))
 
@@ -146,11 +150,12 @@ def queue_names(queues: Iterable[str]) -> list[str]:
     return names
 
 
-def _prepare(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
+def prepared(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
+    """A scenario, or that of a file, with replications and seed as asked for."""
     check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
-    prepared = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given = {"run.replications": replications, "run.seed": seed}
-    return prepared.changed({key: value for key, value in given.items() if value is not None})
+    return found.changed({key: value for key, value in given.items() if value is not None})
 
 
 def _results(

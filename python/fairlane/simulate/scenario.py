@@ -30,9 +30,10 @@ from fairlane import _fairlane
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted, visible
+from fairlane.simulate.expectation import Expectation, expectations
 from fairlane.simulate.traces import with_traces
 
-__all__ = ["Scenario", "cbr", "group", "on_off", "poisson", "tcp", "web"]
+__all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "tcp", "web"]
 
 Table: TypeAlias = dict[str, Any]
 
@@ -193,8 +194,33 @@ def group(
     )
 
 
+def expect(
+    metric: str,
+    *,
+    min: str | float | None = None,
+    max: str | float | None = None,
+    equals: str | float | None = None,
+    tolerance: str | float | None = None,
+    window: tuple[str | None, str | None] = (None, None),
+    why: str | None = None,
+) -> Table:
+    """What a metric is expected to be; `check` judges it.
+
+    Args:
+        metric: Such as `"throughput_ratio"` or `"goodput_bps.light"`.
+        min: Least value of the mean, such as `"2 Mbit/s"`.
+        max: Greatest value of the mean.
+        equals: Value of the mean, in place of the two,
+        tolerance: with what it may be off, such as `"5 %"` of it or `"1 ms"`.
+        window: From when to when the time series is looked at, such as `("10 s", "20 s")`.
+        why: The reason.
+    """
+    times = {"from": window[0], "to": window[1]}
+    return _given(metric=metric, min=min, max=max, equals=equals, tolerance=tolerance, **times, why=why)
+
+
 class Scenario:
-    """A network, its traffic and what to measure."""
+    """A network, its traffic, what to measure and what to expect."""
 
     __slots__ = ("_folder", "_table")
 
@@ -208,6 +234,7 @@ class Scenario:
         tcp: Table | None = None,
         run: Table | None = None,
         probes: Table | None = None,
+        expect: Sequence[Table] | None = None,
     ) -> None:
         self._folder = Path()
         self._table = _copied(
@@ -220,6 +247,7 @@ class Scenario:
                 tcp=tcp,
                 probes=probes,
                 groups=list(groups),
+                expect=None if expect is None else list(expect),
             )
         )
 
@@ -268,14 +296,25 @@ class Scenario:
         return tomli_w.dumps(self._table)
 
     def canonical(self) -> str:
-        """Canonical JSON with every default filled in, and the content of the files that it names.
+        """Canonical JSON of what decides a run, with every default filled in, and the content of the files it names.
 
         Raises:
             ScenarioError: A key, value or unit is wrong, or a file cannot be read.
         """
         for key, value in leaves(self._table):
             _check(key, value)
-        return _fairlane.canonical(json.dumps(with_traces(self._table, self._folder)))
+        _ = self.expectations
+        table = {key: value for key, value in self._table.items() if key != "expect"}
+        return _fairlane.canonical(json.dumps(with_traces(table, self._folder)))
+
+    @property
+    def expectations(self) -> list[Expectation]:
+        """What `fairlane check` judges; no run depends on it.
+
+        Raises:
+            ScenarioError: A key or value of `[[expect]]` is wrong.
+        """
+        return expectations(self._table.get("expect", []))
 
     def replace(self, key: str, value: Any) -> Scenario:
         """The same scenario with one key changed, as in `replace("tcp.delayed_ack", 1)` or `"groups[0].users"`.

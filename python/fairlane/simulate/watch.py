@@ -13,7 +13,7 @@ import polars as pl
 
 from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, ScenarioError, UserError
-from fairlane.base.files import check_writable, new_beside, parents_of, reason
+from fairlane.base.files import check_file, new_beside, parents_of, reason
 from fairlane.base.folders import check_replaceable, staged
 from fairlane.base.progress import progress
 from fairlane.base.signals import received
@@ -180,13 +180,6 @@ class _Tables:
     def _queue(self, frame: pl.DataFrame) -> pl.DataFrame:
         named = frame.with_columns(self._links.gather(frame["link"]).alias("link"))
         return named if self._link is None else named.filter(pl.col("link") == self._link)
-
-
-def check_file(path: Path, option: str) -> None:
-    """Raises a UserError that names `option` unless a file can be written at `path`; leaves nothing behind."""
-    if path.exists() and not path.is_file():
-        raise UserError(f"{option}: cannot write to {path}: it is not a file")
-    check_writable(path.absolute().parent, option)
 
 
 @contextmanager

@@ -52,12 +52,14 @@ class Plan:
         points: In order, the last axis running fastest.
         axes: The keys that vary.
         stop: When a point has enough replications.
+        unjudged: Expectations of the scenario; a sweep judges none.
     """
 
     name: str
     points: Sequence[Point]
     axes: Sequence[str]
     stop: Stop
+    unjudged: int = 0
 
     @classmethod
     def read(cls, file: str | Path, *, replications: int | None = None, settings: Settings | None = None) -> Plan:
@@ -101,7 +103,7 @@ def _plan(path: Path, table: dict[str, Any], replications: int | None, settings:
         scenario = _scenario(base, {**fixed, **at, "run.replications": stop.most}, at)
         points.append(Point(index, at, scenario, Identity.of(scenario)))
     check_metrics(stop.targets, points[0].scenario)
-    return Plan(name, points, varying, stop)
+    return Plan(name, points, varying, stop, len(base.expectations))
 
 
 def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
@@ -140,6 +142,8 @@ def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
         if places[index] in set_places:
             raise UserError(f"{key}: is both set and varied, must be one or the other")
     for key in (*varying, *fixed):
+        if _parts(key)[0] == "expect":
+            raise UserError(f"{key}: has no effect, a sweep judges no expectations")
         if key == "run.replications":
             raise UserError(
                 f"{key}: the number of runs is that of `replications` or `[stop]`, it cannot vary or be set"

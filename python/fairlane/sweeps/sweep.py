@@ -7,7 +7,7 @@ from pathlib import Path
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
-from fairlane.simulate.replications import check_threads, cores, tell_of_long_runs
+from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.executors import Threads
@@ -49,6 +49,7 @@ def sweep(
     check_threads(threads)
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")
+    tell_of_expectations(plan.unjudged, show=progress)
     where = Store(store)
     work = Work(plan, where)
 

@@ -1,0 +1,1 @@
+"""Expectations of scenarios and what became of them."""

@@ -1,0 +1,89 @@
+"""Judges what a scenario was expected to give, by the rule of papers/rule.py: noise never helps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fairlane.papers.rule import Comparison, Outcome, near, within
+from fairlane.results.intervals import Interval, interval
+from fairlane.results.metrics import metrics, series, unit_of
+from fairlane.simulate.expectation import Expectation
+
+VerdictName = Literal["held", "inconclusive", "violated"]
+
+_NAMES: Mapping[Outcome, VerdictName] = {
+    "reproduced": "held",
+    "inconclusive": "inconclusive",
+    "differs": "violated",
+}
+_ROUNDING = 1e-9
+"""Of a bin: times are multiples of it, but for floating-point noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationVerdict:
+    """What became of an expectation."""
+
+    metric: Annotated[str, "Name of the metric."]
+    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
+    expected: Annotated[str, "What was expected of it, as the file has it."]
+    verdict: Annotated[VerdictName, "Violated if none of the interval is as expected, inconclusive if only some is."]
+    mean: Annotated[float | None, "Mean of the replications that have the metric; null if none has."]
+    half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
+    n: Annotated[int, "Replications that have the metric."]
+    reason: Annotated[str, "Why it is inconclusive; empty if it is not."]
+    why: Annotated[str, "Why it was expected, as the file says."]
+
+
+def judge(expectation: Expectation, runs: Sequence[Mapping[str, Any]]) -> ExpectationVerdict:
+    """The verdict of the records of all replications."""
+    samples = [value for run in runs if (value := _value(expectation, run)) is not None]
+    measured = interval(samples) if samples else None
+    verdict: VerdictName = "inconclusive"
+    reason = f"only {len(samples)} of {len(runs)} replications have such a number"
+    if measured and len(samples) == len(runs):
+        verdict = _NAMES[_compared(expectation, measured).outcome]
+        open_ = "one replication has no interval" if len(runs) == 1 else "more replications would narrow the interval"
+        reason = open_ if verdict == "inconclusive" else ""
+    unit = unit_of(expectation.metric) or ""
+    return ExpectationVerdict(
+        metric=expectation.metric,
+        unit="" if unit == "1" else unit,
+        expected=expectation.words,
+        verdict=verdict,
+        mean=measured.mean if measured else None,
+        half_width=measured.half_width if measured else None,
+        n=len(samples),
+        reason=reason,
+        why=expectation.why,
+    )
+
+
+def bins(window_s: tuple[float | None, float | None], interval_s: float, end_s: float) -> range:
+    """The bins of a time series of a run until `end_s` that lie wholly in a window."""
+    start, end = window_s[0] or 0.0, end_s if window_s[1] is None else window_s[1]
+    return range(math.ceil(start / interval_s - _ROUNDING), math.floor(min(end, end_s) / interval_s + _ROUNDING))
+
+
+def _compared(expectation: Expectation, measured: Interval) -> Comparison:
+    if expectation.equals:
+        return near(measured, *expectation.equals)
+    low, high = expectation.bounds
+    given: list[tuple[Literal["min", "max"], float | None]] = [("min", low), ("max", high)]
+    return within(measured, *((kind, bound, 0.0) for kind, bound in given if bound is not None))
+
+
+def _value(expectation: Expectation, run: Mapping[str, Any]) -> float | None:
+    """The metric in a run, or its mean over the window; None if the run has no such number."""
+    if expectation.window_s is None:
+        value: float | None = metrics(dict(run)).get(expectation.metric)
+        return value
+    values = series(dict(run))[expectation.metric]
+    inside = bins(expectation.window_s, run["series"]["interval_s"], run["window_s"][1])
+    found = [value for index in inside if (value := values[index]) is not None]
+    # The series has the throughput of the whole group; the metric of this name is that of a user.
+    users = {f"throughput_bps.{group['name']}": group["users"] for group in run["groups"]}
+    return math.fsum(found) / len(found) / users.get(expectation.metric, 1) if found else None
