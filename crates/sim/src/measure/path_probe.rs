@@ -8,7 +8,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::port::DelayHistogram;
 
-/// A packet that was dropped.
+/// A packet that was dropped or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// Its user.
@@ -28,7 +28,7 @@ pub struct PathProbe {
     pub rtt: DelayHistogram,
     /// Those that reached the receiver with a congestion mark.
     pub marked: u64,
-    /// Those dropped, at access links and at links.
+    /// Those dropped at access links and links, or lost on their way between them.
     pub dropped: u64,
 }
 

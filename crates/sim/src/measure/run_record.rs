@@ -111,11 +111,11 @@ pub struct AccessLossRecord {
 pub struct PathRecord {
     /// Packets that reached their receivers.
     pub delivered_packets: u64,
-    /// Packets dropped, at access links and at links.
+    /// Packets dropped at access links and links, or lost on their way between them.
     pub dropped_packets: u64,
     /// Packets that reached their receivers with a congestion mark (CE).
     pub marked_packets: u64,
-    /// Packets dropped over those dropped or delivered; null without any.
+    /// Packets dropped or lost, over those and the delivered ones; null without any.
     pub lost_share: Option<f64>,
     /// Packets delivered with a mark over those delivered; null without any.
     pub marked_share: Option<f64>,
