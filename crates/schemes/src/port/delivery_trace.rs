@@ -149,6 +149,8 @@ impl TraceCourse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
 
     fn trace(times_ms: &[u32]) -> DeliveryTrace {
         let times = OpportunityTimes::new(times_ms.to_vec()).unwrap();
@@ -219,5 +221,56 @@ mod tests {
         // From 500 to 1000 ms one opportunity, at its very end: 12 000 bit / 0.5 s.
         assert_eq!(told(1000), BitRate(24_000));
         assert_eq!(told(1700), BitRate(192_000));
+    }
+
+    /// When packets leave that arrive at these times, as the words of Mahimahi's source have it: opportunity by opportunity.
+    fn literal(times: &OpportunityTimes, arrivals: &[(Time, u32)]) -> Vec<Time> {
+        let (mut waiting, mut to_come) = (VecDeque::new(), arrivals.iter().peekable());
+        let (mut in_transit, mut left, mut number) = (0, Vec::new(), 0);
+        while left.len() < arrivals.len() {
+            let time = times.time_of(number);
+            number += 1;
+            // Opportunities up to the time of an arrival are burnt before it.
+            while let Some((_, bytes)) = to_come.next_if(|(arrival, _)| *arrival < time) {
+                waiting.push_back(*bytes);
+            }
+            let mut bytes_left = 1500;
+            while bytes_left > 0 {
+                if in_transit == 0 {
+                    let Some(bytes) = waiting.pop_front() else { break };
+                    in_transit = bytes;
+                }
+                let taken = bytes_left.min(in_transit);
+                (bytes_left, in_transit) = (bytes_left - taken, in_transit - taken);
+                if in_transit == 0 {
+                    left.push(time);
+                }
+            }
+        }
+        left
+    }
+
+    proptest! {
+        #[test]
+        fn departures_are_those_of_mahimahi(
+            gaps in prop::collection::vec(prop_oneof![3 => 0u32..4, 1 => 0u32..40], 1..30),
+            packets in prop::collection::vec((prop_oneof![3 => 0u64..3_000, 1 => 0u64..200_000], 40u32..4000), 1..80),
+        ) {
+            let times: Vec<u32> = gaps.iter().scan(1, |now, gap| { *now += gap; Some(*now) }).collect();
+            let times = OpportunityTimes::new(times).unwrap();
+            // Between milliseconds: what happens at the same instant is a deviation of its own.
+            let arrivals: Vec<(Time, u32)> = packets
+                .iter()
+                .scan(0, |now, &(gap, bytes)| { *now += gap; Some((Time::from_nanos(*now * 1000 + 500), bytes)) })
+                .collect();
+            let trace = DeliveryTrace { times: times.clone(), opportunity_bytes: 1500, told_window: None };
+            let mut course = TraceCourse::new(trace, BitRate(1));
+            let mut free = Time::ZERO;
+            let left: Vec<Time> = arrivals
+                .iter()
+                .map(|&(arrival, bytes)| { free = course.transmit(bytes, arrival.max(free)); free })
+                .collect();
+            prop_assert_eq!(left, literal(&times, &arrivals));
+        }
     }
 }
