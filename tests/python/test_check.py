@@ -153,7 +153,15 @@ def test_junit_has_a_case_for_each_expectation(cli: Cli, workdir: Path) -> None:
     assert (workdir / "out" / "junit.xml").read_bytes() == written
 
 
-@pytest.mark.parametrize("command", [["run"], ["compare", "--queues", "abc,droptail"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run"],
+        ["compare", "--queues", "abc,droptail"],
+        ["lab", "compare", "--queues", "abc", "--plane", "simulator"],
+    ],
+    ids=lambda command: command[0],
+)
 def test_other_commands_say_that_they_judge_nothing(cli: Cli, workdir: Path, command: list[str]) -> None:
     done = cli(*command, with_expectations(workdir, HELD))
     told = "note: expect: 1 expectation is not judged by this command, but by `fairlane check`\n"
