@@ -12,11 +12,16 @@ params! {
 }
 
 /// What a sender with $Type keeps between ACKs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct $Type;
 
 impl Control for $Type {
     type Params = ${Type}Params;
+
+    #[inline]
+    fn new(_: Connection, _: &${Type}Params, _: u64) -> Self {
+        Self
+    }
 
     /// Does not grow.
     #[inline]

@@ -181,12 +181,14 @@
 
 mod blocks;
 mod congestion;
+mod phase;
 mod profile;
 mod receiver;
 mod ring;
 mod rto;
 mod scoreboard;
 mod sender;
+mod sender_stats;
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::choices;
@@ -195,9 +197,11 @@ use fairlane_schemes::contract::packet::Ecn;
 pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::control::FlightSize;
 pub use congestion::{CongestionControl, CongestionParams};
+pub use phase::Phase;
 pub use profile::{TcpParams, TcpProfile};
 pub use receiver::Receiver;
-pub use sender::{Phase, Sender, SenderStats};
+pub use sender::Sender;
+pub use sender_stats::SenderStats;
 
 choices! {
     /// How much is sent while losses are repaired.

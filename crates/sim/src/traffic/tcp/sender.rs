@@ -10,9 +10,11 @@ mod tests;
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
-use super::congestion::control::{Flight, Progress};
+use super::congestion::control::{Cause, Flight, Progress};
 use super::congestion::dispatch::Congestion;
+use super::phase::Phase;
 use super::rto::Rto;
+use super::sender_stats::SenderStats;
 use super::{Ack, FullAckWindow, Segment, TcpParams, clamped};
 use sack_state::Selective;
 
@@ -20,64 +22,6 @@ use sack_state::Selective;
 const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
-
-/// Where a connection is. After the handshake these are the congestion states of ns-3 and Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Not started.
-    Closed,
-    /// The SYN is not answered yet.
-    SynSent,
-    /// All is well.
-    Open,
-    /// Duplicate ACKs, fewer than the threshold.
-    Disorder,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout, until all that was sent before it is acknowledged, and a segment more.
-    Loss,
-}
-
-impl Phase {
-    /// Names in traces, by `phase as usize`.
-    pub const NAMES: [&str; 6] = ["closed", "syn_sent", "open", "disorder", "recovery", "loss"];
-}
-
-/// What a sender has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderStats {
-    /// Data segments sent, retransmissions included.
-    pub segments_sent: u64,
-    /// Data segments sent again.
-    pub retransmissions: u64,
-    /// Timeouts of data.
-    pub timeouts: u32,
-    /// Fast retransmissions.
-    pub fast_recoveries: u32,
-    /// Reductions of the window upon congestion marks.
-    pub ecn_reductions: u32,
-    /// SYNs sent again.
-    pub syn_retransmissions: u32,
-    /// Segments of the handshake: SYNs, and the ACK that ends it.
-    pub handshake_segments: u32,
-    /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
-    /// timeout) since the last ACK of new data.
-    pub would_close: u32,
-}
-
-impl SenderStats {
-    /// Adds what another sender has counted.
-    pub fn add(&mut self, other: &Self) {
-        self.segments_sent += other.segments_sent;
-        self.retransmissions += other.retransmissions;
-        self.timeouts += other.timeouts;
-        self.fast_recoveries += other.fast_recoveries;
-        self.ecn_reductions += other.ecn_reductions;
-        self.syn_retransmissions += other.syn_retransmissions;
-        self.handshake_segments += other.handshake_segments;
-        self.would_close += other.would_close;
-    }
-}
 
 /// A sender of bulk data.
 ///
@@ -171,7 +115,7 @@ impl Sender {
             dup_acks: 0,
             resent: 0,
             marked_until: 0,
-            congestion: Congestion::new(params),
+            congestion: Congestion::new(params, 0),
             selective: params.sack.then(Box::default),
             phase: Phase::Closed,
             syns: 0,
@@ -458,13 +402,13 @@ impl Sender {
             //= RFC 3168 5-1: A mark is answered as a loss would be.
             //= RFC 3168 6.1.2-2: An echo reduces cwnd and ssthresh as a loss does.
             //= RFC 3168 6.1.2-5, deviation: With a cwnd of one segment an echo restarts the timer; only it sends then.
-            self.reduce(params);
+            self.reduce(params, Cause::Mark);
             self.cwnd = self.ssthresh;
         }
     }
 
     /// A new slow-start threshold after congestion, by loss or mark.
-    fn reduce(&mut self, params: &TcpParams) {
+    fn reduce(&mut self, params: &TcpParams, cause: Cause) {
         // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh. ns-2 halves what cwnd is.
         let paces = self.phase == Phase::Recovery && !params.each_timeout_reduces;
         let cwnd = if paces { self.ssthresh } else { self.cwnd };
@@ -472,6 +416,7 @@ impl Sender {
             cwnd,
             outstanding: u64::from(self.bytes(params, self.una, self.nxt)),
             pipe: self.in_flight(params),
+            cause,
         };
         self.ssthresh = self.congestion.reduce(params, flight);
         //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
@@ -512,7 +457,7 @@ impl Sender {
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         if self.una >= self.marked_until {
             //= RFC 5681 3.2-4: It leaves ssthresh at half the flight at most, limited transmit not counted.
-            self.reduce(params);
+            self.reduce(params, Cause::Loss);
         }
         self.phase = Phase::Recovery;
         //= RFC 5681 3.2-5: The lost segment is sent again and cwnd is ssthresh plus three segments.
@@ -530,7 +475,7 @@ impl Sender {
         //= RFC 5681 3.1-13, deviation: A timeout leaves ssthresh at half the flight, two segments at least.
         //= RFC 5681 3.1-14: A segment that times out again leaves ssthresh as it is.
         if self.phase != Phase::Loss || params.each_timeout_reduces {
-            self.reduce(params);
+            self.reduce(params, Cause::Timeout);
         }
         self.congestion.timed_out();
         self.phase = Phase::Loss;

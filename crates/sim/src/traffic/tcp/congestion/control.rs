@@ -1,9 +1,11 @@
 //! The contract of a congestion control: it knows no sender, and no other control.
 
 use fairlane_schemes::base::config::ParamSet;
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::choices;
 use std::fmt::Debug;
+
+use crate::traffic::tcp::phase::Phase;
 
 choices! {
     /// What the slow-start threshold of Reno is half of.
@@ -39,6 +41,17 @@ pub struct Progress {
     pub srtt: Time,
 }
 
+/// What the network says of its congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A loss: recovery begins.
+    Loss,
+    /// A congestion mark.
+    Mark,
+    /// A timeout.
+    Timeout,
+}
+
 /// What is outstanding when congestion shows, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
@@ -48,6 +61,8 @@ pub struct Flight {
     pub outstanding: u64,
     /// The part of it that is still in the network.
     pub pipe: u64,
+    /// How it shows.
+    pub cause: Cause,
 }
 
 impl Flight {
@@ -57,17 +72,191 @@ impl Flight {
     }
 }
 
-/// How a congestion control treats the window of one sender; slow start and the least windows are common to all.
-pub trait Control: Clone + Debug + Default {
+/// Who decides on the window after an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// The sender does slow start, with HyStart, and the window of recovery; the control grows in congestion avoidance
+    /// and says what congestion leaves.
+    Avoidance,
+    /// The control grows the window in all phases but recovery, slow start included, and says what congestion leaves.
+    Growth,
+    /// The control sets window and pacing rate after each ACK, in recovery too, and upon each event.
+    Full,
+}
+
+/// The feedback on congestion marks that a control needs, if its connection uses ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnUse {
+    /// A mark at most once a round trip (RFC 3168).
+    Classic,
+    /// How many bytes were marked, in packets that carry ECT(0) (RFC 8257).
+    AccurateEct0,
+    /// The same with ECT(1) (RFC 9331).
+    AccurateEct1,
+}
+
+/// What a control sets and the sender obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Congestion window in bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: u32,
+    /// At what rate of payload segments leave, never zero; without, the sender's own rule decides.
+    pub pacing: Option<BitRate>,
+    /// Most bytes of payload sent at once by a paced sender; 0 leaves it to the sender's own rule.
+    pub quantum: u32,
+}
+
+/// An ACK as a sender with a record per segment sees it, with its delivery-rate sample (draft-ietf-ccwg-bbr). Sizes are in
+/// bytes of payload, totals count from the start of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it came.
+    pub now: Time,
+    /// RTT of the newest segment that it delivers; none if that was sent twice or nothing is delivered.
+    pub rtt: Option<Time>,
+    /// Smoothed RTT.
+    pub srtt: Time,
+    /// Least RTT of the connection; [`Time::NEVER`] before the first.
+    pub min_rtt: Time,
+    /// Newly delivered, in order or SACKed (RS.newly_acked).
+    pub acked: u32,
+    /// By which it advances SND.UNA.
+    pub in_order: u32,
+    /// Newly taken for lost since the last sample (RS.newly_lost).
+    pub lost: u32,
+    /// Newly delivered with a congestion mark, if the feedback is accurate.
+    pub marked: u32,
+    /// Classic feedback: the ACK carries ECE.
+    pub ece: bool,
+    /// In flight after it.
+    pub in_flight: u32,
+    /// In flight before it.
+    pub prior_in_flight: u32,
+    /// C.delivered.
+    pub delivered: u64,
+    /// C.lost.
+    pub total_lost: u64,
+    /// Of `delivered`, with a congestion mark.
+    pub delivered_ce: u64,
+    /// C.delivered when the newest segment that it delivers was sent (P.delivered, RS.prior_delivered).
+    pub prior_delivered: u64,
+    /// In flight when that segment had been sent, itself included (RS.tx_in_flight).
+    pub tx_in_flight: u32,
+    /// Lost since that segment was sent (RS.lost).
+    pub lost_since_sent: u64,
+    /// Over which the delivery rate is taken (RS.interval); [`Time::ZERO`] without a rate.
+    pub interval: Time,
+    /// Delivery rate (RS.delivery_rate); none if nothing is delivered or the interval is below the least RTT.
+    pub delivery_rate: Option<BitRate>,
+    /// The sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
+    pub app_limited: bool,
+    /// The window, not the data or the receiver, bounded what was sent since the last ACK.
+    pub cwnd_limited: bool,
+    /// Where the connection is after it.
+    pub phase: Phase,
+}
+
+/// What happens apart from samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// The handshake is over; `Moment::srtt` holds its RTT.
+    Open,
+    /// Recovery begins. [`Control::reduce`] was called, unless the authority is full.
+    Loss,
+    /// A congestion mark, once a round trip by the rule of RFC 3168. [`Control::reduce`] as with `Loss`.
+    Mark,
+    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] as with `Loss`; a control of full authority sets the window.
+    Timeout,
+    /// Recovery or the loss state is over.
+    RecoveryEnds,
+    /// The last reduction was none of the network's making: window and threshold as before it.
+    Undo {
+        /// Congestion window before it in bytes.
+        cwnd: u32,
+        /// Slow-start threshold before it in bytes.
+        ssthresh: u32,
+    },
+    /// Data are about to be sent after nothing was in flight.
+    IdleRestart {
+        /// Since the last segment was sent.
+        idle: Time,
+    },
+    /// A segment is taken for lost; before the sample of the ACK that tells.
+    SegmentLost {
+        /// Its payload in bytes.
+        bytes: u32,
+        /// In flight when it had been sent, itself included (P.tx_in_flight).
+        tx_in_flight: u32,
+        /// Lost since it was sent, itself included (C.lost - P.lost).
+        lost_since_sent: u64,
+        /// C.delivered when it was sent (P.delivered).
+        prior_delivered: u64,
+        /// It was sent while the sender had too few data (P.is_app_limited).
+        app_limited: bool,
+    },
+}
+
+/// The connection at an [`Event`]; sizes and totals as in [`Sample`].
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Now.
+    pub now: Time,
+    /// Smoothed RTT, zero before the first sample.
+    pub srtt: Time,
+    /// Least RTT of the connection; [`Time::NEVER`] before the first.
+    pub min_rtt: Time,
+    /// In flight.
+    pub in_flight: u32,
+    /// C.delivered.
+    pub delivered: u64,
+    /// C.lost.
+    pub total_lost: u64,
+    /// The sender has too few data to fill the window (C.app_limited != 0).
+    pub app_limited: bool,
+    /// Where the connection is.
+    pub phase: Phase,
+}
+
+/// How a congestion control treats the window of one sender; the least windows are common to all.
+///
+/// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record per
+/// segment also hands out samples and events.
+pub trait Control: Clone + Debug {
     /// Its own keys of the `[tcp]` table.
     type Params: ParamSet;
 
-    /// Growth in congestion avoidance.
-    fn avoid(&mut self, connection: Connection, params: &Self::Params, cwnd: &mut u32, progress: Progress);
+    /// Who decides on the window after an ACK.
+    const AUTHORITY: Authority = Authority::Avoidance;
+    /// Whether it cannot do without samples and events.
+    const NEEDS_SAMPLES: bool = false;
+    /// The feedback that it needs on congestion marks.
+    const ECN: EcnUse = EcnUse::Classic;
 
-    /// Congestion: what is left of the window, in bytes.
-    fn reduce(&mut self, connection: Connection, params: &Self::Params, flight: Flight) -> u64;
+    /// The state of a new connection. `seed` differs by run and flow: the only source of randomness.
+    fn new(connection: Connection, params: &Self::Params, seed: u64) -> Self;
+
+    /// Growth in congestion avoidance; asked of [`Authority::Avoidance`] alone.
+    #[inline]
+    fn avoid(&mut self, _connection: Connection, _params: &Self::Params, _cwnd: &mut u32, _progress: Progress) {}
+
+    /// Congestion: what is left of the window, in bytes; not asked of [`Authority::Full`].
+    #[inline]
+    fn reduce(&mut self, _connection: Connection, _params: &Self::Params, flight: Flight) -> u64 {
+        flight.used() / 2
+    }
 
     /// A timeout, after [`Control::reduce`] or instead of it.
+    #[inline]
     fn timed_out(&mut self) {}
+
+    /// An ACK, before any growth by the sender.
+    #[inline]
+    fn on_sample(&mut self, _of: Connection, _params: &Self::Params, _output: &mut Output, _sample: &Sample) {}
+
+    /// What happens apart from ACKs.
+    #[inline]
+    fn on_event(&mut self, _of: Connection, _params: &Self::Params, _output: &mut Output, _event: Event, _at: &Moment) {
+    }
 }

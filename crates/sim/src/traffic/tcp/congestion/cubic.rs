@@ -62,14 +62,12 @@ pub struct Cubic {
     fraction: f64,
 }
 
-impl Default for Cubic {
-    fn default() -> Self {
-        Self { epoch: Time::NEVER, w_max: 0.0, k: 0.0, w_est: 0.0, prior: 0.0, fraction: 0.0 }
-    }
-}
-
 impl Control for Cubic {
     type Params = CubicParams;
+
+    fn new(_: Connection, _: &CubicParams, _: u64) -> Self {
+        Self { epoch: Time::NEVER, w_max: 0.0, k: 0.0, w_est: 0.0, prior: 0.0, fraction: 0.0 }
+    }
 
     /// Sections 4.2 to 4.5.
     fn avoid(&mut self, of: Connection, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
@@ -151,6 +149,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tcp::congestion::control::Cause;
     use crate::traffic::tcp::congestion::dispatch::Congestion;
     use crate::traffic::tcp::congestion::{CongestionParams, State};
     use crate::traffic::tcp::{TcpParams, TcpProfile};
@@ -175,12 +174,12 @@ mod tests {
 
     fn flight(segments: u32) -> Flight {
         let bytes = segments * MSS;
-        Flight { cwnd: bytes, outstanding: u64::from(bytes), pipe: u64::from(bytes) }
+        Flight { cwnd: bytes, outstanding: u64::from(bytes), pipe: u64::from(bytes), cause: Cause::Loss }
     }
 
     /// CUBIC after congestion at `w_max` segments, and its window in bytes.
     fn reduced(params: &TcpParams, w_max: u32) -> (Congestion, u32) {
-        let mut congestion = Congestion::new(params);
+        let mut congestion = Congestion::new(params, 0);
         let cwnd = congestion.reduce(params, flight(w_max));
         (congestion, cwnd)
     }

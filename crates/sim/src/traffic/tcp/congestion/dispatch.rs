@@ -3,7 +3,7 @@
 //! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
 
 use super::State;
-use super::control::{Connection, Flight, Progress};
+use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample};
 use crate::traffic::tcp::{TcpParams, clamped};
 
 #[inline]
@@ -21,8 +21,10 @@ fn connection(params: &TcpParams) -> Connection {
 pub struct Congestion(pub(super) Option<Box<State>>);
 
 impl Congestion {
-    pub fn new(params: &TcpParams) -> Self {
-        Self(params.congestion_control.has_state().then(|| State::new(params.congestion_control).into()))
+    /// The control of a new connection. `seed` differs by run and flow.
+    pub fn new(params: &TcpParams, seed: u64) -> Self {
+        let control = params.congestion_control;
+        Self(control.has_state().then(|| State::new(control, connection(params), &params.congestion, seed).into()))
     }
 
     #[inline]
@@ -33,7 +35,7 @@ impl Congestion {
         {
             return act(state);
         }
-        act(&mut State::new(params.congestion_control))
+        act(&mut State::new(params.congestion_control, connection(params), &params.congestion, 0))
     }
 
     /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
@@ -73,5 +75,16 @@ impl Congestion {
         if let Some(state) = &mut self.0 {
             state.timed_out();
         }
+    }
+
+    /// An ACK, before any growth.
+    #[inline]
+    pub fn on_sample(&mut self, params: &TcpParams, output: &mut Output, sample: &Sample) {
+        self.with_state(params, |state| state.on_sample(connection(params), &params.congestion, output, sample));
+    }
+
+    /// What happens apart from ACKs.
+    pub fn on_event(&mut self, params: &TcpParams, output: &mut Output, event: Event, at: &Moment) {
+        self.with_state(params, |state| state.on_event(connection(params), &params.congestion, output, event, at));
     }
 }

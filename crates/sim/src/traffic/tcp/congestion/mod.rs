@@ -5,7 +5,7 @@ mod cubic;
 pub mod dispatch;
 mod reno;
 
-use control::{Connection, Control, Flight, Progress};
+use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
 use fairlane_schemes::choices;
 use serde_json::{Map, Value as Json};
@@ -29,6 +29,26 @@ macro_rules! congestion_controls {
             #[inline]
             pub(super) fn has_state(self) -> bool {
                 match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ }
+            }
+
+            /// Who decides on the window after an ACK.
+            #[must_use]
+            #[inline]
+            pub fn authority(self) -> Authority {
+                match self { $( Self::$Variant => <$module::$Type as Control>::AUTHORITY, )+ }
+            }
+
+            /// Whether only a sender with a record per segment serves it.
+            #[must_use]
+            pub fn needs_samples(self) -> bool {
+                match self { $( Self::$Variant => <$module::$Type as Control>::NEEDS_SAMPLES, )+ }
+            }
+
+            /// The feedback on congestion marks that it needs.
+            #[must_use]
+            #[inline]
+            pub fn ecn_use(self) -> EcnUse {
+                match self { $( Self::$Variant => <$module::$Type as Control>::ECN, )+ }
             }
         }
 
@@ -54,8 +74,10 @@ macro_rules! congestion_controls {
 
         impl State {
             #[inline]
-            pub(super) fn new(control: CongestionControl) -> Self {
-                match control { $( CongestionControl::$Variant => Self::$Variant(Default::default()), )+ }
+            pub(super) fn new(control: CongestionControl, of: Connection, params: &CongestionParams, seed: u64) -> Self {
+                match control { $(
+                    CongestionControl::$Variant => Self::$Variant(Control::new(of, &params.$module, seed)),
+                )+ }
             }
             #[inline]
             fn avoid(&mut self, of: Connection, params: &CongestionParams, cwnd: &mut u32, progress: Progress) {
@@ -66,6 +88,15 @@ macro_rules! congestion_controls {
             }
             fn timed_out(&mut self) {
                 match self { $( Self::$Variant(own) => own.timed_out(), )+ }
+            }
+            #[inline]
+            fn on_sample(&mut self, of: Connection, params: &CongestionParams, output: &mut Output, sample: &Sample) {
+                match self { $( Self::$Variant(own) => own.on_sample(of, &params.$module, output, sample), )+ }
+            }
+            fn on_event(
+                &mut self, of: Connection, params: &CongestionParams, output: &mut Output, event: Event, at: &Moment,
+            ) {
+                match self { $( Self::$Variant(own) => own.on_event(of, &params.$module, output, event, at), )+ }
             }
         }
     };

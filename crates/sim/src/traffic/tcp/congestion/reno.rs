@@ -9,11 +9,16 @@ params! {
 }
 
 /// Reno has no state of its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reno;
 
 impl Control for Reno {
     type Params = RenoParams;
+
+    #[inline]
+    fn new(_: Connection, _: &RenoParams, _: u64) -> Self {
+        Self
+    }
 
     /// Eq. (3): MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
     #[inline]

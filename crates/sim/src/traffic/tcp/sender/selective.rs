@@ -2,7 +2,9 @@
 
 use fairlane_schemes::base::units::Time;
 
-use super::{Phase, Sender, socket_buffer};
+use super::{Sender, socket_buffer};
+use crate::traffic::tcp::congestion::control::Cause;
+use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, Recovery, Segment, TcpParams};
 
 /// What rule 14 names.
@@ -92,7 +94,7 @@ impl Sender {
         self.recover = self.nxt;
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         if self.una >= self.marked_until {
-            self.reduce(params);
+            self.reduce(params, Cause::Loss);
         }
         self.phase = Phase::Recovery;
         //= RFC 6675 5-6: (4.2) ssthresh and cwnd are half the flight.

@@ -1,0 +1,37 @@
+//! What a sender counts.
+
+/// What a sender has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Timeouts of data.
+    pub timeouts: u32,
+    /// Fast retransmissions.
+    pub fast_recoveries: u32,
+    /// Reductions of the window upon congestion marks.
+    pub ecn_reductions: u32,
+    /// SYNs sent again.
+    pub syn_retransmissions: u32,
+    /// Segments of the handshake: SYNs, and the ACK that ends it.
+    pub handshake_segments: u32,
+    /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
+    /// timeout) since the last ACK of new data.
+    pub would_close: u32,
+}
+
+impl SenderStats {
+    /// Adds what another sender has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.segments_sent += other.segments_sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.fast_recoveries += other.fast_recoveries;
+        self.ecn_reductions += other.ecn_reductions;
+        self.syn_retransmissions += other.syn_retransmissions;
+        self.handshake_segments += other.handshake_segments;
+        self.would_close += other.would_close;
+    }
+}
