@@ -64,6 +64,11 @@ fn source() -> impl Strategy<Value = Json> {
         (1u32..6, profile, any::<bool>()).prop_map(
             |(flows, profile, ecn)| json!({"kind": "tcp", "flows": flows, "profile": profile, "ecn": ecn})
         ),
+        (1u32..4, prop_oneof![Just("reno"), Just("cubic")], any::<bool>(), any::<bool>(), 1u32..3).prop_map(
+            |(flows, control, paced, ecn, ack)| json!({"kind": "tcp", "flows": flows, "profile": "linux",
+                "congestion_control": control, "pacing": if paced { "on" } else { "auto" }, "ecn": ecn,
+                "delayed_ack": ack, "hystart": if flows == 2 { "plusplus" } else { "classic" }})
+        ),
         (1u32..3, 1u64..400_000)
             .prop_map(|(flows, bytes)| json!({"kind": "tcp", "flows": flows, "transfer": format!("{bytes} B")})),
         (50u64..30_000, 40u32..1500).prop_map(

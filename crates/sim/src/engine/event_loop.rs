@@ -215,7 +215,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
         self.observer.ack_arrived(flow, state, &ack, now);
         let before = state.sender.timer();
-        let sample = state.sender.on_ack(&self.network.tcp_params[state.params as usize], ack, now);
+        let sample = state.sender.on_ack(&self.network.tcp_params[state.params as usize], &ack, now);
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }

@@ -237,6 +237,8 @@ fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord
         retransmissions: stats.retransmissions,
         ecn_reductions: u64::from(stats.ecn_reductions),
         would_close: u64::from(stats.would_close),
+        tail_loss_probes: u64::from(stats.tail_loss_probes),
+        undone_reductions: u64::from(stats.undone_reductions),
         jain_index: jain_index(&flow_throughput_bps),
         flow_throughput_bps,
         flow_goodput_bps,

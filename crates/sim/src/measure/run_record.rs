@@ -156,6 +156,12 @@ pub struct TcpRecord {
     pub ecn_reductions: u64,
     /// Times at which the profile's stack would have given the connection up.
     pub would_close: u64,
+    /// Tail loss probes.
+    #[serde(default)]
+    pub tail_loss_probes: u64,
+    /// Reductions of the window that were undone, for they were spurious.
+    #[serde(default)]
+    pub undone_reductions: u64,
     /// Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second.
     #[serde(default)]
     pub flow_throughput_bps: Vec<f64>,

@@ -56,6 +56,7 @@ impl Network {
                 delivered: 0,
                 lasting_flows: 0,
                 free: VecDeque::new(),
+                sender_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Sender.name(), 0),
                 pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Pause.name(), 0),
                 tcp_params: Vec::new(),
                 pauses: Vec::new(),
@@ -323,7 +324,8 @@ impl Builder<'_> {
         let tcp = &self.network.tcp_params[params as usize];
         let id = self.network.flows.len() as u32;
         let at_end = if flows.repeat > 1 { AtEnd::Repeat { left: flows.repeat - 1 } } else { AtEnd::Stay };
-        let flow = TcpFlow::new((params, tcp), origin, start, flows.transfer, (id, at_end));
+        let seed = self.network.sender_rng.bits();
+        let flow = TcpFlow::new((params, tcp), origin, start, flows.transfer, (id, at_end), seed);
         self.network.flows.push(flow);
     }
 

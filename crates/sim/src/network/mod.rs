@@ -105,6 +105,8 @@ pub struct Network {
     free: VecDeque<(Time, u32)>,
     /// Randomness of the pauses between transfers.
     pause_rng: Rng,
+    /// Seeds of what senders draw.
+    sender_rng: Rng,
     /// TCP parameters, one set for each source table of the scenario.
     pub tcp_params: Vec<TcpParams>,
     /// Mean pause between two transfers of these sources.
@@ -189,7 +191,8 @@ impl Network {
         let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
         let id = place.map_or(next_id(self.flows.len() as u32), |place| next_id(self.flows[place as usize].id));
         let tcp = (tcp, &self.tcp_params[tcp as usize]);
-        let flow = TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end));
+        let flow =
+            TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end), self.sender_rng.bits());
         match place {
             Some(place) => self.flows[place as usize] = flow,
             None => self.flows.push(flow),
@@ -230,7 +233,8 @@ impl Network {
             AtEnd::Repeat { left } => (next_id(old.id), AtEnd::Repeat { left: left - 1 }),
             at_end => (old.id, at_end),
         };
-        let mut flow = TcpFlow::new((old.params, params), origin, start, Some(Bytes(old.transfer_bytes)), next);
+        let (bytes, seed) = (Some(Bytes(old.transfer_bytes)), self.sender_rng.bits());
+        let mut flow = TcpFlow::new((old.params, params), origin, start, bytes, next, seed);
         flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;
         Some(start)

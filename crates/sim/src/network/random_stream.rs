@@ -13,6 +13,8 @@ choices! {
         Web = "web",
         /// Pauses between the repeated transfers of TCP connections; one stream.
         Pause = "pause",
+        /// What the congestion controls of TCP connections draw: a seed for each connection; one stream.
+        Sender = "sender",
         /// What markers draw; one stream.
         Marker = "marker",
         /// What a port's discipline draws; index: the link, 0 for the first bottleneck.

@@ -1,6 +1,6 @@
 //! A TCP connection, both ends, and how its place is used again.
 
-use crate::traffic::tcp::{Receiver, Sender, TcpParams};
+use crate::traffic::tcp::{AnySender, Receiver, TcpParams};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::TrafficClass;
 
@@ -64,7 +64,7 @@ pub struct TcpFlow {
     /// How long it lasts.
     pub span: Span,
     /// The end that sends data. Its first line is what each ACK touches.
-    pub sender: Sender,
+    pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
     /// What its receiver has got is this plus what it got during the measurement, earlier connections at this place
@@ -104,13 +104,14 @@ pub(super) fn next_id(id: u32) -> u32 {
 
 impl TcpFlow {
     /// A connection that is not open yet: `params` with their index; user, ingress and class of its packets; its number
-    /// and what happens at its end.
+    /// and what happens at its end; what its congestion control draws from.
     pub(super) fn new(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),
         start: Time,
         transfer: Option<Bytes>,
         (id, at_end): (u32, AtEnd),
+        seed: u64,
     ) -> Self {
         Self {
             start,
@@ -121,7 +122,7 @@ impl TcpFlow {
             ingress,
             class,
             span: Span::of(transfer, at_end),
-            sender: Sender::new(tcp, transfer),
+            sender: AnySender::new(tcp, transfer, seed),
             unmeasured_bytes: 0,
             unmeasured_wire_bytes: 0,
             transfer_bytes: transfer.map_or(0, |bytes| bytes.0),

@@ -67,6 +67,12 @@ impl SackBlocks {
         }
     }
 
+    /// The same with `block` before them, as many as fit.
+    pub(super) fn behind(&self, block: SackBlock) -> Self {
+        let [first, second, _] = self.0;
+        Self([block, first, second])
+    }
+
     /// Forgets the blocks below `next`: they are acknowledged.
     pub(super) fn drop_below(&mut self, next: u32) {
         let old = *self;

@@ -179,6 +179,7 @@
 //! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), pacing, HyStart++ (RFC 9406), ABE
 //! (RFC 8511), accurate ECN, RACK-TLP (RFC 8985).
 
+mod any_sender;
 mod blocks;
 mod congestion;
 mod phase;
@@ -189,11 +190,13 @@ mod rto;
 mod scoreboard;
 mod sender;
 mod sender_stats;
+mod tracked;
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::choices;
 use fairlane_schemes::contract::packet::Ecn;
 
+pub use any_sender::AnySender;
 pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::control::FlightSize;
 pub use congestion::{CongestionControl, CongestionParams};
@@ -220,6 +223,42 @@ choices! {
         Inflight = "inflight",
         /// ssthresh: option (2).
         Ssthresh = "ssthresh",
+    }
+}
+
+choices! {
+    /// By what a sender takes a segment for lost.
+    pub enum LossDetection {
+        /// Duplicate ACKs, or with SACK the number of segments SACKed above it (RFC 5681, RFC 6675).
+        Dupack = "dupack",
+        /// The time since it was sent, if one sent later is delivered (RFC 8985).
+        Rack = "rack",
+        /// The number of packets sent later and delivered, or the time (RFC 9002).
+        PacketThreshold = "packet_threshold",
+    }
+}
+
+choices! {
+    /// Whether segments leave spread over time.
+    pub enum Pacing {
+        /// If the congestion control sets a rate.
+        Auto = "auto",
+        /// Always, by the rate that Linux takes from the window if the congestion control sets none.
+        On = "on",
+        /// Never.
+        Off = "off",
+    }
+}
+
+choices! {
+    /// What ends slow start before losses.
+    pub enum HyStartKind {
+        /// Nothing.
+        Off = "off",
+        /// A long train of ACKs, or a higher RTT, as in Linux.
+        Classic = "classic",
+        /// A higher RTT, after conservative slow start (RFC 9406).
+        PlusPlus = "plusplus",
     }
 }
 
@@ -251,6 +290,8 @@ pub struct Ack {
     pub syn: bool,
     /// A packet arrived with a congestion mark, and no CWR since (ECE, RFC 3168).
     pub congestion_echo: bool,
+    /// Segments that arrived with a congestion mark, modulo 2^16, if the feedback on marks is accurate.
+    pub marks: u16,
     /// What arrived beyond gaps, if the connection uses SACK.
     pub sacks: SackBlocks,
 }

@@ -3,7 +3,11 @@
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::{choices, params};
 
-use super::{Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, Recovery, Segment};
+use super::congestion::control::{Authority, EcnUse};
+use super::{
+    Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, HyStartKind, LossDetection, Pacing, Recovery,
+    Segment,
+};
 
 params! {
     /// Parameters of a TCP connection. The defaults are those of the profile `ns3.26`; sources are paths in ns-3.26
@@ -14,7 +18,7 @@ params! {
         /// Bytes on the wire beyond the payload of a data segment, and size of an ACK without data.
         header_bytes: u32 = 54, in 1..=1000, source "abc2018 IV-A1: 2 PPP + 20 IP + 32 TCP with timestamps";
         /// Bytes on the wire of a SYN and of a SYN-ACK.
-        syn_bytes: u32 = 58, in 1..=1000, source "tcp-header.cc: window scaling adds 3 bytes, padded to 4";
+        syn_bytes: u32 = 58, in 1..=2000, source "tcp-header.cc: window scaling adds 3 bytes, padded to 4";
         /// Congestion window of a new connection in segments.
         initial_window: u32 = 1, in 1..=1000, symbol "IW", source "tcp-socket.cc InitialCwnd";
         /// Slow-start threshold of a new connection in bytes.
@@ -62,6 +66,30 @@ params! {
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
+        /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for none.
+        quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
+        /// How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does.
+        gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
+        /// By what losses are detected. `rack` and `packet_threshold` keep a record of each outstanding segment; the keys
+        /// below need it, and `sack`.
+        loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
+        /// Whether a probe looks for a lost tail before the timeout does.
+        tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
+        /// Whether a timeout waits for what was sent before it to arrive, in case it was spurious.
+        frto: bool = false, source "RFC 5682; tcp_frto of Linux";
+        /// Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost.
+        undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
+        /// What ends slow start before losses do, if the sender does slow start.
+        hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
+        /// Whether segments leave spread over time.
+        pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
+        /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
+        tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
+        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`.
+        autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust of Linux";
+        /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one. Congestion
+        /// controls that need it have it in any case.
+        accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
         with congestion: CongestionParams;
     }
 }
@@ -75,8 +103,10 @@ choices! {
         Ns3 = "ns3",
         /// New Reno as in ns-2, what afpft and afc used.
         Ns2 = "ns2",
-        /// CUBIC with SACK and PRR as in Linux, what p4abc used.
+        /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart.
         Linux = "linux",
+        /// New Reno as QUIC has it (RFC 9002).
+        Quic = "quic",
     }
 }
 
@@ -89,6 +119,7 @@ impl TcpParams {
             TcpProfile::Ns3 => Self::ns3(),
             TcpProfile::Ns2 => Self::ns2(),
             TcpProfile::Linux => Self::linux(),
+            TcpProfile::Quic => Self::quic(),
         }
     }
 
@@ -142,8 +173,90 @@ impl TcpParams {
             congestion_control: CongestionControl::Cubic, // tcp_congestion_control
             flight_size: FlightSize::Outstanding,         // tcp_reno_ssthresh: half of cwnd
             byte_counting: true,                          // tcp_slow_start, tcp_cong_avoid_ai
+            loss_detection: LossDetection::Rack,          // tcp_recovery
+            tlp: true,                                    // tcp_early_retrans
+            frto: true,                                   // tcp_frto
+            undo: true,                                   // tcp_may_undo
+            hystart: HyStartKind::Classic,                // tcp_cubic.c hystart
+            quickack: 16,                                 // TCP_MAX_QUICKACKS
+            autotuning: true,                             // tcp_moderate_rcvbuf
             ..Self::default()
         }
+    }
+
+    /// QUIC: RFC 9002, RFC 9000; datagrams of 1200 bytes.
+    fn quic() -> Self {
+        Self {
+            // RFC 9000 14.1: 1200. Short header: flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag; STREAM frame:
+            // type, ID, 4 of offset, 2 of length.
+            segment_payload: 1200 - 27 - 8,
+            header_bytes: 20 + 8 + 27 + 8,                  // IP, UDP and these
+            syn_bytes: 20 + 8 + 1200,                       // RFC 9000 14.1: Initial packets fill a datagram
+            initial_window: 10,                             // RFC 9002 7.2
+            socket_buffer: Bytes(16 * 1024 * 1024),         // flow control that limits nobody
+            delayed_ack_timeout: Time::from_millis(25),     // RFC 9000 18.2 max_ack_delay
+            min_rto: Time::from_micros(1),                  // the probe timeout has no least value
+            initial_rto: Time::from_millis(999),            // RFC 9002 6.2.2: three times kInitialRtt
+            syn_timeout: Time::from_millis(999),            // the same
+            sack: true,                                     // ACK ranges
+            recovery: Recovery::NewReno,                    // RFC 9002 7.3.2
+            flight_size: FlightSize::Outstanding,           // RFC 9002 7.3.2: half of the window
+            byte_counting: true,                            // RFC 9002 7.3.1, 7.3.3
+            loss_detection: LossDetection::PacketThreshold, // RFC 9002 6.1
+            pacing: Pacing::On,                             // RFC 9002 7.7
+            ..Self::default()
+        }
+    }
+
+    /// Whether the sender keeps a record of each outstanding segment.
+    #[must_use]
+    #[inline]
+    pub fn is_tracked(&self) -> bool {
+        self.loss_detection != LossDetection::Dupack
+    }
+
+    /// Keys that change nothing as the others are, with the one that makes it so.
+    #[must_use]
+    pub fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
+        const OF_RECORDS: [&str; 8] = ["tlp", "frto", "undo", "hystart", "pacing", "tso", "autotuning", "accurate_ecn"];
+        const OF_CLASSIC: [&str; 6] = [
+            "limited_transmit",
+            "full_ack_window",
+            "keep_backoff",
+            "each_timeout_reduces",
+            "rtt_tick",
+            "rto_granularity",
+        ];
+        let mut keys = Vec::new();
+        let mut add = |names: &[&'static str], reason| keys.extend(names.iter().map(|&name| (name, reason)));
+        match self.loss_detection {
+            LossDetection::Dupack => add(&OF_RECORDS, "loss_detection = \"dupack\""),
+            LossDetection::Rack => add(&OF_CLASSIC, "loss_detection = \"rack\""),
+            LossDetection::PacketThreshold => {
+                add(&OF_CLASSIC, "loss_detection = \"packet_threshold\"");
+                add(&["tlp", "frto", "undo", "min_rto"], "loss_detection = \"packet_threshold\"");
+            }
+        }
+        if !self.ecn {
+            add(&["accurate_ecn"], "ecn = false");
+        }
+        if self.pacing == Pacing::Off {
+            add(&["tso"], "pacing = \"off\"");
+        }
+        if self.congestion_control.authority() != Authority::Avoidance {
+            add(&["hystart"], "this congestion_control");
+        }
+        if self.congestion_control.authority() == Authority::Full {
+            add(&["recovery", "initial_ssthresh"], "this congestion_control");
+        }
+        keys
+    }
+
+    /// Whether the receiver counts marks for the sender.
+    #[must_use]
+    #[inline]
+    pub fn has_accurate_ecn(&self) -> bool {
+        self.ecn && self.is_tracked() && (self.accurate_ecn || self.congestion_control.ecn_use() != EcnUse::Classic)
     }
 
     /// Size of `segment` on the wire in bytes.
@@ -161,7 +274,9 @@ impl TcpParams {
         //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        if ack.syn { self.syn_bytes } else { self.header_bytes + option }
+        // AccECN: kind, length and three counters of 3 bytes, padded, as far as 40 bytes of options with time stamps allow.
+        let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
+        if ack.syn { self.syn_bytes } else { self.header_bytes + option + counters }
     }
 }
 
@@ -189,10 +304,10 @@ mod tests {
             let params = TcpParams::profile(profile);
             params.segment_wire_bytes(&Segment { payload: params.segment_payload, ..Segment::default() })
         };
-        // abc2018 IV-A1; afpft; an Ethernet MTU.
+        // abc2018 IV-A1; afpft; an Ethernet MTU; RFC 9000 14.1 with 28 of UDP and IP.
         assert_eq!(
-            [TcpProfile::Ns3_26, TcpProfile::Ns3, TcpProfile::Ns2, TcpProfile::Linux].map(size),
-            [1500, 1500, 1000, 1500]
+            [TcpProfile::Ns3_26, TcpProfile::Ns3, TcpProfile::Ns2, TcpProfile::Linux, TcpProfile::Quic].map(size),
+            [1500, 1500, 1000, 1500, 1228]
         );
     }
 

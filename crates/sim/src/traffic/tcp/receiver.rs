@@ -7,6 +7,10 @@ use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Segment, TcpParams};
 
+/// Segments acknowledged one by one after a mark. `tcp_input.c` tcp_ecn_check_ce of Linux.
+const QUICK_AFTER_MARK: u8 = 2;
+/// Bytes that GRO merges at most.
+const MOST_MERGED: u32 = 65_536;
 /// `short_seq` of a transfer whose short segment, if any, has not arrived.
 const NONE: u32 = u32::MAX;
 
@@ -34,10 +38,15 @@ pub struct Receiver {
     /// The number that the last ACK carried (Last.ACK.sent).
     last_ack: u32,
     /// Segments in order since the last ACK.
-    unacked: u32,
-    /// The segment shorter than one MSS, the last one, if it has arrived, and its payload.
+    unacked: u16,
+    /// Payload of `short_seq`.
+    short_payload: u16,
+    /// The segment shorter than one MSS, the last one, if it has arrived.
     short_seq: u32,
-    short_payload: u32,
+    /// Segments with a congestion mark, modulo 2^16.
+    marks: u16,
+    /// Segments still to be acknowledged one by one.
+    quick: u8,
     /// Whether `early` has members; without them there is no block to report.
     gap: bool,
     /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
@@ -58,9 +67,11 @@ impl Receiver {
             next: 0,
             last_ack: 0,
             // ns-3.26 ProcessSynRcvd: the count starts full, so that the first data segment is acknowledged at once.
-            unacked: params.delayed_ack,
+            unacked: params.delayed_ack as u16,
             short_seq: NONE,
             short_payload: 0,
+            marks: 0,
+            quick: params.quickack as u8,
             sacks: SackBlocks::default(),
             gap: false,
             congestion_echo: false,
@@ -82,6 +93,10 @@ impl Receiver {
             //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
             //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
             self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
+            self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
+            if segment.ecn == Ecn::Ce && params.quickack > 0 {
+                self.quick = self.quick.max(QUICK_AFTER_MARK);
+            }
         }
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
         // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
@@ -95,16 +110,19 @@ impl Receiver {
         }
         if segment.seq < self.next {
             // RFC 5681 4.2, RFC 9293 3.10.7.4: what is not acceptable is answered at once.
-            return Some(self.ack());
+            return Some(self.answer_duplicate(params, segment.seq));
         }
         if segment.payload < params.segment_payload {
-            (self.short_seq, self.short_payload) = (segment.seq, segment.payload);
+            (self.short_seq, self.short_payload) = (segment.seq, segment.payload as u16);
         }
         if segment.seq > self.next {
             //= RFC 5681 4.2-4: A segment beyond a gap is acknowledged at once.
             //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged, with blocks.
-            self.early.insert(self.next, segment.seq);
+            let is_new = self.early.insert(self.next, segment.seq);
             self.gap = true;
+            if !is_new && params.is_tracked() {
+                return Some(self.answer_duplicate(params, segment.seq));
+            }
             if params.sack {
                 self.report(segment.seq);
             }
@@ -140,7 +158,11 @@ impl Receiver {
     pub fn delivered_bytes(&self, params: &TcpParams) -> u64 {
         let bytes = u64::from(self.next) * u64::from(params.segment_payload);
         // The short segment is the last one.
-        if self.next > self.short_seq { bytes - u64::from(params.segment_payload - self.short_payload) } else { bytes }
+        if self.next > self.short_seq {
+            bytes - u64::from(params.segment_payload - u32::from(self.short_payload))
+        } else {
+            bytes
+        }
     }
 
     /// Bytes on the wire of all segments so far, copies included.
@@ -163,12 +185,31 @@ impl Receiver {
     fn ack(&mut self) -> Ack {
         self.timer = Time::NEVER;
         self.unacked = 0;
+        self.quick = self.quick.saturating_sub(1);
         self.last_ack = self.next;
         //= RFC 2018 4-1: Every ACK that does not cover all that arrived carries blocks.
         let sacks = if self.gap { self.sacks } else { SackBlocks::default() };
         //= RFC 3168 6.1.3-2: A delayed ACK echoes a mark of any segment that it covers.
         //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
-        Ack { ack: self.next, echo: self.echo, syn: false, congestion_echo: self.congestion_echo, sacks }
+        Ack {
+            ack: self.next,
+            echo: self.echo,
+            syn: false,
+            congestion_echo: self.congestion_echo,
+            marks: self.marks,
+            sacks,
+        }
+    }
+
+    /// Answers a segment that has arrived before: with a D-SACK, if the sender makes use of it.
+    fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
+        let mut ack = self.ack();
+        self.quick = params.quickack as u8;
+        if params.is_tracked() {
+            // RFC 2883 section 4: the duplicate is the first block, the blocks of what is beyond gaps follow.
+            ack.sacks = ack.sacks.behind(SackBlock { start: seq, end: seq + 1 });
+        }
+        ack
     }
 
     /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
@@ -190,8 +231,13 @@ impl Receiver {
         self.unacked += 1;
         //= RFC 5681 4.2-1: ACKs are delayed.
         //= RFC 5681 4.2-2: Every second full segment is acknowledged at least.
-        if self.unacked >= params.delayed_ack {
-            return Some(self.ack());
+        if u32::from(self.unacked) >= params.delayed_ack || self.quick > 0 {
+            if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
+                return Some(self.ack());
+            }
+            // GRO: what follows at once is acknowledged with it.
+            self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
+            return None;
         }
         if self.timer == Time::NEVER {
             //= RFC 5681 4.2-3: An ACK comes within 500 ms.
@@ -421,6 +467,44 @@ mod tests {
         let mut receiver = warm();
         let segment = Segment { seq: 7, payload: MSS, ..Segment::default() };
         assert!(receiver.on_segment(&params(), segment, ms(10)).unwrap().sacks.is_empty());
+    }
+
+    #[test]
+    fn quick_acks_answer_each_segment_at_the_start_and_after_a_duplicate() {
+        let params = TcpParams { quickack: 4, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let mut answers = |seq| {
+            let segment = Segment { seq, payload: MSS, ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(9)).is_some()
+        };
+        let first: Vec<bool> = (0..8).map(&mut answers).collect();
+        // Four one by one, then every second.
+        assert_eq!(first, [true, true, true, true, false, true, false, true]);
+        assert!(answers(3));
+        let then: Vec<bool> = (8..14).map(&mut answers).collect();
+        assert_eq!(then, [true, true, true, true, false, true]);
+    }
+
+    #[test]
+    fn gro_acknowledges_a_burst_as_one() {
+        let params = TcpParams { gro_timeout: Time::from_micros(50), ..params() };
+        let mut receiver = warm();
+        let mut at = |seq, us| {
+            let segment = Segment { seq, payload: MSS, ..Segment::default() };
+            (receiver.on_segment(&params, segment, Time::from_micros(us)), receiver.timer())
+        };
+        let first = at(3, 100);
+        assert_eq!(first, (None, Time::from_micros(100) + ms(200)));
+        // The second makes an ACK due, which waits 50 us; the third does not make it wait longer.
+        assert_eq!(at(4, 110), (None, Time::from_micros(160)));
+        assert_eq!(at(5, 150), (None, Time::from_micros(160)));
+        assert_eq!(receiver.on_timer(Time::from_micros(160)).unwrap().ack, 6);
+        // 66 segments of 1000 bytes are beyond 64 KiB.
+        let mut at = |seq| {
+            let segment = Segment { seq, payload: MSS, ..Segment::default() };
+            receiver.on_segment(&params, segment, Time::from_micros(200)).is_some()
+        };
+        assert_eq!((6..100).find(|&seq| at(seq)), Some(6 + 65));
     }
 
     #[test]

@@ -23,6 +23,18 @@ const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
+/// What a [`Sender`] counts of [`SenderStats`]; the rest follows, or stays zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    retransmissions: u64,
+    timeouts: u32,
+    fast_recoveries: u32,
+    ecn_reductions: u32,
+    syn_retransmissions: u32,
+    handshake_segments: u32,
+    would_close: u32,
+}
+
 /// A sender of bulk data.
 ///
 /// The caller starts it, hands it each ACK and, when [`Sender::timer`] is due, calls [`Sender::on_timer`]. After each
@@ -77,8 +89,7 @@ pub struct Sender {
     congestion: Congestion,
     /// What SACK needs, if the connection uses it.
     selective: Option<Box<Selective>>,
-    /// Without `segments_sent`, which follows from the rest.
-    stats: SenderStats,
+    stats: Counts,
     /// SYNs sent.
     syns: u8,
     /// No partial ACK in this recovery yet.
@@ -86,9 +97,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of `total` payload bytes; `None` never runs out of data.
+    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and connection.
     #[must_use]
-    pub fn new(params: &TcpParams, total: Option<Bytes>) -> Self {
+    pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         let mss = u64::from(params.segment_payload);
         // A transfer beyond the sequence space is as good as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
@@ -115,7 +126,7 @@ impl Sender {
             dup_acks: 0,
             resent: 0,
             marked_until: 0,
-            congestion: Congestion::new(params, 0),
+            congestion: Congestion::new(params, seed),
             selective: params.sack.then(Box::default),
             phase: Phase::Closed,
             syns: 0,
@@ -127,7 +138,7 @@ impl Sender {
             limited_due: false,
             window_due: false,
             cwr_due: false,
-            stats: SenderStats::default(),
+            stats: Counts::default(),
         }
     }
 
@@ -145,10 +156,10 @@ impl Sender {
     }
 
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
-    pub fn on_ack(&mut self, params: &TcpParams, ack: Ack, now: Time) -> Option<Time> {
+    pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => return None,
-            Phase::SynSent if ack.syn => return self.on_syn_ack(params, &ack, now),
+            Phase::SynSent if ack.syn => return self.on_syn_ack(params, ack, now),
             Phase::SynSent => return None,
             _ if ack.syn => return None,
             _ => {}
@@ -161,11 +172,11 @@ impl Sender {
             self.on_congestion_echo(params, ack.ack);
         }
         if params.sack {
-            return self.on_selective_ack(params, &ack, now);
+            return self.on_selective_ack(params, ack, now);
         }
         if ack.ack > self.una {
-            let sample = self.sample_rtt(params, &ack, now);
-            self.on_new_ack(params, &ack, now);
+            let sample = self.sample_rtt(params, ack, now);
+            self.on_new_ack(params, ack, now);
             return sample;
         }
         if self.una < self.nxt {
@@ -225,7 +236,18 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> SenderStats {
         // Each segment below `high` was sent once as a new one.
-        SenderStats { segments_sent: u64::from(self.high) + self.stats.retransmissions, ..self.stats }
+        let counts = self.stats;
+        SenderStats {
+            segments_sent: u64::from(self.high) + counts.retransmissions,
+            retransmissions: counts.retransmissions,
+            timeouts: counts.timeouts,
+            fast_recoveries: counts.fast_recoveries,
+            ecn_reductions: counts.ecn_reductions,
+            syn_retransmissions: counts.syn_retransmissions,
+            handshake_segments: counts.handshake_segments,
+            would_close: counts.would_close,
+            ..SenderStats::default()
+        }
     }
 
     /// Where the connection is.

@@ -20,6 +20,10 @@ pub struct SenderStats {
     /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
     /// timeout) since the last ACK of new data.
     pub would_close: u32,
+    /// Tail loss probes.
+    pub tail_loss_probes: u32,
+    /// Reductions of the window that were undone, for they were spurious.
+    pub undone_reductions: u32,
 }
 
 impl SenderStats {
@@ -33,5 +37,7 @@ impl SenderStats {
         self.syn_retransmissions += other.syn_retransmissions;
         self.handshake_segments += other.handshake_segments;
         self.would_close += other.would_close;
+        self.tail_loss_probes += other.tail_loss_probes;
+        self.undone_reductions += other.undone_reductions;
     }
 }

@@ -7,7 +7,7 @@ mod wire;
 use proptest::prelude::*;
 
 use super::*;
-use crate::traffic::tcp::{CongestionControl, Recovery, TcpProfile};
+use crate::traffic::tcp::{CongestionControl, LossDetection, Recovery, TcpProfile};
 use wire::{Event, MSS, Packet, Wire, ack_each, lose_nothing, lose_once, ns3};
 
 fn segments(count: u64) -> u64 {
@@ -21,10 +21,10 @@ fn ms(millis: u64) -> Time {
 /// A sender with the handshake done and `cwnd` segments of window, all of them sent at time zero.
 fn established(params: &TcpParams, cwnd: u32) -> Sender {
     let params = TcpParams { initial_window: cwnd, ..params.clone() };
-    let mut sender = Sender::new(&params, None);
+    let mut sender = Sender::new(&params, None, 0);
     sender.start();
     assert!(sender.poll_transmit(&params, Time::ZERO).unwrap().syn);
-    sender.on_ack(&params, Ack { ack: 0, echo: Time::ZERO, syn: true, ..Ack::default() }, ms(100));
+    sender.on_ack(&params, &Ack { ack: 0, echo: Time::ZERO, syn: true, ..Ack::default() }, ms(100));
     drain(&mut sender, &params, ms(100));
     sender
 }
@@ -36,13 +36,13 @@ fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
 
 /// Hands over an ACK with an RTT of 100 ms and returns the data segments sent upon it.
 fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u32> {
-    sender.on_ack(params, Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
+    sender.on_ack(params, &Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
     drain(sender, params, now)
 }
 
 #[test]
 fn state_is_as_small_as_documented() {
-    assert_eq!(size_of::<Sender>(), 152);
+    assert_eq!(size_of::<Sender>(), 144);
     assert_eq!(std::mem::offset_of!(Sender, recover), 64);
     assert_eq!(size_of::<crate::traffic::tcp::Receiver>(), 96);
     assert_eq!(size_of::<Selective>(), 88);
@@ -363,15 +363,15 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     sender.on_timer(&params, ms(1100));
     drain(&mut sender, &params, ms(1100));
     // Karn: the echo says 500 ms, but segment 0 was sent twice.
-    sender.on_ack(&params, Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
+    sender.on_ack(&params, &Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
     drain(&mut sender, &params, ms(1200));
     assert_eq!(sender.srtt(), ms(100));
     // Segments 2 and 3 went again by going back N: no sample either.
-    sender.on_ack(&params, Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
+    sender.on_ack(&params, &Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
     drain(&mut sender, &params, ms(1300));
     assert_eq!(sender.srtt(), ms(100));
     // Segment 4 was sent once: SRTT = 7/8 * 100 + 1/8 * 180.
-    sender.on_ack(&params, Ack { ack: 5, echo: ms(1220), ..Ack::default() }, ms(1400));
+    sender.on_ack(&params, &Ack { ack: 5, echo: ms(1220), ..Ack::default() }, ms(1400));
     assert_eq!(sender.srtt(), ms(110));
 }
 
@@ -475,6 +475,7 @@ proptest! {
             recovery: if sack && prr { Recovery::Prr } else { Recovery::NewReno },
             congestion_control: if cubic { CongestionControl::Cubic } else { CongestionControl::Reno },
             ecn,
+            loss_detection: LossDetection::Dupack,
             ..TcpParams::profile(profile)
         };
         let mut fates = fates.into_iter();

@@ -9,14 +9,14 @@ fn ecn() -> TcpParams {
 /// Hands over an ACK with or without congestion echo, and returns the segments sent upon it: number, codepoint, CWR.
 fn echo(sender: &mut Sender, params: &TcpParams, number: u32, echo: bool, now: Time) -> Vec<(u32, Ecn, bool)> {
     let echoed = now.saturating_sub(ms(100));
-    sender.on_ack(params, Ack { ack: number, echo: echoed, congestion_echo: echo, ..Ack::default() }, now);
+    sender.on_ack(params, &Ack { ack: number, echo: echoed, congestion_echo: echo, ..Ack::default() }, now);
     std::iter::from_fn(|| sender.poll_transmit(params, now)).map(|s| (s.seq, s.ecn, s.cwr)).collect()
 }
 
 #[test]
 fn only_new_data_is_ecn_capable() {
     let params = ecn();
-    let mut sender = Sender::new(&params, None);
+    let mut sender = Sender::new(&params, None, 0);
     sender.start();
     assert_eq!(sender.poll_transmit(&params, Time::ZERO).unwrap().ecn, Ecn::NotEct);
     let mut sender = established(&params, 4);
@@ -66,7 +66,7 @@ fn a_loss_in_a_marked_window_is_the_same_congestion() {
         for end in 3..6 {
             let sacks = crate::traffic::tcp::SackBlocks::new(&[crate::traffic::tcp::SackBlock { start: 2, end }]);
             let sacks = if sack { sacks } else { Default::default() };
-            sender.on_ack(&params, Ack { ack: 1, congestion_echo: true, sacks, ..Ack::default() }, ms(210));
+            sender.on_ack(&params, &Ack { ack: 1, congestion_echo: true, sacks, ..Ack::default() }, ms(210));
             drain(&mut sender, &params, ms(210));
         }
         assert_eq!((sender.phase, sender.ssthresh()), (Phase::Recovery, segments(5)), "sack {sack}");

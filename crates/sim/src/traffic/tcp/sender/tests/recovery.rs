@@ -12,7 +12,7 @@ fn sack_each() -> TcpParams {
 fn sack(sender: &mut Sender, params: &TcpParams, number: u32, blocks: &[(u32, u32)], now: Time) -> Vec<u32> {
     let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
     let echo = now.saturating_sub(ms(100));
-    sender.on_ack(params, Ack { ack: number, echo, sacks: SackBlocks::new(&blocks), ..Ack::default() }, now);
+    sender.on_ack(params, &Ack { ack: number, echo, sacks: SackBlocks::new(&blocks), ..Ack::default() }, now);
     drain(sender, params, now)
 }
 
@@ -170,10 +170,10 @@ fn a_spurious_timeout_resends_only_until_the_late_acks_tell() {
     assert_eq!(drain(&mut sender, &params, ms(1100)), [0]);
     // The ACKs of the first transmissions were only late. Their echo gives a true sample: 7/8 * 100 + 1/8 * 1100.
     let late = |number| Ack { ack: number, echo: ms(100), ..Ack::default() };
-    sender.on_ack(&params, late(1), ms(1200));
+    sender.on_ack(&params, &late(1), ms(1200));
     assert_eq!(sender.srtt(), ms(225));
     assert_eq!(drain(&mut sender, &params, ms(1200)), [1, 2]);
-    sender.on_ack(&params, late(4), ms(1210));
+    sender.on_ack(&params, &late(4), ms(1210));
     // All is acknowledged: new data, and recovery is possible again.
     assert_eq!(drain(&mut sender, &params, ms(1210))[0], 4);
     assert_eq!((sender.phase, sender.stats().retransmissions), (Phase::Open, 3));

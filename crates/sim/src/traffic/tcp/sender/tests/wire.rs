@@ -82,7 +82,7 @@ pub(super) struct Wire<F> {
 impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     /// Starts a transfer of `total` bytes at time zero.
     pub(super) fn new(params: TcpParams, total: Option<u64>, fate: F) -> Self {
-        let mut sender = Sender::new(&params, total.map(Bytes));
+        let mut sender = Sender::new(&params, total.map(Bytes), 0);
         sender.start();
         let mut wire = Self {
             sender,
@@ -194,7 +194,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     fn deliver_ack(&mut self, ack: Ack) {
         let phase = self.sender.phase;
         self.board.record(&ack);
-        self.sender.on_ack(&self.params, ack, self.now);
+        self.sender.on_ack(&self.params, &ack, self.now);
         if !ack.syn {
             self.log.push((self.now, Event::Acked(ack.ack, phase, self.sender.cwnd())));
         }

@@ -1,0 +1,120 @@
+//! The sender of a connection: which one its parameters ask for.
+
+use fairlane_schemes::base::units::{Bytes, Time};
+
+use super::phase::Phase;
+use super::sender::Sender;
+use super::sender_stats::SenderStats;
+use super::tracked::TrackedSender;
+use super::{Ack, Segment, TcpParams};
+
+/// A sender of either kind. The caller starts it, hands it each ACK and, when [`AnySender::timer`] is due, calls
+/// [`AnySender::on_timer`]. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more. `params`
+/// must be the same in every call.
+#[derive(Clone, Debug)]
+pub enum AnySender {
+    /// Duplicate ACKs or RFC 6675, in place.
+    Classic(Sender),
+    /// A record of each outstanding segment.
+    Tracked(Box<TrackedSender>),
+}
+
+/// Calls either kind.
+macro_rules! either {
+    ($self:expr, $sender:ident => $call:expr) => {
+        match $self {
+            Self::Classic($sender) => $call,
+            Self::Tracked($sender) => $call,
+        }
+    };
+}
+
+impl AnySender {
+    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and connection: what a
+    /// congestion control draws from.
+    #[must_use]
+    pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
+        if params.is_tracked() {
+            Self::Tracked(Box::new(TrackedSender::new(params, total, seed)))
+        } else {
+            Self::Classic(Sender::new(params, total, seed))
+        }
+    }
+
+    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    pub fn start(&mut self) {
+        either!(self, sender => sender.start());
+    }
+
+    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    #[inline]
+    pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        either!(self, sender => sender.on_ack(params, ack, now))
+    }
+
+    /// Acts on the timer if it is due; harmless if early.
+    pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
+        either!(self, sender => sender.on_timer(params, now));
+    }
+
+    /// The next segment to send now, if there is one.
+    #[inline]
+    pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        either!(self, sender => sender.poll_transmit(params, now))
+    }
+
+    /// When the timer is due, [`Time::NEVER`] if it is not armed.
+    #[must_use]
+    #[inline]
+    pub fn timer(&self) -> Time {
+        either!(self, sender => sender.timer())
+    }
+
+    /// Whether a finite transfer is acknowledged to its end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        either!(self, sender => sender.is_done())
+    }
+
+    /// What has been counted so far.
+    #[must_use]
+    pub fn stats(&self) -> SenderStats {
+        either!(self, sender => sender.stats())
+    }
+
+    /// Where the connection is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        either!(self, sender => sender.phase())
+    }
+
+    /// Congestion window in bytes.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        either!(self, sender => sender.cwnd())
+    }
+
+    /// Slow-start threshold in bytes.
+    #[must_use]
+    pub fn ssthresh(&self) -> u64 {
+        either!(self, sender => sender.ssthresh())
+    }
+
+    /// Smoothed RTT, zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Time {
+        either!(self, sender => sender.srtt())
+    }
+
+    /// The retransmission timeout in force, backed off or not.
+    #[must_use]
+    pub fn rto(&self) -> Time {
+        either!(self, sender => sender.rto())
+    }
+
+    /// Bytes in flight as the congestion control sees them. RFC 4898 PipeSize.
+    #[must_use]
+    pub fn in_flight(&self, params: &TcpParams) -> u64 {
+        either!(self, sender => sender.in_flight(params))
+    }
+}

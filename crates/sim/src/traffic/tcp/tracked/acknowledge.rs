@@ -1,0 +1,236 @@
+//! What an ACK says: which segments it delivers, the RTT, the sample for the congestion control. After `tcp_input.c` tcp_ack.
+
+use fairlane_schemes::base::units::Time;
+
+use super::TrackedSender;
+use super::prr::Delivery;
+use super::records::Record;
+use crate::traffic::tcp::blocks::SackBlock;
+use crate::traffic::tcp::congestion::control::Sample;
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{Ack, TcpParams, clamped};
+
+/// What one ACK has told so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// By which SND.UNA advances, in segments.
+    pub(super) in_order: u32,
+    /// Newly delivered, in order or SACKed, in segments and bytes.
+    pub(super) delivered: u32,
+    pub(super) delivered_bytes: u32,
+    /// SND.UNA advances over at least a byte.
+    pub(super) in_order_bytes: u32,
+    /// A SACK block told something new.
+    pub(super) sacked: bool,
+    /// A segment that was sent once, before `recover`, is delivered (FLAG_ORIG_SACK_ACKED).
+    pub(super) original: bool,
+    /// A D-SACK.
+    pub(super) duplicate: bool,
+    /// A segment that was sent again is acknowledged in order.
+    resent: bool,
+    /// When the first and the last segment delivered in order were sent, and the first one SACKed, each sent once.
+    first_acked: Option<Time>,
+    last_acked: Option<Time>,
+    first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
+}
+
+impl TrackedSender {
+    /// An ACK of a connection that is open, and the round-trip time that the timeout takes from it.
+    pub(super) fn on_data_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let prior_in_flight = clamped(self.in_flight(params));
+        let prior_una = self.records.una();
+        let delivered_before = self.rate.delivered;
+        let mut news = News::default();
+        self.take_in_blocks(params, ack, prior_una, &mut news, now);
+        self.take_in_number(params, ack, &mut news, now);
+        if news.in_order > 0 {
+            self.retries = 0;
+            self.rack.on_advance(ack.ack);
+            let nxt = self.records.nxt();
+            self.receive_window.on_ack(news.in_order, ack.ack, nxt, params.segment_payload);
+        }
+        let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
+        self.probe_answered(params, ack, &news, now);
+        if news.duplicate {
+            self.rack.on_dsack(self.records.nxt());
+        }
+        let marked = self.count_marks(params, ack, (self.rate.delivered - delivered_before) as u32);
+        self.on_marks(params, ack, marked, now);
+        if Self::is_numbered(params) {
+            self.retries = if news.delivered > 0 { 0 } else { self.retries };
+            self.repair_numbered(params, now);
+        } else {
+            if news.in_order > 0 {
+                self.arm(params, true, now);
+            }
+            self.repair(params, ack, &news, now);
+        }
+        let sample = self.sample(ack, params, (&news, rtt, marked), prior_in_flight, now);
+        self.decide_on_window(params, &sample, &news, now);
+        self.window_due = true;
+        sampled
+    }
+
+    /// SACK blocks, a D-SACK first. RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`.
+    fn take_in_blocks(&mut self, params: &TcpParams, ack: &Ack, una: u32, news: &mut News, now: Time) {
+        if ack.sacks.is_empty() {
+            self.known = ack.sacks;
+            return;
+        }
+        let mut blocks = ack.sacks.iter();
+        let first = blocks.next().unwrap_or_default();
+        let inside = |outer: SackBlock| outer.start <= first.start && first.end <= outer.end;
+        news.duplicate = first.end <= ack.ack || blocks.next().is_some_and(inside);
+        if news.duplicate {
+            self.undo.on_dsack(first.start);
+        }
+        let nxt = self.records.nxt();
+        for block in ack.sacks.iter().skip(usize::from(news.duplicate)).filter(|block| block.end <= nxt) {
+            // What the last ACK reported is known: a block that lengthens it costs its new part only.
+            let known = self.known.iter().find(|old| old.start <= block.start && block.start <= old.end);
+            let start = known.map_or(block.start, |old| old.end.min(block.end)).max(una);
+            for seq in start..block.end {
+                if let Some(record) = self.records.sack(seq) {
+                    news.sacked = true;
+                    if !record.resent {
+                        news.first_sacked.get_or_insert(record.sent);
+                        news.last_sacked = Some(record.sent);
+                    }
+                    self.delivered(params, seq, &record, news, now);
+                    self.rack.on_delivered(seq, &record, now, self.rtt.least());
+                }
+            }
+        }
+        self.known = ack.sacks;
+    }
+
+    /// The number of the ACK. `tcp_clean_rtx_queue`.
+    #[inline]
+    fn take_in_number(&mut self, params: &TcpParams, ack: &Ack, news: &mut News, now: Time) {
+        while self.records.una() < ack.ack {
+            let seq = self.records.una();
+            let record = self.records.pop();
+            news.in_order += 1;
+            news.in_order_bytes += self.payload(params, seq);
+            if record.fate == super::records::Fate::Sacked {
+                continue;
+            }
+            if record.resent {
+                news.resent = true;
+            } else {
+                news.first_acked.get_or_insert(record.sent);
+                news.last_acked = Some(record.sent);
+            }
+            self.delivered(params, seq, &record, news, now);
+            // RFC 8985 6.2, step 2: an echo older than the copy answers the original.
+            if !record.resent || ack.echo >= record.sent {
+                self.rack.on_delivered(seq, &record, now, self.rtt.least());
+            }
+        }
+    }
+
+    /// Segment `seq` has arrived.
+    #[inline]
+    fn delivered(&mut self, params: &TcpParams, seq: u32, record: &Record, news: &mut News, now: Time) {
+        let bytes = self.payload(params, seq);
+        news.delivered += 1;
+        news.delivered_bytes += bytes;
+        news.original |= !record.resent && seq < self.recover;
+        self.rate.on_delivered(record, bytes, now);
+    }
+
+    /// The RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
+    fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
+        //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
+        let since = |sent: Time| now.saturating_sub(sent);
+        let (mut of_timeout, mut of_newest) =
+            if news.resent { (None, None) } else { (news.first_acked.map(since), news.last_acked.map(since)) };
+        if of_timeout.is_none() {
+            of_timeout = news.first_sacked.map(since);
+            of_newest = of_newest.or(news.last_sacked.map(since));
+        }
+        if of_timeout.is_none() && news.in_order > 0 {
+            //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
+            of_timeout = Some(since(ack.echo));
+        }
+        if let Some(rtt) = of_newest {
+            self.rtt.observe_least(rtt);
+        }
+        if let Some(rtt) = of_timeout {
+            self.rtt.sample(params, rtt, self.records.una(), self.records.nxt());
+        }
+        (of_timeout, of_newest)
+    }
+
+    /// Bytes that were marked, if the feedback tells: the receiver counts marked segments modulo 2^16.
+    fn count_marks(&mut self, params: &TcpParams, ack: &Ack, delivered: u32) -> u32 {
+        if !params.has_accurate_ecn() {
+            return 0;
+        }
+        let segments = u32::from(ack.marks.wrapping_sub(self.marks));
+        self.marks = ack.marks;
+        let bytes = segments.saturating_mul(params.segment_payload).min(delivered);
+        self.rate.delivered_ce += u64::from(bytes);
+        bytes
+    }
+
+    /// The sample of this ACK.
+    fn sample(
+        &mut self,
+        ack: &Ack,
+        params: &TcpParams,
+        (news, rtt, marked): (&News, Option<Time>, u32),
+        prior_in_flight: u32,
+        now: Time,
+    ) -> Sample {
+        let rate = self.rate.take_sample(self.rtt.least());
+        let mss = params.segment_payload;
+        Sample {
+            now,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.least(),
+            acked: news.delivered_bytes,
+            in_order: news.in_order_bytes,
+            lost: std::mem::take(&mut self.newly_lost).saturating_mul(mss),
+            marked,
+            ece: ack.congestion_echo && !params.has_accurate_ecn(),
+            in_flight: clamped(self.in_flight(params)),
+            prior_in_flight,
+            delivered: self.rate.delivered,
+            total_lost: self.rate.lost,
+            delivered_ce: self.rate.delivered_ce,
+            prior_delivered: rate.prior_delivered,
+            tx_in_flight: rate.tx_in_flight,
+            lost_since_sent: rate.lost_since_sent,
+            interval: rate.interval,
+            delivery_rate: rate.rate,
+            app_limited: rate.app_limited,
+            cwnd_limited: self.is_cwnd_limited(params),
+            phase: self.phase,
+        }
+    }
+
+    /// The window after this ACK. `tcp_cong_control`.
+    fn decide_on_window(&mut self, params: &TcpParams, sample: &Sample, news: &News, now: Time) {
+        let mss = params.segment_payload;
+        self.congestion.on_sample(params, &mut self.output, sample);
+        if Self::has_full_control(params) {
+            // The control has decided.
+        } else if self.reducing || self.phase == Phase::Recovery {
+            self.reduce_in_proportion(
+                params,
+                Delivery {
+                    delivered: news.delivered,
+                    any_lost: sample.lost > 0,
+                    advances: news.in_order > 0,
+                    in_flight: self.records.in_flight(),
+                },
+            );
+        } else if news.in_order > 0 && !sample.ece {
+            self.grow(params, sample, news.delivered, now);
+        }
+        self.output.cwnd = self.output.cwnd.max(mss);
+    }
+}

@@ -1,0 +1,183 @@
+//! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
+//!
+//! Each segment remembers how much had been delivered when it was sent, and when. When it is delivered itself, the rate is
+//! what was delivered since, over the longer of the time in which that was sent and the time in which it was acknowledged.
+
+use fairlane_schemes::base::units::{BitRate, Time};
+
+use super::records::Record;
+
+/// The state of a connection for its samples (C.*), sizes in bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RateSampler {
+    /// C.delivered.
+    pub(super) delivered: u64,
+    /// C.delivered_time.
+    delivered_at: Time,
+    /// C.first_send_time.
+    first_sent: Time,
+    /// C.lost.
+    pub(super) lost: u64,
+    /// Of `delivered`, with a congestion mark.
+    pub(super) delivered_ce: u64,
+    /// C.app_limited: the sender had too few data until as much was delivered; 0 if it has enough.
+    app_limited: u64,
+    /// Transmissions so far.
+    transmissions: u32,
+    /// The newest segment that the ACK in hand delivers.
+    newest: Option<Record>,
+}
+
+/// What a sample says of the rate (RS.*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RateSample {
+    pub(super) prior_delivered: u64,
+    pub(super) tx_in_flight: u32,
+    pub(super) lost_since_sent: u64,
+    pub(super) interval: Time,
+    pub(super) rate: Option<BitRate>,
+    pub(super) app_limited: bool,
+}
+
+impl RateSampler {
+    /// What a segment sent at `now` remembers. `pipe` is what is in flight before it, `bytes` its own length.
+    #[inline]
+    pub(super) fn on_send(&mut self, now: Time, pipe: u64, bytes: u32) -> Record {
+        if pipe == 0 {
+            // The silence before it belongs to no sample.
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        self.transmissions = self.transmissions.wrapping_add(1);
+        Record {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            lost: self.lost,
+            tx_in_flight: u32::try_from(pipe + u64::from(bytes)).unwrap_or(u32::MAX),
+            number: self.transmissions,
+            app_limited: self.app_limited != 0,
+            ..Record::BLANK
+        }
+    }
+
+    /// A segment is delivered.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, record: &Record, bytes: u32, now: Time) {
+        self.delivered += u64::from(bytes);
+        self.delivered_at = now;
+        if self.newest.is_none_or(|newest| record.number > newest.number) {
+            self.newest = Some(*record);
+        }
+    }
+
+    /// The sample of the ACK in hand.
+    pub(super) fn take_sample(&mut self, min_rtt: Time) -> RateSample {
+        if self.app_limited != 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let Some(newest) = self.newest.take() else { return RateSample::default() };
+        self.first_sent = newest.sent;
+        let send_elapsed = newest.sent.saturating_sub(newest.first_sent);
+        let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        let delivered = self.delivered - newest.delivered;
+        // Below the least RTT, what was acknowledged had been held up on the way back, or not been sent at all.
+        let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1))).then(|| {
+            let bits_ps = u128::from(delivered) * 8 * u128::from(Time::PER_SECOND);
+            BitRate(u64::try_from(bits_ps / u128::from(interval.0)).unwrap_or(u64::MAX).max(1))
+        });
+        RateSample {
+            prior_delivered: newest.delivered,
+            tx_in_flight: newest.tx_in_flight,
+            lost_since_sent: self.lost - newest.lost,
+            interval: if rate.is_some() { interval } else { Time::ZERO },
+            rate,
+            app_limited: newest.app_limited,
+        }
+    }
+
+    /// The sender has sent all data that it has, and the window has room (CheckIfApplicationLimited).
+    #[inline]
+    pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
+    }
+
+    /// Transmissions so far: the number of the last one.
+    #[inline]
+    pub(super) fn transmissions(&self) -> u32 {
+        self.transmissions
+    }
+
+    /// Whether the sender has too few data.
+    #[inline]
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    #[test]
+    fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
+        let mut rate = RateSampler::default();
+        // Ten segments in a burst at 0; they come back 10 ms apart from 100 ms on: 1000 B / 10 ms = 800 kbit/s.
+        let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k * u64::from(MSS), MSS)).collect();
+        rate.on_delivered(&burst[0], MSS, MS(100));
+        // The first one: 1000 B in 100 ms.
+        assert_eq!(rate.take_sample(MS(100)).rate, Some(BitRate(80_000)));
+        // One more is sent at 100 ms and comes back at 200 ms, after ten others: 10 000 B in 100 ms.
+        let next = rate.on_send(MS(100), 9 * u64::from(MSS), MSS);
+        for k in 1..10 {
+            rate.on_delivered(&burst[k as usize], MSS, MS(100 + 10 * k));
+            rate.take_sample(MS(100));
+        }
+        rate.on_delivered(&next, MSS, MS(200));
+        let sample = rate.take_sample(MS(100));
+        assert_eq!((sample.rate, sample.interval), (Some(BitRate(800_000)), MS(100)));
+        assert_eq!((sample.prior_delivered, sample.tx_in_flight), (1000, 10_000));
+    }
+
+    #[test]
+    fn acks_that_come_in_a_bunch_do_not_raise_the_rate_above_that_of_sending() {
+        let mut rate = RateSampler::default();
+        // Eleven segments, one each 10 ms; all ACKs at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
+        let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k * u64::from(MSS), MSS)).collect();
+        for record in &sent {
+            rate.on_delivered(record, MSS, MS(200));
+        }
+        // The interval is max(100 ms of sending, 200 ms since the start).
+        assert_eq!(rate.take_sample(MS(50)).rate, Some(BitRate(440_000)));
+    }
+
+    #[test]
+    fn an_interval_below_the_least_rtt_gives_no_rate() {
+        let mut rate = RateSampler::default();
+        let record = rate.on_send(MS(0), 0, MSS);
+        rate.on_delivered(&record, MSS, MS(20));
+        let sample = rate.take_sample(MS(30));
+        assert_eq!((sample.rate, sample.interval, sample.tx_in_flight), (None, Time::ZERO, MSS));
+        assert_eq!(rate.take_sample(MS(30)), RateSample::default());
+    }
+
+    #[test]
+    fn segments_sent_with_too_few_data_say_so_until_what_was_in_flight_then_is_delivered() {
+        let mut rate = RateSampler::default();
+        let first = rate.on_send(MS(0), 0, MSS);
+        rate.mark_app_limited(u64::from(MSS));
+        let second = rate.on_send(MS(1), u64::from(MSS), MSS);
+        assert!(!first.app_limited && second.app_limited);
+        rate.on_delivered(&first, MSS, MS(100));
+        assert!(!rate.take_sample(MS(1)).app_limited);
+        assert!(rate.is_app_limited());
+        rate.on_delivered(&second, MSS, MS(101));
+        // 2000 B delivered are more than the 1000 of the mark.
+        assert!(rate.take_sample(MS(1)).app_limited);
+        assert!(!rate.is_app_limited());
+    }
+}

@@ -1,0 +1,87 @@
+//! Growth of the window: slow start with HyStart, congestion avoidance, and whether the window is in use.
+
+use fairlane_schemes::base::units::Time;
+
+use super::TrackedSender;
+use super::hystart::Sign;
+use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample};
+use crate::traffic::tcp::{HyStartKind, TcpParams};
+
+impl TrackedSender {
+    /// An ACK of `segments` while no reduction goes on.
+    pub(super) fn grow(&mut self, params: &TcpParams, sample: &Sample, segments: u32, now: Time) {
+        if params.congestion_control.authority() == Authority::Growth {
+            return; // It has grown with the sample.
+        }
+        let mut segments = segments;
+        if self.output.cwnd < self.output.ssthresh {
+            self.look_for_end_of_slow_start(params, sample);
+        }
+        //= RFC 9438 5.8-1: A window that is not in use does not grow.
+        if !sample.cwnd_limited {
+            return;
+        }
+        if self.output.cwnd < self.output.ssthresh {
+            segments = self.slow_start(params, segments);
+        }
+        if segments > 0 {
+            let progress = Progress { segments, now, srtt: self.rtt.srtt() };
+            self.congestion.grow(params, &mut self.output.cwnd, self.output.ssthresh, progress);
+        }
+    }
+
+    /// Slow start: what is left of the ACK once the window has reached the threshold, in segments.
+    fn slow_start(&mut self, params: &TcpParams, segments: u32) -> u32 {
+        let mss = params.segment_payload;
+        //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
+        let room = (self.output.ssthresh - self.output.cwnd).div_ceil(mss);
+        let steps = segments.min(room);
+        let paced = self.pacing_rate(params).is_some();
+        let growth = self.hystart.growth(params.hystart, steps.saturating_mul(mss), mss, paced) + self.part_of_growth;
+        // The window grows by whole segments, as in Linux.
+        self.part_of_growth = growth % mss;
+        self.output.cwnd = self.output.cwnd.saturating_add(growth - self.part_of_growth);
+        segments - steps
+    }
+
+    /// HyStart ends slow start before losses do.
+    fn look_for_end_of_slow_start(&mut self, params: &TcpParams, sample: &Sample) {
+        if params.hystart == HyStartKind::Off {
+            return;
+        }
+        let sign = Sign {
+            now: sample.now,
+            rtt: sample.rtt,
+            una: self.records.una(),
+            nxt: self.records.nxt(),
+            cwnd: self.output.cwnd / params.segment_payload,
+            rate: self.rate_of_window(params),
+            paced: self.pacing_rate(params).is_some(),
+        };
+        if self.hystart.ends_slow_start(params.hystart, &sign) {
+            self.output.ssthresh = self.output.cwnd;
+        }
+    }
+
+    /// Whether the window bounds what is sent: in slow start also if half of it was in use. `tcp_is_cwnd_limited`.
+    #[inline]
+    pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
+        let half_used = || {
+            self.output.cwnd < self.output.ssthresh
+                && u64::from(self.output.cwnd)
+                    < 2 * u64::from(self.most_outstanding) * u64::from(params.segment_payload)
+        };
+        self.cwnd_limited || half_used()
+    }
+
+    /// Something was sent. `tcp_cwnd_validate`.
+    pub(super) fn note_use_of_window(&mut self, limited: bool) {
+        let outstanding = self.records.outstanding();
+        let round_over = self.records.una() >= self.usage_round;
+        if round_over || limited || (!self.cwnd_limited && outstanding > self.most_outstanding) {
+            self.cwnd_limited = limited;
+            self.most_outstanding = outstanding;
+            self.usage_round = self.records.nxt();
+        }
+    }
+}

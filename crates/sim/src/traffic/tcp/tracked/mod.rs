@@ -1,0 +1,331 @@
+//! The sending end with a record of each outstanding segment: what Linux and QUIC do.
+//!
+//! Loss detection by time (RACK-TLP, RFC 8985) or by packet number (RFC 9002), proportional rate reduction (RFC 6937,
+//! RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate samples
+//! (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves room it follows Linux 6.x, `net/ipv4/tcp_input.c`,
+//! `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
+
+mod acknowledge;
+mod autotuning;
+mod delivery_rate;
+mod growth;
+mod hystart;
+mod pacing;
+mod probe;
+mod prr;
+mod quic;
+mod rack;
+mod records;
+mod recovery;
+mod rtt;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod transmit;
+mod undo;
+
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
+
+use super::congestion::control::{Authority, Event, Moment, Output};
+use super::congestion::dispatch::Congestion;
+use super::phase::Phase;
+use super::sender_stats::SenderStats;
+use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
+use autotuning::ReceiveWindow;
+use delivery_rate::RateSampler;
+use hystart::HyStart;
+use pacing::Pacer;
+use probe::Probe;
+use prr::Prr;
+use quic::Numbers;
+use rack::Rack;
+use records::Records;
+use rtt::RttEstimator;
+use timers::Timer;
+use undo::Undo;
+
+/// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount): what `would_close` counts.
+const SYN_TRIES: u8 = 6;
+/// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
+const DATA_RETRIES: u8 = 6;
+
+/// What is sent whatever window and pacing say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Forced {
+    #[default]
+    Nothing,
+    /// A new segment: a probe.
+    New,
+    /// This segment again: a timeout or a probe.
+    Again(u32),
+}
+
+/// A sender of bulk data with a record of each outstanding segment; driven as a [`super::Sender`] is.
+#[derive(Clone, Debug)]
+pub struct TrackedSender {
+    /// Window, threshold, pacing rate and quantum.
+    output: Output,
+    phase: Phase,
+    records: Records,
+    rack: Rack,
+    rtt: RttEstimator,
+    rate: RateSampler,
+    pacer: Pacer,
+    timer: Timer,
+    /// When a paced segment may leave; [`Time::NEVER`] if none waits for that.
+    pacing_timer: Time,
+    congestion: Congestion,
+    prr: Prr,
+    undo: Undo,
+    hystart: HyStart,
+    probe: Probe,
+    /// The receive window, if it is tuned.
+    receive_window: ReceiveWindow,
+    /// Number of segments in the transfer.
+    end: u32,
+    /// What the last segment of the transfer lacks to a full MSS, in bytes.
+    shortfall: u32,
+    /// Recovery, the loss state or a reduction ends when this segment is acknowledged (high_seq).
+    recover: u32,
+    /// A mark reduces the window, by PRR and until `recover` (the state CWR of Linux).
+    reducing: bool,
+    /// Recovery by packet numbers, in QUIC.
+    numbers: Numbers,
+    /// F-RTO watches whether the timeout was spurious.
+    watches_timeout: bool,
+    /// After an ACK F-RTO asks for new data instead of retransmissions.
+    new_data_only: bool,
+    /// The window bounded what was sent; most outstanding segments in this round, and its end (tcp_cwnd_validate).
+    cwnd_limited: bool,
+    most_outstanding: u32,
+    usage_round: u32,
+    /// The blocks of the last ACK.
+    known: SackBlocks,
+    /// Marks that the receiver has counted, modulo 2^16.
+    marks: u16,
+    /// Newly lost since the last sample, in segments.
+    newly_lost: u32,
+    /// Slow start has grown by a part of a segment, in bytes.
+    part_of_growth: u32,
+    /// To send, whatever window and pacing say.
+    forced: Forced,
+    /// To send: the SYN, or the ACK that ends the handshake.
+    handshake_due: bool,
+    /// To send: what the window allows.
+    window_due: bool,
+    /// To say with the next new segment: the window is reduced (CWR).
+    cwr_due: bool,
+    /// SYNs sent.
+    syns: u8,
+    /// Timeouts since the last ACK of new data (icsk_retransmits).
+    retries: u8,
+    /// Whether anything was sent since the last ACK or timer.
+    has_sent: bool,
+    /// When the last segment was sent.
+    last_sent: Time,
+    stats: SenderStats,
+}
+
+impl TrackedSender {
+    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and flow.
+    #[must_use]
+    pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
+        let mss = u64::from(params.segment_payload);
+        // A transfer beyond the sequence space is as good as endless.
+        let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
+            Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
+                (clamped(segments), clamped(segments * mss - bytes))
+            }
+            _ => (u32::MAX, 0),
+        };
+        Self {
+            output: Output {
+                cwnd: params.initial_window.saturating_mul(params.segment_payload),
+                ssthresh: clamped(params.initial_ssthresh),
+                pacing: None,
+                quantum: 0,
+            },
+            phase: Phase::Closed,
+            records: Records::new(),
+            rack: Rack::new(),
+            rtt: RttEstimator::new(params),
+            rate: RateSampler::default(),
+            pacer: Pacer::new(),
+            timer: Timer::Off,
+            pacing_timer: Time::NEVER,
+            congestion: Congestion::new(params, seed),
+            prr: Prr::default(),
+            undo: Undo::new(),
+            hystart: HyStart::new(),
+            probe: Probe::default(),
+            receive_window: ReceiveWindow::new(params.segment_payload),
+            end,
+            shortfall,
+            recover: 0,
+            reducing: false,
+            numbers: Numbers::NEW,
+            watches_timeout: false,
+            new_data_only: false,
+            cwnd_limited: false,
+            most_outstanding: 0,
+            usage_round: 0,
+            known: SackBlocks::default(),
+            marks: 0,
+            newly_lost: 0,
+            part_of_growth: 0,
+            forced: Forced::Nothing,
+            handshake_due: false,
+            window_due: false,
+            cwr_due: false,
+            syns: 0,
+            retries: 0,
+            has_sent: false,
+            last_sent: Time::ZERO,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    pub fn start(&mut self) {
+        if self.phase == Phase::Closed {
+            self.phase = Phase::SynSent;
+            self.handshake_due = true;
+        }
+    }
+
+    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        match self.phase {
+            Phase::Closed => None,
+            Phase::SynSent if ack.syn => Some(self.on_syn_ack(params, ack, now)),
+            Phase::SynSent => None,
+            _ if ack.syn => None,
+            // RFC 9293 3.10.7.4: an ACK of what is acknowledged already, or was never sent, is ignored.
+            _ if ack.ack < self.records.una() || ack.ack > self.records.nxt() => None,
+            _ => self.on_data_ack(params, ack, now),
+        }
+    }
+
+    /// When a timer is due, [`Time::NEVER`] if none is armed.
+    #[must_use]
+    #[inline]
+    pub fn timer(&self) -> Time {
+        self.timer.due().min(self.pacing_timer)
+    }
+
+    /// Whether a finite transfer is acknowledged to its end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.records.una() == self.end && !matches!(self.phase, Phase::Closed | Phase::SynSent)
+    }
+
+    /// What has been counted so far.
+    #[must_use]
+    pub fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// Where the connection is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Congestion window in bytes.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        u64::from(self.output.cwnd)
+    }
+
+    /// Slow-start threshold in bytes.
+    #[must_use]
+    pub fn ssthresh(&self) -> u64 {
+        u64::from(self.output.ssthresh)
+    }
+
+    /// Smoothed RTT, zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Time {
+        self.rtt.srtt()
+    }
+
+    /// The retransmission timeout in force, backed off or not.
+    #[must_use]
+    pub fn rto(&self) -> Time {
+        self.rtt.rto()
+    }
+
+    /// Bytes in flight; the short last segment counts as a full one.
+    #[must_use]
+    pub fn in_flight(&self, params: &TcpParams) -> u64 {
+        u64::from(self.records.in_flight()) * u64::from(params.segment_payload)
+    }
+
+    /// The rate by which segments leave, if they are paced.
+    #[must_use]
+    pub fn pacing_rate(&self, params: &TcpParams) -> Option<BitRate> {
+        match params.pacing {
+            Pacing::Off => None,
+            Pacing::Auto => self.output.pacing,
+            Pacing::On => self.output.pacing.or_else(|| self.rate_of_window(params)),
+        }
+    }
+
+    /// The rate that follows from the window, paced or not. `tcp_input.c` tcp_update_pacing_rate; RFC 9002 7.7.
+    fn rate_of_window(&self, params: &TcpParams) -> Option<BitRate> {
+        let outstanding = u64::from(self.records.outstanding()) * u64::from(params.segment_payload);
+        let percent = match (Self::is_numbered(params), self.output.cwnd < self.output.ssthresh / 2) {
+            (true, _) => pacing::PERCENT_OF_QUIC,
+            (false, true) => pacing::PERCENT_IN_SLOW_START,
+            (false, false) => pacing::PERCENT_IN_AVOIDANCE,
+        };
+        pacing::rate_of_window(u64::from(self.output.cwnd).max(outstanding), percent, self.rtt.srtt())
+    }
+
+    /// The answer to the SYN, and its round-trip time.
+    fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Time {
+        //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
+        self.phase = Phase::Open;
+        self.timer = Timer::Off;
+        let rtt = now.saturating_sub(ack.echo);
+        self.rtt.sample(params, rtt, 0, 0);
+        self.rtt.observe_least(rtt);
+        self.handshake_due = true;
+        self.window_due = true;
+        self.tell(params, Event::Open, now);
+        rtt
+    }
+
+    /// Tells the congestion control.
+    fn tell(&mut self, params: &TcpParams, event: Event, now: Time) {
+        let moment = Moment {
+            now,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.least(),
+            in_flight: clamped(self.in_flight(params)),
+            delivered: self.rate.delivered,
+            total_lost: self.rate.lost,
+            app_limited: self.rate.is_app_limited(),
+            phase: self.phase,
+        };
+        self.congestion.on_event(params, &mut self.output, event, &moment);
+    }
+
+    /// Who decides on the window.
+    #[inline]
+    fn has_full_control(params: &TcpParams) -> bool {
+        params.congestion_control.authority() == Authority::Full
+    }
+
+    /// Whether losses are being repaired.
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// Payload of segment `seq` in bytes.
+    #[inline]
+    fn payload(&self, params: &TcpParams, seq: u32) -> u32 {
+        if seq + 1 == self.end { params.segment_payload - self.shortfall } else { params.segment_payload }
+    }
+}

@@ -1,0 +1,155 @@
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): what is sent at once is a chunk, and the
+//! next one leaves when the rate has paid for it.
+
+use fairlane_schemes::base::units::{BitRate, Time};
+
+/// Segments at the start of a connection that leave as the window allows.
+const UNPACED: u32 = 10;
+
+/// When the next chunk may leave.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    /// When the next chunk may leave.
+    next: Time,
+    /// By how much the chunk in hand is late.
+    late: Time,
+    /// What the chunk in hand may still take, and has taken, in bytes.
+    left: u32,
+    taken: u32,
+    /// Segments sent, up to [`UNPACED`].
+    sent: u32,
+}
+
+impl Pacer {
+    pub(super) fn new() -> Self {
+        Self { next: Time::ZERO, late: Time::ZERO, left: 0, taken: 0, sent: 0 }
+    }
+
+    /// When the next chunk may leave; the past if one is in hand.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        if self.left > 0 { Time::ZERO } else { self.next }
+    }
+
+    /// A segment of `bytes` leaves; a new chunk has `quantum` bytes.
+    #[inline]
+    pub(super) fn on_send(&mut self, now: Time, bytes: u32, rate: BitRate, quantum: u32) {
+        if self.left == 0 {
+            self.late = now.saturating_sub(self.next);
+            self.next = self.next.max(now);
+            self.left = quantum.max(bytes);
+        }
+        self.sent = (self.sent + 1).min(UNPACED);
+        self.left = self.left.saturating_sub(bytes);
+        self.taken += bytes;
+        // A chunk that has no room for another segment is complete.
+        if self.left < bytes {
+            self.end_chunk(rate);
+        }
+    }
+
+    /// Nothing more leaves at this instant.
+    #[inline]
+    pub(super) fn end_chunk(&mut self, rate: BitRate) {
+        if self.taken > 0 && self.sent >= UNPACED {
+            let time = rate.time_of(u64::from(self.taken));
+            // What was late is caught up with, up to half of the time.
+            self.next = self.next.saturating_add(time.saturating_sub(self.late.min(Time(time.0 / 2))));
+        }
+        (self.left, self.taken) = (0, 0);
+    }
+}
+
+/// The pacing rate of a control that sets none, as a share of the window in an SRTT: of Linux while the window is below half
+/// of the threshold, and after that; of QUIC.
+pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
+pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
+pub(super) const PERCENT_OF_QUIC: u64 = 125;
+
+/// `percent` of `bytes` in an SRTT; none before the first sample.
+#[inline]
+pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<BitRate> {
+    if srtt == Time::ZERO {
+        return None;
+    }
+    let bits = (bytes * 8 * percent) as f64 / 100.0;
+    Some(BitRate(((bits / srtt.as_secs_f64()) as u64).max(1)))
+}
+
+/// How much is sent at once (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, two segments at
+/// least; at most `largest`, one segment at least.
+#[inline]
+pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
+    // 2^-10 s of the rate.
+    let of_rate = (rate.0 / 8) >> 10;
+    // Halved for each 2^9 us of the least RTT.
+    let halvings = min_rtt.0 / Time::from_micros(512).0;
+    let of_rtt = if halvings < 32 { largest >> halvings } else { 0 };
+    let segments = ((of_rate + of_rtt).min(largest) / u64::from(mss)).max(2).min((largest / u64::from(mss)).max(1));
+    u32::try_from(segments * u64::from(mss)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    const US: fn(u64) -> Time = Time::from_micros;
+    /// 1000 bytes in a millisecond.
+    const RATE: BitRate = BitRate(8_000_000);
+
+    #[test]
+    fn ten_segments_leave_at_once_then_a_chunk_each_time_that_the_rate_has_paid_for_it() {
+        let mut pacer = Pacer::new();
+        for _ in 0..9 {
+            assert!(pacer.next() <= US(0));
+            pacer.on_send(US(0), MSS, RATE, 2 * MSS);
+        }
+        // The ninth begins a chunk, which the tenth ends: 2000 bytes take 2 ms.
+        pacer.on_send(US(0), MSS, RATE, 2 * MSS);
+        assert_eq!(pacer.next(), US(2000));
+        pacer.on_send(US(2000), MSS, RATE, 2 * MSS);
+        assert_eq!(pacer.next(), Time::ZERO);
+        pacer.on_send(US(2000), MSS, RATE, 2 * MSS);
+        assert_eq!(pacer.next(), US(4000));
+    }
+
+    #[test]
+    fn a_late_chunk_catches_up_by_half_of_its_time_at_most() {
+        let mut pacer = Pacer::new();
+        (0..10).for_each(|_| pacer.on_send(US(0), MSS, RATE, MSS));
+        assert_eq!(pacer.next(), US(1000));
+        pacer.on_send(US(1300), MSS, RATE, MSS);
+        assert_eq!(pacer.next(), US(2000));
+        pacer.on_send(US(9000), MSS, RATE, MSS);
+        assert_eq!(pacer.next(), US(9500));
+    }
+
+    #[test]
+    fn a_chunk_that_ends_early_pays_for_what_it_took() {
+        let mut pacer = Pacer::new();
+        (0..10).for_each(|_| pacer.on_send(US(0), MSS, RATE, MSS));
+        pacer.on_send(US(1000), MSS, RATE, 40 * MSS);
+        pacer.end_chunk(RATE);
+        assert_eq!(pacer.next(), US(2000));
+    }
+
+    #[test]
+    fn the_rate_of_a_window_is_a_share_of_it_in_a_round_trip() {
+        // 100 000 bytes in 100 ms are 8 Mbit/s.
+        let rate = |percent| rate_of_window(100_000, percent, US(100_000)).unwrap().0;
+        assert_eq!([PERCENT_IN_SLOW_START, PERCENT_IN_AVOIDANCE].map(rate), [16_000_000, 9_600_000]);
+        assert_eq!(rate_of_window(100_000, 100, Time::ZERO), None);
+    }
+
+    #[test]
+    fn a_chunk_is_about_a_millisecond_of_the_rate() {
+        let chunk = |mbit: u64, min_rtt| chunk_bytes(BitRate(mbit * 1_000_000), min_rtt, MSS, 65_536);
+        // 100 Mbit/s: 12.5 MB/s / 1024 = 12 207 B: 12 segments. 1 Mbit/s: 122 B, two segments. 10 Gbit/s: 64 kB.
+        assert_eq!([100, 1, 10_000].map(|mbit| chunk(mbit, US(50_000))), [12_000, 2_000, 65_000]);
+        // With an RTT of 1.1 ms, 65536 / 4 more: 28 591.
+        assert_eq!(chunk(100, US(1100)), 28_000);
+        // Without bundling one segment.
+        assert_eq!(chunk_bytes(BitRate(100_000_000), US(50_000), MSS, 0), MSS);
+    }
+}

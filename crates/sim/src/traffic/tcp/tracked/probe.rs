@@ -1,0 +1,84 @@
+//! Tail loss probes: RFC 8985 section 7, as Linux does (`tcp_output.c` tcp_schedule_loss_probe, tcp_send_loss_probe;
+//! `tcp_input.c` tcp_process_tlp_ack).
+
+use fairlane_schemes::base::units::Time;
+
+use super::acknowledge::News;
+use super::timers::Timer;
+use super::{Forced, TrackedSender};
+use crate::traffic::tcp::congestion::control::{Cause, Event};
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{Ack, TcpParams};
+
+/// The probe that is outstanding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Probe {
+    /// SND.NXT after it (TLP.end_seq); none without a probe.
+    end: Option<u32>,
+    /// It repeats a segment (TLP.is_retrans).
+    repeats: bool,
+}
+
+impl Probe {
+    /// Whatever it was to find out is known.
+    pub(super) fn settle(&mut self) {
+        self.end = None;
+    }
+}
+
+impl TrackedSender {
+    /// When a probe is due after now, if one may be sent. RFC 8985 7.2.
+    pub(super) fn probe_time(&self, params: &TcpParams) -> Option<Time> {
+        let calm = self.phase == Phase::Open && self.records.sacked() == 0;
+        if !params.tlp || !calm || self.records.outstanding() == 0 || self.probe.end.is_some() {
+            return None;
+        }
+        if self.rtt.srtt() == Time::ZERO {
+            return Some(params.initial_rto);
+        }
+        // A lone segment may wait for a delayed ACK, in Linux for as long as the least timeout.
+        let alone = if self.records.outstanding() == 1 { params.min_rto } else { Time::ZERO };
+        Some(Time(2 * self.rtt.srtt().0).saturating_add(alone))
+    }
+
+    /// The probe is due. RFC 8985 7.3.
+    pub(super) fn on_probe_timer(&mut self, params: &TcpParams, now: Time) {
+        self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+        self.forced = if self.has_new_segment(params) {
+            self.probe.repeats = false;
+            Forced::New
+        } else if let Some(last) = self.records.last_unsacked() {
+            self.probe.repeats = true;
+            Forced::Again(last)
+        } else {
+            return;
+        };
+        self.stats.tail_loss_probes += 1;
+        self.probe.end = Some(self.records.nxt() + u32::from(!self.probe.repeats));
+    }
+
+    /// An ACK may answer the probe. RFC 8985 7.4.
+    pub(super) fn probe_answered(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
+        let Some(end) = self.probe.end else { return };
+        if ack.ack < end {
+            return;
+        }
+        let pure_duplicate = news.in_order == 0 && !news.sacked;
+        if !self.probe.repeats || news.duplicate {
+            self.probe.end = None;
+        } else if ack.ack > end {
+            // The copy repaired a loss, which reduces the window as one that recovery repairs.
+            self.probe.end = None;
+            if matches!(self.phase, Phase::Open | Phase::Disorder) && !self.reducing && !Self::has_full_control(params)
+            {
+                self.undo.settle();
+                self.reduce(params, Cause::Loss);
+                self.output.cwnd = self.output.ssthresh;
+                self.tell(params, Event::RecoveryEnds, now);
+            }
+        } else if pure_duplicate {
+            // Original and copy arrived.
+            self.probe.end = None;
+        }
+    }
+}

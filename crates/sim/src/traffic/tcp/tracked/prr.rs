@@ -1,0 +1,109 @@
+//! Proportional rate reduction (RFC 6937, RFC 9937) as Linux does it (`tcp_input.c` tcp_cwnd_reduction), in segments.
+
+/// The state of a reduction, from its beginning until what was outstanding then is acknowledged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prr {
+    /// The congestion window before it, in segments: what stands for RecoverFS.
+    prior_cwnd: u32,
+    /// prr_delivered.
+    delivered: u32,
+    /// prr_out.
+    sent: u32,
+}
+
+/// What an ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    /// Segments newly delivered.
+    pub(super) delivered: u32,
+    /// Whether any was newly taken for lost.
+    pub(super) any_lost: bool,
+    /// Whether SND.UNA advances.
+    pub(super) advances: bool,
+    /// In flight after it.
+    pub(super) in_flight: u32,
+}
+
+impl Prr {
+    /// A reduction begins.
+    pub(super) fn begin(&mut self, cwnd: u32) {
+        *self = Self { prior_cwnd: cwnd.max(1), delivered: 0, sent: 0 };
+    }
+
+    /// A segment is sent.
+    #[inline]
+    pub(super) fn on_send(&mut self) {
+        self.sent = self.sent.saturating_add(1);
+    }
+
+    /// The window after an ACK in segments; none if it stays.
+    pub(super) fn window(&mut self, ssthresh: u32, of: Delivery) -> Option<u32> {
+        if of.delivered == 0 {
+            return None;
+        }
+        self.delivered += of.delivered;
+        let count = if of.in_flight > ssthresh {
+            // RFC 9937 section 6: in proportion to what is delivered.
+            let target = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior_cwnd));
+            u32::try_from(target).unwrap_or(u32::MAX).saturating_sub(self.sent)
+        } else {
+            // The conservative bound, and a segment more while the ACK shows progress without new losses (SafeACK).
+            let extra = u32::from(of.advances && !of.any_lost);
+            let limit = self.delivered.saturating_sub(self.sent).max(of.delivered) + extra;
+            limit.min(ssthresh - of.in_flight)
+        };
+        // The fast retransmission is sent in any case.
+        Some(of.in_flight + count.max(u32::from(self.sent == 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(delivered: u32, in_flight: u32) -> Delivery {
+        Delivery { delivered, any_lost: false, advances: false, in_flight }
+    }
+
+    #[test]
+    fn above_the_threshold_sends_in_proportion_to_what_is_delivered() {
+        // RFC 6937 section 4 figure: 20 segments to 10: every second ACK sends one.
+        let mut prr = Prr::default();
+        prr.begin(20);
+        let mut sent = 0;
+        for k in 1..=6 {
+            let in_flight = 19 - k + sent;
+            let window = prr.window(10, ack(1, in_flight)).unwrap();
+            for _ in in_flight..window {
+                prr.on_send();
+                sent += 1;
+            }
+            assert_eq!(sent, k.div_ceil(2));
+        }
+    }
+
+    #[test]
+    fn below_the_threshold_sends_what_is_delivered_and_one_more_on_progress_without_loss() {
+        let mut prr = Prr::default();
+        prr.begin(20);
+        prr.on_send();
+        assert_eq!(prr.window(10, ack(2, 3)), Some(3 + 2));
+        let safe = Delivery { advances: true, ..ack(2, 3) };
+        // prr_delivered is 4, prr_out 1: max(3, 2) + 1 = 4.
+        assert_eq!(prr.window(10, safe), Some(3 + 4));
+        assert_eq!(prr.window(10, Delivery { any_lost: true, ..safe }), Some(3 + 5));
+        // Never beyond the threshold.
+        assert_eq!(prr.window(10, Delivery { delivered: 9, ..safe }), Some(10));
+    }
+
+    #[test]
+    fn the_first_retransmission_needs_no_room_and_an_ack_without_news_changes_nothing() {
+        let mut prr = Prr::default();
+        prr.begin(10);
+        assert_eq!(prr.window(5, ack(0, 9)), None);
+        // ceil(1 * 1 / 10) - 0 = 1 at least.
+        assert_eq!(prr.window(1, ack(1, 8)), Some(9));
+        prr.on_send();
+        assert_eq!(prr.window(1, ack(1, 8)), Some(8));
+    }
+}

@@ -1,0 +1,150 @@
+//! Recovery as in QUIC (RFC 9002): probe timeouts for all losses of a tail, persistent congestion, recovery by packet
+//! number. Detection by number and time stands beside that of RACK, in `rack`.
+
+use fairlane_schemes::base::units::Time;
+
+use super::records::Record;
+use super::timers::Timer;
+use super::{Forced, TrackedSender};
+use crate::traffic::tcp::congestion::control::{Cause, Event};
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{LossDetection, TcpParams};
+
+/// RFC 9002 7.6.1 kPersistentCongestionThreshold.
+const PERSISTENT: u64 = 3;
+/// RFC 9002 7.2 kMinimumWindow in segments.
+const LEAST_WINDOW: u32 = 2;
+/// Doublings of the probe timeout; `max_rto` bounds it long before.
+const MOST_DOUBLINGS: u8 = 30;
+
+/// What numbers of packets tell of congestion.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    /// The last packet sent before recovery began; losses up to it belong to that recovery.
+    recovery: u32,
+    /// The newest packet taken for lost.
+    newest_lost: u32,
+    /// The last packet of a run of losses without an ACK between, and when the first of them was sent.
+    run_end: u32,
+    run_since: Time,
+    /// The longest time over which all packets were lost, of those in hand.
+    longest: Time,
+}
+
+impl Numbers {
+    pub(super) const NEW: Self =
+        Self { recovery: 0, newest_lost: 0, run_end: 0, run_since: Time::ZERO, longest: Time::ZERO };
+
+    /// Recovery begins after packet `last`.
+    pub(super) fn begin_recovery(&mut self, last: u32) {
+        self.recovery = last;
+    }
+
+    /// A packet is taken for lost.
+    pub(super) fn on_lost(&mut self, record: &Record) {
+        self.newest_lost = self.newest_lost.max(record.number);
+        if record.number != self.run_end.wrapping_add(1) {
+            self.run_since = record.sent;
+        }
+        self.run_end = record.number;
+        self.longest = self.longest.max(record.sent.saturating_sub(self.run_since));
+    }
+}
+
+impl TrackedSender {
+    /// Whether packets are numbered as in QUIC.
+    #[inline]
+    pub(super) fn is_numbered(params: &TcpParams) -> bool {
+        params.loss_detection == LossDetection::PacketThreshold
+    }
+
+    /// What an ACK, or the timer of late packets, says of losses. RFC 9002 7.3.2, 7.6.
+    pub(super) fn repair_numbered(&mut self, params: &TcpParams, now: Time) {
+        // The ACK of a packet sent in recovery ends it.
+        if self.rack.number() > self.numbers.recovery {
+            self.reducing = false;
+            if self.phase == Phase::Recovery {
+                self.phase = Phase::Open;
+                self.tell(params, Event::RecoveryEnds, now);
+            }
+        }
+        self.look_for_losses(params, now);
+        if self.numbers.newest_lost > self.numbers.recovery {
+            self.enter_numbered_recovery(params, now);
+        }
+        let lasting = std::mem::take(&mut self.numbers.longest);
+        if lasting > Time(self.rtt.rto().0.saturating_mul(PERSISTENT)) && self.rtt.srtt() > Time::ZERO {
+            self.on_persistent_congestion(params, now);
+        }
+        if self.phase != Phase::Recovery {
+            self.phase = if self.records.sacked() > 0 { Phase::Disorder } else { Phase::Open };
+        }
+        if !matches!(self.timer, Timer::Reordering(due) if due > now) {
+            self.arm_probe_timeout(params);
+        }
+    }
+
+    /// RFC 9002 7.3.2: the window is reduced at once.
+    fn enter_numbered_recovery(&mut self, params: &TcpParams, now: Time) {
+        self.stats.fast_recoveries += 1;
+        self.numbers.begin_recovery(self.rate.transmissions());
+        self.phase = Phase::Recovery;
+        self.reduce(params, Cause::Loss);
+        self.begin_reduction(params);
+        // RFC 9002 7.3.2: one packet may be sent before the reduction counts.
+        self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);
+        self.tell(params, Event::Loss, now);
+    }
+
+    /// All packets of a long time were lost. RFC 9002 7.6.2.
+    fn on_persistent_congestion(&mut self, params: &TcpParams, now: Time) {
+        self.stats.timeouts += 1;
+        self.congestion.timed_out();
+        self.hystart.restart(now, self.records.nxt());
+        if !Self::has_full_control(params) {
+            self.output.cwnd = LEAST_WINDOW * params.segment_payload;
+        }
+        self.phase = Phase::Open;
+        self.tell(params, Event::Timeout, now);
+    }
+
+    /// The probe timeout is due: a packet whatever the window, and no reduction. RFC 9002 6.2.4.
+    pub(super) fn on_probe_timeout(&mut self, params: &TcpParams) {
+        self.forced = match (self.records.first_lost(), self.records.oldest()) {
+            (Some(seq), _) => Forced::Again(seq),
+            (None, _) if self.has_new_segment(params) => Forced::New,
+            (None, oldest) => oldest.map_or(Forced::Nothing, Forced::Again),
+        };
+        self.stats.tail_loss_probes += 1;
+        // Each timeout in a row doubles the next one.
+        self.retries = (self.retries + 1).min(MOST_DOUBLINGS);
+    }
+
+    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1.
+    pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams) {
+        self.timer = if self.records.outstanding() == 0 {
+            Timer::Off
+        } else {
+            let doubled = Time(self.rtt.rto().0.saturating_mul(1 << self.retries));
+            Timer::Probe(self.last_sent.saturating_add(doubled.min(params.max_rto)))
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_losses_lasts_until_a_packet_between_was_not_lost() {
+        let lost = |number, at| Record { number, sent: Time::from_millis(at), ..Record::BLANK };
+        let mut numbers = Numbers::NEW;
+        numbers.on_lost(&lost(5, 100));
+        numbers.on_lost(&lost(6, 150));
+        numbers.on_lost(&lost(7, 900));
+        assert_eq!(numbers.longest, Time::from_millis(800));
+        numbers.longest = Time::ZERO;
+        numbers.on_lost(&lost(9, 2000));
+        assert_eq!((numbers.longest, numbers.newest_lost), (Time::ZERO, 9));
+    }
+}

@@ -1,0 +1,240 @@
+//! Loss detection by time: RACK (RFC 8985 section 6), and by packet number and time as in QUIC (RFC 9002 section 6.1).
+
+use fairlane_schemes::base::units::Time;
+
+use super::TrackedSender;
+use super::records::Record;
+use crate::traffic::tcp::TcpParams;
+
+/// Round trips for which a wider reordering window is kept after the last D-SACK (RFC 8985 6.2 step 4).
+const PERSISTENCE: u8 = 16;
+/// RFC 9002 6.1.2 kTimeThreshold = 9/8, kGranularity.
+const TIME_THRESHOLD: (u64, u64) = (9, 8);
+const GRANULARITY: Time = Time::from_millis(1);
+
+/// What was delivered last among all that was sent, and how far segments are out of order.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    /// The number of the last transmission of all that were delivered: what tells the order of sending. It stands for
+    /// RACK.xmit_ts and RACK.end_seq, which leave it open where several segments are sent at one time.
+    number: u32,
+    /// Its RTT (RACK.rtt).
+    rtt: Time,
+    /// One more than the highest segment delivered (RACK.fack).
+    highest: u32,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    /// RACK.reo_wnd_mult.
+    steps: u8,
+    /// RACK.reo_wnd_persist.
+    persist: u8,
+    /// RACK.dsack_round: no further step before this is acknowledged.
+    step_round: Option<u32>,
+}
+
+/// What bounds the reordering window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reordering {
+    pub(super) min_rtt: Time,
+    pub(super) srtt: Time,
+    pub(super) in_recovery: bool,
+    /// Segments SACKed.
+    pub(super) sacked: u32,
+    pub(super) threshold: u32,
+}
+
+impl Rack {
+    pub(super) fn new() -> Self {
+        Self { number: 0, rtt: Time::ZERO, highest: 0, reordering_seen: false, steps: 1, persist: 0, step_round: None }
+    }
+
+    /// Segment `seq` is delivered. RFC 8985 6.2, steps 2 and 3.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, seq: u32, record: &Record, now: Time, min_rtt: Time) {
+        if seq >= self.highest {
+            self.highest = seq + 1;
+        } else if !record.resent {
+            // Step 3: below what is delivered already, and it was not sent again.
+            self.reordering_seen = true;
+        }
+        let rtt = now.saturating_sub(record.sent);
+        // Step 2: too soon for the copy, so it was the original that arrived.
+        if record.resent && rtt < min_rtt {
+            return;
+        }
+        if record.number > self.number {
+            (self.number, self.rtt) = (record.number, rtt);
+        }
+    }
+
+    /// Step 4: an ACK, with a D-SACK or not; `nxt` and `una` tell round trips apart.
+    pub(super) fn on_dsack(&mut self, nxt: u32) {
+        if self.step_round.is_none() {
+            self.step_round = Some(nxt);
+            self.steps = self.steps.saturating_add(1);
+            self.persist = PERSISTENCE;
+        }
+    }
+
+    /// Step 4: `una` is acknowledged.
+    #[inline]
+    pub(super) fn on_advance(&mut self, una: u32) {
+        if self.step_round.is_some_and(|round| una >= round) {
+            self.step_round = None;
+        }
+    }
+
+    /// Step 4: a recovery is over.
+    pub(super) fn on_recovery_end(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// Step 4: how much later than its successors a segment may come.
+    pub(super) fn reordering_window(&self, of: Reordering) -> Time {
+        if !self.reordering_seen && (of.in_recovery || of.sacked >= of.threshold) {
+            return Time::ZERO;
+        }
+        let window = Time((of.min_rtt.0 / 4).saturating_mul(u64::from(self.steps)));
+        // Linux bounds it by SRTT / 8 x 8 = SRTT.
+        window.min(of.srtt)
+    }
+
+    /// The number of the last transmission of all that were delivered.
+    #[inline]
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// An original came late: segments are out of order.
+    pub(super) fn on_late_original(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// The RTT of what was delivered last.
+    pub(super) fn rtt(&self) -> Time {
+        self.rtt
+    }
+}
+
+impl TrackedSender {
+    /// Takes segments for lost that are overdue, and says when the next one will be. RFC 8985 6.2 step 5, RFC 9002 6.1.
+    pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
+        let by_number = Self::is_numbered(params);
+        let mut delay = None;
+        let mut next = self.records.oldest();
+        while let Some(seq) = next {
+            let record = *self.records.at(seq);
+            // RACK_sent_after.
+            if record.number > self.rack.number {
+                // All the others were sent later still.
+                break;
+            }
+            next = self.records.sent_after(seq);
+            let delay = *delay.get_or_insert_with(|| self.loss_delay(params));
+            let beyond = by_number && record.number.saturating_add(params.dupack_threshold) <= self.rack.number;
+            let due = record.sent.saturating_add(delay);
+            if !beyond && due > now {
+                return Some(due);
+            }
+            self.lose(params, seq, now);
+        }
+        None
+    }
+
+    /// How long after its sending a segment is lost if a later one is delivered.
+    fn loss_delay(&self, params: &TcpParams) -> Time {
+        if Self::is_numbered(params) {
+            //= RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).
+            let rtt = self.rtt.srtt().max(self.rtt.latest());
+            return Time(rtt.0 / TIME_THRESHOLD.1 * TIME_THRESHOLD.0).max(GRANULARITY);
+        }
+        let window = self.rack.reordering_window(Reordering {
+            min_rtt: self.rtt.least(),
+            srtt: self.rtt.srtt(),
+            in_recovery: self.in_recovery(),
+            sacked: self.records.sacked(),
+            threshold: params.dupack_threshold,
+        });
+        self.rack.rtt().saturating_add(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    fn sent(at: u64, number: u32, resent: bool) -> Record {
+        Record { sent: MS(at), number, resent, ..Record::BLANK }
+    }
+
+    fn of() -> Reordering {
+        Reordering { min_rtt: MS(40), srtt: MS(50), in_recovery: false, sacked: 1, threshold: 3 }
+    }
+
+    #[test]
+    fn the_segment_sent_last_of_all_delivered_gives_the_rtt() {
+        let mut rack = Rack::new();
+        rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
+        rack.on_delivered(3, &sent(8, 3, false), MS(62), MS(40));
+        assert_eq!((rack.number, rack.rtt()), (5, MS(50)));
+        // Of two sent at one time, the one that was sent last.
+        rack.on_delivered(2, &sent(10, 6, true), MS(63), MS(40));
+        assert_eq!((rack.number, rack.rtt()), (6, MS(53)));
+    }
+
+    #[test]
+    fn a_copy_that_comes_back_sooner_than_the_least_rtt_was_the_original() {
+        let mut rack = Rack::new();
+        rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
+        rack.on_delivered(3, &sent(50, 9, true), MS(89), MS(40));
+        assert_eq!(rack.number, 5);
+        rack.on_delivered(3, &sent(50, 9, true), MS(90), MS(40));
+        assert_eq!((rack.number, rack.rtt()), (9, MS(40)));
+    }
+
+    #[test]
+    fn reordering_is_seen_where_an_original_comes_below_what_is_delivered() {
+        let mut rack = Rack::new();
+        rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
+        rack.on_delivered(3, &sent(8, 3, true), MS(62), MS(40));
+        assert!(!rack.reordering_seen);
+        rack.on_delivered(4, &sent(9, 4, false), MS(62), MS(40));
+        assert!(rack.reordering_seen);
+    }
+
+    #[test]
+    fn without_reordering_the_window_is_none_in_recovery_or_with_three_sacked() {
+        let mut rack = Rack::new();
+        assert_eq!(rack.reordering_window(of()), MS(10));
+        assert_eq!(rack.reordering_window(Reordering { in_recovery: true, ..of() }), MS(0));
+        assert_eq!(rack.reordering_window(Reordering { sacked: 3, ..of() }), MS(0));
+        rack.reordering_seen = true;
+        assert_eq!(rack.reordering_window(Reordering { sacked: 3, ..of() }), MS(10));
+    }
+
+    #[test]
+    fn the_window_widens_once_a_round_trip_with_dsacks_and_shrinks_after_sixteen_recoveries() {
+        let mut rack = Rack::new();
+        rack.on_dsack(20);
+        rack.on_dsack(30);
+        assert_eq!(rack.reordering_window(of()), MS(20));
+        rack.on_advance(20);
+        rack.on_dsack(40);
+        assert_eq!(rack.reordering_window(of()), MS(30));
+        (0..15).for_each(|_| rack.on_recovery_end());
+        assert_eq!(rack.reordering_window(of()), MS(30));
+        rack.on_recovery_end();
+        assert_eq!(rack.reordering_window(of()), MS(10));
+        // Never beyond SRTT.
+        for round in 0..9 {
+            rack.on_advance(100 * round);
+            rack.on_dsack(100 * round + 50);
+        }
+        assert_eq!(rack.reordering_window(of()), MS(50));
+    }
+}

@@ -1,0 +1,375 @@
+//! What a sender knows of each outstanding segment, in a ring, and the order in which those in flight were sent.
+
+use fairlane_schemes::base::units::Time;
+
+/// No segment.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What has become of a segment as far as its sender knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// On its way, for the first time or again.
+    InFlight,
+    /// Taken for lost, and not sent again yet.
+    Lost,
+    /// Reported by a SACK block.
+    Sacked,
+}
+
+/// One outstanding segment: a cache line. The fields named in the comments are those of the draft on BBR, section on
+/// delivery rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// When it was sent last (P.send_time).
+    pub(super) sent: Time,
+    /// P.first_send_time.
+    pub(super) first_sent: Time,
+    /// P.delivered in bytes.
+    pub(super) delivered: u64,
+    /// P.delivered_time.
+    pub(super) delivered_at: Time,
+    /// C.lost in bytes when it was sent (P.lost).
+    pub(super) lost: u64,
+    /// In flight when it had been sent, in bytes (P.tx_in_flight).
+    pub(super) tx_in_flight: u32,
+    /// Its number among all transmissions: the packet number of QUIC.
+    pub(super) number: u32,
+    /// Neighbours in the list of those in flight, which [`Records`] keeps.
+    pub(super) older: u32,
+    pub(super) newer: u32,
+    pub(super) fate: Fate,
+    /// It was sent more than once.
+    pub(super) resent: bool,
+    /// The sender had too few data to fill the window (P.is_app_limited).
+    pub(super) app_limited: bool,
+}
+
+impl Record {
+    /// A record that nobody has filled in.
+    pub(super) const BLANK: Self = Self {
+        sent: Time::ZERO,
+        first_sent: Time::ZERO,
+        delivered: 0,
+        delivered_at: Time::ZERO,
+        lost: 0,
+        tx_in_flight: 0,
+        number: 0,
+        older: NONE,
+        newer: NONE,
+        fate: Fate::InFlight,
+        resent: false,
+        app_limited: false,
+    };
+}
+
+/// The outstanding segments `una .. nxt`.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    /// The record of `seq` is at `seq mod length`; the length is a power of two.
+    ring: Box<[Record]>,
+    una: u32,
+    nxt: u32,
+    /// Ends of the list of segments in flight, by the time of their last transmission.
+    oldest: u32,
+    newest: u32,
+    in_flight: u32,
+    lost: u32,
+    sacked: u32,
+    /// In flight and sent more than once.
+    resent: u32,
+    /// No segment below is lost.
+    lost_from: u32,
+}
+
+impl Records {
+    pub(super) fn new() -> Self {
+        Self {
+            ring: vec![Record::BLANK; 16].into_boxed_slice(),
+            una: 0,
+            nxt: 0,
+            oldest: NONE,
+            newest: NONE,
+            in_flight: 0,
+            lost: 0,
+            sacked: 0,
+            resent: 0,
+            lost_from: 0,
+        }
+    }
+
+    /// The first segment without an ACK (SND.UNA).
+    #[inline]
+    pub(super) fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// The next new segment (SND.NXT).
+    #[inline]
+    pub(super) fn nxt(&self) -> u32 {
+        self.nxt
+    }
+
+    /// Outstanding segments.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u32 {
+        self.nxt - self.una
+    }
+
+    /// Segments in the network.
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Segments taken for lost and not sent again.
+    #[inline]
+    pub(super) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Segments that SACK blocks have reported.
+    #[inline]
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments in the network that were sent more than once.
+    #[inline]
+    pub(super) fn resent(&self) -> u32 {
+        self.resent
+    }
+
+    /// The segment in flight that was sent first, if there is one.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// The segment in flight that was sent next after `seq`.
+    #[inline]
+    pub(super) fn sent_after(&self, seq: u32) -> Option<u32> {
+        let newer = self.at(seq).newer;
+        (newer != NONE).then_some(newer)
+    }
+
+    /// The record of an outstanding segment.
+    #[inline]
+    pub(super) fn at(&self, seq: u32) -> &Record {
+        debug_assert!((self.una..self.nxt).contains(&seq));
+        &self.ring[seq as usize & (self.ring.len() - 1)]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, seq: u32) -> &mut Record {
+        let place = seq as usize & (self.ring.len() - 1);
+        &mut self.ring[place]
+    }
+
+    /// Segment `nxt` is sent for the first time.
+    #[inline]
+    pub(super) fn push(&mut self, record: Record) {
+        if self.outstanding() as usize == self.ring.len() {
+            self.grow();
+        }
+        let seq = self.nxt;
+        self.nxt += 1;
+        *self.at_mut(seq) = Record { fate: Fate::InFlight, resent: false, ..record };
+        self.append(seq);
+    }
+
+    /// Segment `seq`, lost or in flight, is sent again.
+    pub(super) fn resend(&mut self, seq: u32, record: Record) {
+        self.take_out(seq);
+        *self.at_mut(seq) = Record { fate: Fate::InFlight, resent: true, ..record };
+        self.append(seq);
+    }
+
+    /// Segment `seq`, which is in flight, is taken for lost.
+    pub(super) fn lose(&mut self, seq: u32) {
+        debug_assert_eq!(self.at(seq).fate, Fate::InFlight);
+        self.take_out(seq);
+        self.at_mut(seq).fate = Fate::Lost;
+        self.lost += 1;
+        self.lost_from = self.lost_from.min(seq);
+    }
+
+    /// A SACK block reports segment `seq`: its record as it was before, unless that is no news.
+    pub(super) fn sack(&mut self, seq: u32) -> Option<Record> {
+        let before = *self.at(seq);
+        if before.fate == Fate::Sacked {
+            return None;
+        }
+        self.take_out(seq);
+        self.at_mut(seq).fate = Fate::Sacked;
+        self.sacked += 1;
+        Some(before)
+    }
+
+    /// Segment `una` is acknowledged: its record as it was.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Record {
+        let seq = self.una;
+        let before = *self.at(seq);
+        self.take_out(seq);
+        self.una += 1;
+        self.lost_from = self.lost_from.max(self.una);
+        before
+    }
+
+    /// The first segment that is lost.
+    #[inline]
+    pub(super) fn first_lost(&mut self) -> Option<u32> {
+        if self.lost == 0 {
+            self.lost_from = self.nxt;
+            return None;
+        }
+        while self.at(self.lost_from).fate != Fate::Lost {
+            self.lost_from += 1;
+        }
+        Some(self.lost_from)
+    }
+
+    /// Nothing is lost after all: what was taken for it is in flight, as if it had been sent before all else.
+    pub(super) fn restore_lost(&mut self) {
+        for seq in (self.una..self.nxt).rev() {
+            if self.at(seq).fate == Fate::Lost {
+                self.take_out(seq);
+                self.at_mut(seq).fate = Fate::InFlight;
+                self.prepend(seq);
+            }
+        }
+    }
+
+    /// The outstanding segment with the highest number that is not SACKed.
+    pub(super) fn last_unsacked(&self) -> Option<u32> {
+        (self.una..self.nxt).rev().find(|&seq| self.at(seq).fate != Fate::Sacked)
+    }
+
+    /// Takes `seq` out of its count and, if it is in flight, of the list.
+    #[inline]
+    fn take_out(&mut self, seq: u32) {
+        let Record { fate, older, newer, resent, .. } = *self.at(seq);
+        match fate {
+            Fate::Lost => self.lost -= 1,
+            Fate::Sacked => self.sacked -= 1,
+            Fate::InFlight => {
+                self.in_flight -= 1;
+                self.resent -= u32::from(resent);
+                match older {
+                    NONE => self.oldest = newer,
+                    older => self.at_mut(older).newer = newer,
+                }
+                match newer {
+                    NONE => self.newest = older,
+                    newer => self.at_mut(newer).older = older,
+                }
+            }
+        }
+    }
+
+    /// Puts `seq`, in flight, at the end of the list.
+    #[inline]
+    fn append(&mut self, seq: u32) {
+        let last = self.newest;
+        let record = self.at_mut(seq);
+        (record.older, record.newer) = (last, NONE);
+        let resent = record.resent;
+        match last {
+            NONE => self.oldest = seq,
+            last => self.at_mut(last).newer = seq,
+        }
+        self.newest = seq;
+        self.in_flight += 1;
+        self.resent += u32::from(resent);
+    }
+
+    /// Puts `seq`, in flight, at the beginning of the list.
+    fn prepend(&mut self, seq: u32) {
+        let first = self.oldest;
+        let record = self.at_mut(seq);
+        (record.older, record.newer) = (NONE, first);
+        let resent = record.resent;
+        match first {
+            NONE => self.newest = seq,
+            first => self.at_mut(first).older = seq,
+        }
+        self.oldest = seq;
+        self.in_flight += 1;
+        self.resent += u32::from(resent);
+    }
+
+    /// Twice the room.
+    #[cold]
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.ring);
+        self.ring = vec![Record::BLANK; 2 * old.len()].into_boxed_slice();
+        for seq in self.una..self.nxt {
+            *self.at_mut(seq) = old[seq as usize & (old.len() - 1)];
+        }
+    }
+
+    /// Counts again what the fields count.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let count = |fate| (self.una..self.nxt).filter(|&seq| self.at(seq).fate == fate).count() as u32;
+        assert_eq!(
+            (self.in_flight, self.lost, self.sacked),
+            (count(Fate::InFlight), count(Fate::Lost), count(Fate::Sacked))
+        );
+        let listed: Vec<u32> = std::iter::successors(self.oldest(), |&seq| self.sent_after(seq)).collect();
+        assert_eq!(listed.len() as u32, self.in_flight);
+        assert!(listed.iter().all(|&seq| self.at(seq).fate == Fate::InFlight));
+        assert_eq!(listed.iter().filter(|&&seq| self.at(seq).resent).count() as u32, self.resent);
+        assert!((self.una..self.nxt).all(|seq| seq >= self.lost_from || self.at(seq).fate != Fate::Lost));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(records: &Records) -> Vec<u32> {
+        std::iter::successors(records.oldest(), |&seq| records.sent_after(seq)).collect()
+    }
+
+    #[test]
+    fn segments_in_flight_stand_in_the_order_of_their_last_transmission() {
+        let mut records = Records::new();
+        (0..5).for_each(|_| records.push(Record::BLANK));
+        records.lose(1);
+        assert_eq!(order(&records), [0, 2, 3, 4]);
+        records.resend(1, Record::BLANK);
+        records.resend(0, Record::BLANK);
+        assert_eq!(order(&records), [2, 3, 4, 1, 0]);
+        assert!(records.sack(3).is_some());
+        assert!(records.sack(3).is_none());
+        assert_eq!(order(&records), [2, 4, 1, 0]);
+        assert_eq!((records.in_flight(), records.lost(), records.sacked(), records.resent()), (4, 0, 1, 2));
+        records.check();
+        for _ in 0..5 {
+            records.pop();
+        }
+        assert_eq!(order(&records), [0; 0]);
+        records.check();
+    }
+
+    #[test]
+    fn the_first_lost_segment_is_found_again_after_a_lower_one_is_lost() {
+        let mut records = Records::new();
+        (0..40).for_each(|_| records.push(Record::BLANK));
+        records.lose(30);
+        assert_eq!(records.first_lost(), Some(30));
+        records.lose(7);
+        assert_eq!(records.first_lost(), Some(7));
+        records.resend(7, Record::BLANK);
+        assert_eq!(records.first_lost(), Some(30));
+        records.restore_lost();
+        assert_eq!((records.first_lost(), records.oldest()), (None, Some(30)));
+        records.check();
+    }
+
+    #[test]
+    fn a_record_takes_a_cache_line() {
+        assert_eq!(size_of::<Record>(), 64);
+    }
+}

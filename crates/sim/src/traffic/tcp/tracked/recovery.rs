@@ -1,0 +1,285 @@
+//! What follows from losses and marks: recovery, the loss state with F-RTO, reductions and their undoing. After
+//! `tcp_input.c` tcp_fastretrans_alert, tcp_process_loss, tcp_enter_loss, tcp_undo_cwnd_reduction.
+
+use fairlane_schemes::base::units::Time;
+
+use super::acknowledge::News;
+use super::prr::Delivery;
+use super::timers::Timer;
+use super::{DATA_RETRIES, Forced, TrackedSender};
+use crate::traffic::tcp::congestion::control::{Cause, Event, Flight};
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{Ack, Recovery, TcpParams, clamped};
+
+impl TrackedSender {
+    /// What an ACK says of losses.
+    pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
+        let una = self.records.una();
+        if self.reducing && una > self.recover {
+            self.end_reduction(params);
+        }
+        match self.phase {
+            Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
+            Phase::Recovery if news.in_order > 0 => self.undo_partly(params, ack, now),
+            Phase::Loss => self.on_ack_after_timeout(params, ack, news, now),
+            _ => {}
+        }
+        if params.undo && self.phase != Phase::Loss && self.undo.all_copies_were_needless() {
+            self.undo_reduction(params, false, now);
+            self.open(params, now);
+        }
+        let resent = self.records.resent();
+        let lost = self.records.lost();
+        self.look_for_losses(params, now);
+        let copy_lost = self.records.resent() < resent;
+        match self.phase {
+            Phase::Open | Phase::Disorder if self.records.lost() > 0 => self.enter_recovery(params, now),
+            Phase::Open | Phase::Disorder => {
+                self.phase = if self.records.sacked() > 0 { Phase::Disorder } else { Phase::Open };
+            }
+            // A retransmission of the loss state is lost itself.
+            Phase::Loss if copy_lost && self.records.lost() > lost => self.enter_recovery(params, now),
+            _ => {}
+        }
+    }
+
+    /// Looks for losses and sets the timer for those that are due later.
+    pub(super) fn look_for_losses(&mut self, params: &TcpParams, now: Time) {
+        if let Some(due) = self.detect_losses(params, now) {
+            self.timer = Timer::Reordering(due);
+        }
+    }
+
+    /// Segment `seq`, in flight, is taken for lost.
+    pub(super) fn lose(&mut self, params: &TcpParams, seq: u32, now: Time) {
+        let record = *self.records.at(seq);
+        let bytes = self.payload(params, seq);
+        self.records.lose(seq);
+        self.numbers.on_lost(&record);
+        self.newly_lost += 1;
+        self.rate.lost += u64::from(bytes);
+        let event = Event::SegmentLost {
+            bytes,
+            tx_in_flight: record.tx_in_flight,
+            lost_since_sent: self.rate.lost - record.lost,
+            prior_delivered: record.delivered,
+            app_limited: record.app_limited,
+        };
+        self.tell(params, event, now);
+    }
+
+    /// Recovery begins. `tcp_enter_recovery`.
+    pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
+        self.stats.fast_recoveries += 1;
+        let prior = (self.output.cwnd, self.output.ssthresh);
+        //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
+        let reduced = std::mem::take(&mut self.reducing);
+        self.phase = Phase::Recovery;
+        self.recover = self.records.nxt();
+        self.probe.settle();
+        self.watches_timeout = false;
+        if reduced {
+            self.undo.settle();
+        } else {
+            self.undo.begin(self.records.una(), self.records.resent(), prior.0, prior.1);
+            self.reduce(params, Cause::Loss);
+            self.begin_reduction(params);
+        }
+        self.tell(params, Event::Loss, now);
+    }
+
+    /// Recovery is over. `tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`.
+    fn end_recovery(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+        if params.undo && (self.undo.answers_original(ack.echo) || self.undo.all_copies_were_needless()) {
+            self.undo_reduction(params, false, now);
+        } else {
+            self.rack.on_recovery_end();
+            //= RFC 5681 3.2-8: The ACK that ends recovery sets cwnd to ssthresh at most.
+            if !Self::has_full_control(params) && self.undo.is_open() {
+                self.output.cwnd = self.output.ssthresh;
+            }
+            self.undo.settle();
+        }
+        self.open(params, now);
+    }
+
+    /// Recovery or the loss state is over.
+    fn open(&mut self, params: &TcpParams, now: Time) {
+        let repaired = self.in_recovery();
+        self.phase = Phase::Open;
+        self.watches_timeout = false;
+        if repaired {
+            self.tell(params, Event::RecoveryEnds, now);
+        }
+    }
+
+    /// A partial ACK answers an original: nothing was lost. `tcp_try_undo_partial`.
+    fn undo_partly(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
+        if !self.undo.answers_original(ack.echo) {
+            return;
+        }
+        self.rack.on_late_original();
+        if !params.undo || self.records.resent() > 0 {
+            return;
+        }
+        self.undo_reduction(params, true, now);
+        self.open(params, now);
+    }
+
+    /// An ACK in the loss state. `tcp_process_loss`; F-RTO of RFC 5682 section 3.1.
+    fn on_ack_after_timeout(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
+        let advances = news.in_order > 0;
+        let ends = self.records.una() >= self.recover;
+        if advances && params.undo && (self.undo.answers_original(ack.echo) || self.undo.all_copies_were_needless()) {
+            self.undo_reduction(params, true, now);
+            return self.open(params, now);
+        }
+        if self.watches_timeout {
+            // Step 3 b: what was sent once arrives; with undo the timeout is taken back.
+            if news.original && params.undo {
+                self.undo_reduction(params, true, now);
+                return self.open(params, now);
+            }
+            if self.records.nxt() > self.recover {
+                // Step 3 a: the timeout was right.
+                self.watches_timeout &= !(news.sacked || !advances);
+            } else if advances && !ends {
+                // Step 2 b: new data will tell.
+                self.recover = self.records.nxt();
+                self.new_data_only = true;
+                return;
+            }
+        }
+        if ends {
+            // Steps 2 a and 3 a.
+            self.rack.on_recovery_end();
+            self.undo.settle();
+            self.open(params, now);
+        }
+    }
+
+    /// A timeout. `tcp_enter_loss`, `tcp_retransmit_timer`.
+    pub(super) fn on_timeout(&mut self, params: &TcpParams, now: Time) {
+        self.stats.timeouts += 1;
+        let una = self.records.una();
+        self.lose_overdue(params, now);
+        let first = !self.in_recovery();
+        let settled =
+            (first && !self.reducing) || self.recover <= una || (self.phase == Phase::Loss && self.retries == 0);
+        //= RFC 5681 3.1-14: A segment that times out again leaves ssthresh as it is.
+        if settled {
+            self.undo.begin(una, self.records.resent(), self.output.cwnd, self.output.ssthresh);
+            self.reduce(params, Cause::Timeout);
+        }
+        self.congestion.timed_out();
+        self.hystart.restart(now, self.records.nxt());
+        self.part_of_growth = 0;
+        if !Self::has_full_control(params) {
+            //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
+            self.output.cwnd = clamped(self.in_flight(params)).saturating_add(params.segment_payload);
+        }
+        self.reducing = false;
+        self.phase = Phase::Loss;
+        self.recover = self.records.nxt();
+        self.probe.settle();
+        //= RFC 5682 2.1: F-RTO watches the first timeout, and further ones of the same segment.
+        self.watches_timeout = params.frto && (first || self.retries > 0);
+        self.new_data_only = false;
+        self.tell(params, Event::Timeout, now);
+        self.stats.would_close += u32::from(self.retries == DATA_RETRIES);
+        self.retries = self.retries.saturating_add(1);
+        //= RFC 6298 5.4-1: A timeout sends the earliest segment again.
+        self.forced = Forced::Again(una);
+        self.window_due = true;
+        self.rtt.back_off(params);
+        //= RFC 6298 5.6-1: The timer restarts with the doubled timeout.
+        self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+    }
+
+    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3).
+    fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
+        let una = self.records.una();
+        let mut next = self.records.oldest();
+        while let Some(seq) = next {
+            next = self.records.sent_after(seq);
+            if seq == una || self.records.at(seq).sent.saturating_add(self.rack.rtt()) <= now {
+                self.lose(params, seq, now);
+            }
+        }
+    }
+
+    /// Marks: the window shrinks once a round trip. `tcp_enter_cwr`.
+    pub(super) fn on_marks(&mut self, params: &TcpParams, ack: &Ack, marked: u32, now: Time) {
+        let classic = params.ecn && !params.has_accurate_ecn() && ack.congestion_echo;
+        if (!classic && marked == 0) || self.reducing || self.in_recovery() {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        self.recover = self.records.nxt();
+        self.numbers.begin_recovery(self.rate.transmissions());
+        self.undo.settle();
+        //= RFC 3168 6.1.2-2: An echo reduces cwnd and ssthresh as a loss does.
+        self.reduce(params, Cause::Mark);
+        self.begin_reduction(params);
+        self.reducing = true;
+        self.tell(params, Event::Mark, now);
+    }
+
+    /// A reduction upon marks is over.
+    fn end_reduction(&mut self, params: &TcpParams) {
+        self.reducing = false;
+        if !Self::has_full_control(params) {
+            self.output.cwnd = self.output.ssthresh;
+        }
+    }
+
+    /// The threshold after congestion.
+    pub(super) fn reduce(&mut self, params: &TcpParams, cause: Cause) {
+        //= RFC 3168 6.1.2-6: CWR in the next new segment tells that the window is reduced.
+        self.cwr_due = params.ecn;
+        self.part_of_growth = 0;
+        if Self::has_full_control(params) {
+            return;
+        }
+        let mss = u64::from(params.segment_payload);
+        let flight = Flight {
+            cwnd: self.output.cwnd,
+            outstanding: u64::from(self.records.outstanding()) * mss,
+            pipe: self.in_flight(params),
+            cause,
+        };
+        self.output.ssthresh = self.congestion.reduce(params, flight);
+    }
+
+    /// The window moves towards the threshold: at once, or by PRR.
+    pub(super) fn begin_reduction(&mut self, params: &TcpParams) {
+        self.prr.begin(self.output.cwnd / params.segment_payload);
+        if params.recovery == Recovery::NewReno && !Self::has_full_control(params) {
+            self.output.cwnd = self.output.ssthresh;
+        }
+    }
+
+    /// PRR after an ACK.
+    pub(super) fn reduce_in_proportion(&mut self, params: &TcpParams, delivery: Delivery) {
+        if params.recovery == Recovery::NewReno {
+            return;
+        }
+        if let Some(window) = self.prr.window(self.output.ssthresh / params.segment_payload, delivery) {
+            self.output.cwnd = window.saturating_mul(params.segment_payload);
+        }
+    }
+
+    /// The last reduction was spurious. `tcp_undo_cwnd_reduction`; RFC 4015 section 3.2 restores likewise.
+    fn undo_reduction(&mut self, params: &TcpParams, nothing_lost: bool, now: Time) {
+        if nothing_lost {
+            self.records.restore_lost();
+        }
+        let Some((cwnd, ssthresh)) = self.undo.take() else { return };
+        self.stats.undone_reductions += 1;
+        if !Self::has_full_control(params) {
+            self.output.cwnd = self.output.cwnd.max(cwnd);
+            self.output.ssthresh = self.output.ssthresh.max(ssthresh);
+        }
+        self.tell(params, Event::Undo { cwnd, ssthresh }, now);
+    }
+}

@@ -1,0 +1,222 @@
+//! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
+//!
+//! The variation in the timeout is the largest mean deviation of a round trip, at least the least timeout, and shrinks by a
+//! quarter of the difference once a round trip. RFC 6298 has its last value instead.
+
+use fairlane_schemes::base::units::Time;
+
+use crate::traffic::tcp::{LossDetection, TcpParams};
+
+/// RFC 9002 6.1.2 kGranularity.
+const GRANULARITY: Time = Time::from_millis(1);
+
+/// Estimate of the round-trip time and the timeout in force.
+#[derive(Clone, Debug)]
+pub(super) struct RttEstimator {
+    /// SRTT; zero before the first sample.
+    srtt: Time,
+    /// Four times the mean deviation.
+    deviation: Time,
+    /// The largest `deviation` of this round trip, at least the least timeout.
+    largest: Time,
+    /// What stands beside SRTT in the timeout.
+    variation: Time,
+    /// The round trip is over when this segment is acknowledged.
+    round_end: u32,
+    /// The least sample; [`Time::NEVER`] before the first.
+    least: Time,
+    /// The last sample.
+    latest: Time,
+    /// The timeout in force, backed off or not.
+    rto: Time,
+}
+
+impl RttEstimator {
+    pub(super) fn new(params: &TcpParams) -> Self {
+        Self {
+            srtt: Time::ZERO,
+            deviation: Time::ZERO,
+            largest: Time::ZERO,
+            variation: Time::ZERO,
+            round_end: 0,
+            least: Time::NEVER,
+            latest: Time::ZERO,
+            rto: params.initial_rto.max(params.min_rto),
+        }
+    }
+
+    #[inline]
+    pub(super) fn srtt(&self) -> Time {
+        self.srtt
+    }
+
+    /// The least RTT; [`Time::NEVER`] before the first sample.
+    #[inline]
+    pub(super) fn least(&self) -> Time {
+        self.least
+    }
+
+    /// The last sample.
+    #[inline]
+    pub(super) fn latest(&self) -> Time {
+        self.latest
+    }
+
+    /// The timeout in force.
+    #[inline]
+    pub(super) fn rto(&self) -> Time {
+        self.rto
+    }
+
+    /// An RTT that only the least one takes in.
+    #[inline]
+    pub(super) fn observe_least(&mut self, rtt: Time) {
+        self.least = self.least.min(rtt.max(Time(1)));
+    }
+
+    /// Takes in a sample, which ends backing off. `una` and `nxt` tell round trips apart.
+    pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
+        let rtt = rtt.max(Time(1));
+        self.latest = rtt;
+        if params.loss_detection == LossDetection::PacketThreshold {
+            return self.sample_of_quic(params, rtt);
+        }
+        if self.srtt == Time::ZERO {
+            //= RFC 6298 2.2-1: The first sample R sets SRTT = R and RTTVAR = R/2.
+            self.srtt = rtt;
+            self.deviation = Time(2 * rtt.0);
+            self.variation = self.deviation.max(params.min_rto);
+            self.largest = self.variation;
+            self.round_end = nxt;
+        } else {
+            self.update(params, rtt);
+            if una > self.round_end {
+                if self.largest < self.variation {
+                    self.variation -= Time((self.variation - self.largest).0 / 4);
+                }
+                self.round_end = nxt;
+                self.largest = params.min_rto;
+            }
+        }
+        self.rto = self.srtt.saturating_add(self.variation).min(params.max_rto);
+    }
+
+    /// RFC 9002 5.3, and the probe timeout of 6.2.1 for the timeout.
+    fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
+        if self.srtt == Time::ZERO {
+            (self.srtt, self.deviation) = (rtt, Time(2 * rtt.0));
+        } else {
+            let off = rtt.0.abs_diff(self.srtt.0);
+            // Four times 3/4 rttvar + 1/4 |smoothed_rtt - rtt|.
+            self.deviation = Time(self.deviation.0 - self.deviation.0 / 4 + off);
+            self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
+        }
+        let variation = self.deviation.max(GRANULARITY);
+        self.rto = self.srtt.saturating_add(variation).saturating_add(params.delayed_ack_timeout).min(params.max_rto);
+    }
+
+    /// Moves SRTT by 1/8 and the deviation by 1/4, by 1/32 if the RTT fell by more than the deviation.
+    fn update(&mut self, params: &TcpParams, rtt: Time) {
+        let off = rtt.0.abs_diff(self.srtt.0);
+        let fell = rtt < self.srtt;
+        self.srtt = Time(if fell { self.srtt.0 - off / 8 } else { self.srtt.0 + off / 8 });
+        // The deviation is kept four times, so that it moves by off - deviation / 4.
+        let quarter = self.deviation.0 / 4;
+        if off >= quarter {
+            let step = off - quarter;
+            self.deviation.0 += if fell { step / 8 } else { step };
+        } else {
+            self.deviation.0 -= quarter - off;
+        }
+        if self.deviation > self.largest {
+            self.largest = self.deviation;
+            self.variation = self.variation.max(self.largest);
+        }
+        debug_assert!(self.variation >= params.min_rto.min(self.variation));
+    }
+
+    /// A timeout doubles what is in force.
+    pub(super) fn back_off(&mut self, params: &TcpParams) {
+        //= RFC 6298 5.5-1: A timeout doubles RTO.
+        self.rto = Time(self.rto.0.saturating_mul(2)).min(params.max_rto);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::tcp::TcpProfile;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    fn params() -> TcpParams {
+        TcpParams::profile(TcpProfile::Linux)
+    }
+
+    #[test]
+    fn the_timeout_is_srtt_and_the_least_timeout_while_the_rtt_is_steady() {
+        let params = params();
+        let mut rtt = RttEstimator::new(&params);
+        assert_eq!(rtt.rto(), MS(1000));
+        for una in 0..100 {
+            rtt.sample(&params, MS(50), 2 * una, 2 * una + 1);
+        }
+        // The variation starts at max(2 * 50, 200) ms and stays.
+        assert_eq!((rtt.srtt(), rtt.rto()), (MS(50), MS(250)));
+    }
+
+    #[test]
+    fn a_rise_counts_at_once_and_is_forgotten_by_quarters_of_a_round_trip() {
+        let params = params();
+        let mut rtt = RttEstimator::new(&params);
+        rtt.sample(&params, MS(100), 0, 10);
+        // Deviation 200, off by 400: 200 + 400 - 50 = 550. SRTT 100 + 400 / 8 = 150.
+        rtt.sample(&params, MS(500), 5, 20);
+        assert_eq!(rtt.rto(), MS(150 + 550));
+        // At the end of the round trip the largest deviation is the variation still: nothing shrinks.
+        rtt.sample(&params, MS(150), 11, 30);
+        assert_eq!(rtt.rto(), MS(700));
+        // In the next one it is at most 550 - 550/4 = 412.5: smaller by a quarter of what lacks.
+        rtt.sample(&params, MS(150), 31, 40);
+        assert!(rtt.rto() < MS(700) && rtt.rto() > MS(600), "{:?}", rtt.rto());
+    }
+
+    #[test]
+    fn a_fall_of_the_rtt_hardly_widens_the_deviation() {
+        let params = params();
+        let mut rtt = RttEstimator::new(&params);
+        rtt.sample(&params, MS(800), 0, 10);
+        // Deviation 1600, quarter 400. Off by 480: step 80, of which an eighth counts.
+        rtt.sample(&params, MS(320), 5, 20);
+        assert_eq!(rtt.deviation, MS(1610));
+    }
+
+    #[test]
+    fn the_probe_timeout_of_quic_counts_the_variation_and_the_delay_of_acks() {
+        let params = TcpParams::profile(TcpProfile::Quic);
+        let mut rtt = RttEstimator::new(&params);
+        rtt.sample(&params, MS(100), 0, 0);
+        // 100 + 4 x 50 + 25 ms.
+        assert_eq!(rtt.rto(), MS(325));
+        rtt.sample(&params, MS(180), 0, 0);
+        // smoothed_rtt = 110, rttvar = 3/4 50 + 1/4 80 = 57.5.
+        assert_eq!((rtt.srtt(), rtt.rto()), (MS(110), MS(110 + 230 + 25)));
+        for _ in 0..100 {
+            rtt.sample(&params, MS(110), 0, 0);
+        }
+        assert_eq!(rtt.rto(), MS(110 + 1 + 25));
+    }
+
+    #[test]
+    fn backing_off_doubles_up_to_the_longest_timeout_and_a_sample_ends_it() {
+        let params = params();
+        let mut rtt = RttEstimator::new(&params);
+        rtt.sample(&params, MS(100), 0, 10);
+        for seconds in [6, 12, 24, 48, 96, 192, 384, 768, 1200, 1200] {
+            rtt.back_off(&params);
+            assert_eq!(rtt.rto(), MS(100 * seconds));
+        }
+        rtt.sample(&params, MS(100), 1, 10);
+        assert_eq!(rtt.rto(), MS(300));
+    }
+}

@@ -1,0 +1,64 @@
+//! Random paths: whatever is lost, late or marked, every segment is delivered and the counts agree.
+
+use proptest::prelude::*;
+
+use super::path::{Lot, MS, Path, linux};
+use crate::traffic::tcp::{CongestionControl, HyStartKind, LossDetection, Pacing, Recovery, TcpParams};
+
+fn params() -> impl Strategy<Value = TcpParams> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let kinds = (
+        prop_oneof![Just(HyStartKind::Off), Just(HyStartKind::Classic), Just(HyStartKind::PlusPlus)],
+        prop_oneof![Just(Pacing::Auto), Just(Pacing::On)],
+        prop_oneof![Just(LossDetection::Rack), Just(LossDetection::PacketThreshold)],
+        prop_oneof![Just(Recovery::Prr), Just(Recovery::NewReno)],
+        prop_oneof![Just(CongestionControl::Reno), Just(CongestionControl::Cubic)],
+    );
+    (flags, kinds, 1u32..4).prop_map(|((tlp, frto, undo, ecn, accurate_ecn), kinds, delayed_ack)| {
+        let (hystart, pacing, loss_detection, recovery, congestion_control) = kinds;
+        let (accurate_ecn, delayed_ack) = (accurate_ecn && ecn, delayed_ack);
+        TcpParams {
+            tlp,
+            frto,
+            undo,
+            ecn,
+            accurate_ecn,
+            hystart,
+            pacing,
+            loss_detection,
+            recovery,
+            congestion_control,
+            delayed_ack,
+            ..linux()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1500 }))]
+
+    #[test]
+    fn every_segment_is_delivered_whatever_happens_on_the_path(
+        params in params(),
+        loss in 0u8..60,
+        late in 0u8..60,
+        lots in prop::collection::vec((any::<u8>(), 0u64..300), 64..512),
+    ) {
+        let mut draws = lots.iter().cycle();
+        let lot = move |_: u32, time: u32| {
+            let &(draw, delay) = draws.next().unwrap();
+            // Each further copy is less likely to be lost, so that the transfer ends in its time.
+            if time < 6 && draw < loss { Lot::Lost }
+            else if draw < loss.saturating_add(late) { Lot::Late(MS(delay)) }
+            else if draw % 16 == 15 { Lot::Marked }
+            else { Lot::Arrives }
+        };
+        let mut path = Path::new(params.clone(), Some(400), lot);
+        path.run_to_completion();
+        prop_assert_eq!(path.receiver.delivered_bytes(&params), 400_000);
+        let stats = path.sender.stats();
+        prop_assert_eq!(stats.segments_sent, path.sent.len() as u64);
+        prop_assert_eq!(stats.segments_sent - stats.retransmissions, 400);
+        prop_assert_eq!(path.sender.in_flight(&params), 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
+
+use super::path::{Lot, MS, MSS, Path, plain};
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{Pacing, TcpParams};
+
+#[test]
+fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
+    let mut path =
+        Path::new(plain(), Some(60), |seq, time| if (seq, time) == (4, 0) { Lot::Lost } else { Lot::Arrives });
+    path.run_to_completion();
+    // All ten ACKs come at 200 ms: the third SACK above segment 4 makes it lost at once (RFC 8985 6.2 step 4).
+    assert_eq!(path.resent(), [(200, 4)]);
+    let stats = path.sender.stats();
+    assert_eq!((stats.fast_recoveries, stats.timeouts, stats.tail_loss_probes), (1, 0, 0));
+}
+
+#[test]
+fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
+    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue.
+    let mut path =
+        Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
+    path.run_to_completion();
+    assert_eq!(path.resent(), [(225, 7)]);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    let mut path =
+        Path::new(plain(), Some(60), |seq, time| if seq == 4 && time < 2 { Lot::Lost } else { Lot::Arrives });
+    path.run_to_completion();
+    // The copy of 200 ms is lost; what left at 200 ms after it is SACKed at 300 ms.
+    assert_eq!(path.resent(), [(200, 4), (300, 4)]);
+    assert_eq!(path.sender.stats().timeouts, 0);
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_rtts() {
+    let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
+    let mut path = Path::new(plain(), Some(10), lossy);
+    path.run_to_completion();
+    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 ms later and repeats
+    // the last one (RFC 8985 7.3); its SACK at 500 ms makes the other overdue, for the RTT has passed.
+    assert_eq!(path.resent(), [(400, 9), (500, 8)]);
+    let stats = path.sender.stats();
+    assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
+}
+
+#[test]
+fn without_probes_a_lost_tail_waits_for_the_timeout() {
+    let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
+    let mut path = Path::new(TcpParams { tlp: false, ..plain() }, Some(10), lossy);
+    path.run_to_completion();
+    // SRTT 100 ms and a variation of 200 ms at least, from the ACKs at 200 ms.
+    assert_eq!(path.resent(), [(500, 8), (600, 9)]);
+    assert_eq!((path.sender.stats().tail_loss_probes, path.sender.stats().timeouts), (0, 1));
+}
+
+#[test]
+fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
+    let mut path = Path::new(plain(), Some(1), |_, time| if time == 0 { Lot::Lost } else { Lot::Arrives });
+    path.run_to_completion();
+    // 100 ms + 2 x 100 ms + 200 ms, but not beyond the timeout, 100 ms + 300 ms.
+    assert_eq!(path.resent(), [(400, 0)]);
+}
+
+#[test]
+fn a_copy_by_a_probe_that_repairs_a_loss_reduces_the_window() {
+    let mut path =
+        Path::new(plain(), Some(11), |seq, time| if (seq, time) == (9, 0) { Lot::Lost } else { Lot::Arrives });
+    // Segments 0 to 8 arrive at 150 ms, 9 is lost; 10 leaves at 200 ms and SACKs at 300 ms: no probe is needed.
+    path.run_to_completion();
+    assert_eq!(path.sender.stats().tail_loss_probes, 0);
+    let mut path =
+        Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { Lot::Lost } else { Lot::Arrives });
+    path.run_until(MS(450));
+    let before = path.sender.cwnd();
+    path.run_to_completion();
+    // RFC 8985 7.4.2: the ACK of the copy tells nothing more than that it arrived; the loss itself is masked only if more
+    // follows. Nothing follows: the window grows by what it delivers.
+    assert_eq!(path.sender.stats().tail_loss_probes, 1);
+    assert_eq!(path.sender.cwnd(), before + u64::from(MSS));
+}
+
+#[test]
+fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
+    let mut path = Path::new(plain(), None, |seq, time| if (seq, time) == (20, 0) { Lot::Lost } else { Lot::Arrives });
+    // 10 leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost; at 300 ms the window is 10 + 10 + 10 = 30 after the ACKs
+    // of 10 to 19, and the third SACK starts recovery.
+    path.run_until(MS(350));
+    assert_eq!(path.sender.phase(), Phase::Recovery);
+    // 30 outstanding, window 30: half is left.
+    assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
+    path.run_until(MS(450));
+    assert_eq!(path.sender.phase(), Phase::Open);
+    assert!(path.sender.cwnd() >= u64::from(15 * MSS) && path.sender.cwnd() <= u64::from(17 * MSS));
+    assert_eq!(path.resent(), [(300, 20)]);
+}
+
+#[test]
+fn reordering_within_the_window_costs_no_retransmission_once_it_was_seen() {
+    // Every seventh segment comes 10 ms late; the least RTT is 100 ms, so that the window is 25 ms.
+    let mut path = Path::new(plain(), Some(400), |seq, _| if seq % 7 == 3 { Lot::Late(MS(10)) } else { Lot::Arrives });
+    path.run_to_completion();
+    // The first ones, before reordering was seen, with three SACKs above.
+    let resent = path.resent();
+    assert!(resent.iter().all(|&(at, _)| at <= 200), "{resent:?}");
+}
+
+#[test]
+fn a_spurious_recovery_is_undone_by_the_dsack() {
+    let mut path =
+        Path::new(plain(), Some(200), |seq, time| if (seq, time) == (4, 0) { Lot::Late(MS(60)) } else { Lot::Arrives });
+    path.run_until(MS(205));
+    assert_eq!(path.sender.phase(), Phase::Recovery);
+    assert_eq!(path.resent(), [(200, 4)]);
+    path.run_to_completion();
+    let stats = path.sender.stats();
+    assert_eq!((stats.fast_recoveries, stats.undone_reductions), (1, 1));
+    // The original came at 210 ms, ACKed at 260 ms with an echo older than the copy (RFC 3522 3.2).
+    assert!(path.sender.ssthresh() > u64::from(1000 * MSS), "{}", path.sender.ssthresh());
+    // Without undo the threshold stays at half.
+    let params = TcpParams { undo: false, ..plain() };
+    let mut path =
+        Path::new(params, Some(200), |seq, time| if (seq, time) == (4, 0) { Lot::Late(MS(60)) } else { Lot::Arrives });
+    path.run_to_completion();
+    assert_eq!((path.sender.stats().fast_recoveries, path.sender.stats().undone_reductions), (1, 0));
+    assert!(path.sender.ssthresh() < u64::from(10 * MSS));
+}
+
+#[test]
+fn a_spurious_timeout_is_undone_when_originals_arrive() {
+    // What leaves at 200 ms stalls for a second, and so do the copies that timeouts send at 500 and 1100 ms.
+    let stalls = |seq, time| match time {
+        0 if (10..30).contains(&seq) => Lot::Late(MS(1000)),
+        1 if seq == 10 => Lot::Late(MS(700)),
+        2 if seq == 10 => Lot::Late(MS(100)),
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(TcpParams { tlp: false, ..plain() }, Some(300), stalls);
+    path.run_until(MS(700));
+    assert_eq!((path.sender.phase(), path.sender.stats().timeouts), (Phase::Loss, 1));
+    path.run_to_completion();
+    let stats = path.sender.stats();
+    assert_eq!((stats.timeouts, stats.undone_reductions, stats.retransmissions), (2, 1, 2));
+    assert!(path.sender.ssthresh() > u64::from(1000 * MSS));
+}
+
+#[test]
+fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
+    let stalls = |seq, time| if (10..30).contains(&seq) && time == 0 { Lot::Lost } else { Lot::Arrives };
+    let run = |frto| {
+        let mut path = Path::new(TcpParams { frto, tlp: false, ..plain() }, Some(300), stalls);
+        path.run_to_completion();
+        path
+    };
+    let (with, without) = (run(true), run(false));
+    assert_eq!(with.sender.stats().undone_reductions, 0);
+    assert_eq!(with.sender.stats().timeouts, 1);
+    // Step 2 b of RFC 5682: two new segments before the second retransmission.
+    let order = |path: &Path<_>| {
+        let first = path.sent.iter().position(|sent| sent.2 > 0).unwrap();
+        path.sent[first..first + 4].iter().map(|sent| sent.1).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&with), [10, 30, 31, 11]);
+    assert_eq!(order(&without), [10, 11, 12, 13]);
+}
+
+#[test]
+fn a_paced_sender_spreads_its_window_over_the_round_trip() {
+    let mut path = Path::new(TcpParams { pacing: Pacing::On, ..plain() }, Some(150), |_, _| Lot::Arrives);
+    path.run_to_completion();
+    // After ten segments at once, chunks of two: 2 x 80 segments in 100 ms in the last round are 1.25 ms a chunk.
+    let times: Vec<u64> = path.sent.iter().filter(|sent| sent.1 >= 10).map(|sent| sent.0.0 / MS(1).0).collect();
+    let most = times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
+    assert!(most <= 4, "{most} in a millisecond: {times:?}");
+    assert_eq!(path.sender.stats().retransmissions, 0);
+}
+
+#[test]
+fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
+    for accurate_ecn in [false, true] {
+        let params = TcpParams { ecn: true, accurate_ecn, ..plain() };
+        // Those of 25 to 39 are sent before the echo of the first, those of 100 to 104 after it has been answered.
+        let marked =
+            |seq, _| if (25..40).contains(&seq) || (100..105).contains(&seq) { Lot::Marked } else { Lot::Arrives };
+        let mut path = Path::new(params, Some(400), marked);
+        path.run_to_completion();
+        let stats = path.sender.stats();
+        assert_eq!((stats.ecn_reductions, stats.fast_recoveries, stats.retransmissions), (2, 0, 0), "{accurate_ecn}");
+    }
+}
+
+#[test]
+fn accurate_feedback_counts_every_mark() {
+    let params = TcpParams { ecn: true, accurate_ecn: true, ..plain() };
+    let mut path = Path::new(params, Some(400), |seq, _| if seq % 3 == 0 { Lot::Marked } else { Lot::Arrives });
+    path.run_to_completion();
+    // 0, 3 ... 399.
+    assert_eq!(path.sender.rate.delivered_ce, 134 * u64::from(MSS));
+}

@@ -1,0 +1,119 @@
+//! The timer of a sender: it stands for the retransmission timeout, a tail loss probe or the reordering window, as in Linux
+//! (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
+
+use fairlane_schemes::base::units::Time;
+
+use super::TrackedSender;
+use super::prr::Delivery;
+use crate::traffic::tcp::TcpParams;
+use crate::traffic::tcp::phase::Phase;
+
+/// What the timer stands for, and when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// It does not run.
+    Off,
+    /// The retransmission timeout, of the SYN too.
+    Timeout(Time),
+    /// A tail loss probe.
+    Probe(Time),
+    /// A segment out of order is lost if it has not come by then.
+    Reordering(Time),
+}
+
+impl Timer {
+    /// When it is due; [`Time::NEVER`] if it does not run.
+    #[inline]
+    pub(super) fn due(self) -> Time {
+        match self {
+            Self::Off => Time::NEVER,
+            Self::Timeout(due) | Self::Probe(due) | Self::Reordering(due) => due,
+        }
+    }
+}
+
+impl TrackedSender {
+    /// Acts on the timers that are due; harmless if early.
+    pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
+        if self.pacing_timer <= now {
+            self.pacing_timer = Time::NEVER;
+            self.window_due = true;
+        }
+        if self.timer.due() > now {
+            return;
+        }
+        let timer = std::mem::replace(&mut self.timer, Timer::Off);
+        match self.phase {
+            Phase::Closed => {}
+            Phase::SynSent => self.handshake_due = true,
+            _ if self.records.outstanding() == 0 => {}
+            _ => match timer {
+                Timer::Off => {}
+                Timer::Timeout(_) => self.on_timeout(params, now),
+                Timer::Probe(_) if Self::is_numbered(params) => self.on_probe_timeout(params),
+                Timer::Reordering(_) if Self::is_numbered(params) => {
+                    self.repair_numbered(params, now);
+                    self.window_due = true;
+                }
+                Timer::Probe(_) => self.on_probe_timer(params, now),
+                Timer::Reordering(_) => self.on_reordering_timer(params, now),
+            },
+        }
+    }
+
+    /// Starts the timer anew for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA the
+    /// timeout counts from now.
+    pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
+        if let Some(delay) = self.probe_time(params) {
+            let timeout = if advances { now.saturating_add(self.rtt.rto()) } else { self.timeout_of_first() };
+            //= RFC 8985 7.2: A probe does not come later than the timeout.
+            let due = now.saturating_add(delay).min(timeout).max(now.saturating_add(Time(1)));
+            self.timer = Timer::Probe(due);
+        } else {
+            self.arm_timeout(now);
+        }
+    }
+
+    /// Starts the timer anew for the timeout. RFC 6298 5.
+    pub(super) fn arm_timeout(&mut self, now: Time) {
+        self.timer = match self.timer {
+            //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
+            _ if self.records.outstanding() == 0 => Timer::Off,
+            // What has passed since the first segment was sent counts.
+            Timer::Probe(_) | Timer::Reordering(_) => {
+                Timer::Timeout(self.timeout_of_first().max(now.saturating_add(Time(1))))
+            }
+            //= RFC 6298 5.3-1: An ACK of new data restarts the timer.
+            Timer::Off | Timer::Timeout(_) => Timer::Timeout(now.saturating_add(self.rtt.rto())),
+        };
+    }
+
+    /// When the first outstanding segment times out, counted from its last transmission.
+    fn timeout_of_first(&self) -> Time {
+        self.records.at(self.records.una()).sent.saturating_add(self.rtt.rto())
+    }
+
+    /// Segments out of order have not come. `tcp_rack_reo_timeout`.
+    fn on_reordering_timer(&mut self, params: &TcpParams, now: Time) {
+        let before = self.records.lost();
+        let due = self.detect_losses(params, now);
+        if self.records.lost() > before {
+            if self.phase != Phase::Recovery {
+                self.enter_recovery(params, now);
+                if !Self::has_full_control(params) {
+                    let in_flight = self.records.in_flight();
+                    let delivery = Delivery { delivered: 1, any_lost: true, advances: false, in_flight };
+                    self.reduce_in_proportion(params, delivery);
+                }
+            }
+            self.window_due = true;
+        }
+        match due {
+            Some(due) => self.timer = Timer::Reordering(due),
+            None => {
+                self.timer = Timer::Reordering(now);
+                self.arm_timeout(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is sent next, and when. After `tcp_output.c` tcp_write_xmit, tcp_xmit_retransmit_queue.
+
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::contract::packet::Ecn;
+
+use super::pacing::chunk_bytes;
+use super::timers::Timer;
+use super::{Forced, SYN_TRIES, TrackedSender};
+use crate::traffic::tcp::congestion::control::{EcnUse, Event};
+use crate::traffic::tcp::phase::Phase;
+use crate::traffic::tcp::{Segment, TcpParams};
+
+/// A segment that may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Again(u32),
+    New,
+}
+
+impl TrackedSender {
+    /// The next segment to send now, if there is one.
+    pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        if std::mem::take(&mut self.handshake_due) {
+            return Some(self.handshake(params, now));
+        }
+        match std::mem::take(&mut self.forced) {
+            Forced::Nothing => {}
+            Forced::New if self.has_new_segment(params) => return Some(self.send(params, Next::New, now)),
+            Forced::Again(seq) if seq >= self.records.una() => return Some(self.send(params, Next::Again(seq), now)),
+            Forced::New | Forced::Again(_) => {}
+        }
+        if !self.window_due {
+            self.end_batch(params, now);
+            return None;
+        }
+        let next = self.next_segment(params);
+        let rate = self.pacing_rate(params);
+        if let (Some(next), None) = (next, rate) {
+            return Some(self.send(params, next, now));
+        }
+        if let (Some(next), Some(rate)) = (next, rate) {
+            if self.pacer.next() <= now {
+                let segment = self.send(params, next, now);
+                self.pacer.on_send(now, segment.payload, rate, self.quantum(params, rate));
+                return Some(segment);
+            }
+            self.pacing_timer = self.pacer.next();
+        } else if let Some(rate) = rate {
+            self.pacer.end_chunk(rate);
+        }
+        self.end_batch(params, now);
+        None
+    }
+
+    /// Most bytes sent at once.
+    fn quantum(&self, params: &TcpParams, rate: BitRate) -> u32 {
+        match self.output.quantum {
+            0 => chunk_bytes(rate, self.rtt.least(), params.segment_payload, params.tso.0),
+            quantum => quantum,
+        }
+    }
+
+    /// A segment that the window has room for.
+    #[inline]
+    fn next_segment(&mut self, params: &TcpParams) -> Option<Next> {
+        let mss = u64::from(params.segment_payload);
+        if (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd) {
+            return None;
+        }
+        let has_new = self.has_new_segment(params);
+        if self.new_data_only {
+            // RFC 5682 section 3.1, step 2 b: new data, or else retransmissions as after any timeout.
+            if has_new {
+                return Some(Next::New);
+            }
+            self.new_data_only = false;
+            self.watches_timeout &= self.records.nxt() > self.recover;
+        }
+        match self.records.first_lost() {
+            Some(seq) => Some(Next::Again(seq)),
+            None => has_new.then_some(Next::New),
+        }
+    }
+
+    /// Whether there are data that were not sent yet, and room for them in the buffers.
+    #[inline]
+    pub(super) fn has_new_segment(&self, params: &TcpParams) -> bool {
+        let outstanding = u64::from(self.records.outstanding()) + 1;
+        let offered = if params.autotuning { self.receive_window.bytes() } else { u64::MAX };
+        let room = params.socket_buffer.0.min(offered);
+        self.records.nxt() < self.end && outstanding * u64::from(params.segment_payload) <= room
+    }
+
+    /// All is sent that may be sent now.
+    fn end_batch(&mut self, params: &TcpParams, now: Time) {
+        self.window_due = false;
+        self.new_data_only = false;
+        let mss = u64::from(params.segment_payload);
+        let limited = (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
+        if self.has_sent || limited {
+            self.note_use_of_window(limited);
+        }
+        let out_of_data = self.records.nxt() == self.end && self.records.lost() == 0;
+        if out_of_data && !limited && self.pacing_timer == Time::NEVER {
+            self.rate.mark_app_limited(self.in_flight(params));
+        }
+        if !std::mem::take(&mut self.has_sent) || matches!(self.timer, Timer::Reordering(_)) {
+            return;
+        }
+        if Self::is_numbered(params) {
+            self.arm_probe_timeout(params);
+        } else if self.probe_time(params).is_some() {
+            self.arm(params, false, now);
+        }
+    }
+
+    /// The SYN, or the ACK that ends the handshake.
+    fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
+        let syn = self.phase == Phase::SynSent;
+        self.stats.handshake_segments += 1;
+        if syn {
+            self.stats.syn_retransmissions += u32::from(self.syns > 0);
+            self.stats.would_close += u32::from(self.syns == SYN_TRIES);
+            let doublings = self.syns.min(SYN_TRIES - 1);
+            self.timer = Timer::Timeout(now.saturating_add(Time(params.syn_timeout.0 << doublings)));
+            self.syns = self.syns.saturating_add(1);
+        }
+        Segment { seq: self.records.nxt(), syn, timestamp: now, ..Segment::default() }
+    }
+
+    /// Sends a segment.
+    fn send(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
+        let seq = match next {
+            Next::New => self.records.nxt(),
+            Next::Again(seq) => seq,
+        };
+        let payload = self.payload(params, seq);
+        if self.records.outstanding() == 0 && self.last_sent > Time::ZERO {
+            self.tell(params, Event::IdleRestart { idle: now.saturating_sub(self.last_sent) }, now);
+        }
+        let record = self.rate.on_send(now, self.in_flight(params), payload);
+        self.last_sent = now;
+        self.has_sent = true;
+        self.stats.segments_sent += 1;
+        self.prr.on_send();
+        let new = next == Next::New;
+        if new {
+            self.records.push(record);
+        } else {
+            self.stats.retransmissions += 1;
+            self.undo.on_resend(now);
+            self.records.resend(seq, record);
+        }
+        // The timer runs while anything is outstanding, and anew when the first segment is sent again.
+        if Self::is_numbered(params) {
+            // The probe timeout starts when all is sent.
+        } else if self.timer == Timer::Off || (!new && seq == self.records.una() && self.phase == Phase::Recovery) {
+            //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
+            self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+        }
+        //= RFC 3168 6.1.2-1: New data carry ECT(0).
+        //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
+        let ecn = match params.congestion_control.ecn_use() {
+            _ if !params.ecn || !new => Ecn::NotEct,
+            EcnUse::AccurateEct1 => Ecn::Ect1,
+            EcnUse::Classic | EcnUse::AccurateEct0 => Ecn::Ect0,
+        };
+        //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
+        //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
+        let cwr = new && std::mem::take(&mut self.cwr_due);
+        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now }
+    }
+}

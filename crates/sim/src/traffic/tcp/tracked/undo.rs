@@ -1,0 +1,111 @@
+//! Whether the last reduction was spurious: Eifel by time stamps (RFC 3522, RFC 4015) and D-SACK (RFC 2883, RFC 3708), as in
+//! Linux (`tcp_input.c` tcp_may_undo).
+
+use fairlane_schemes::base::units::Time;
+
+/// What a reduction can be undone by.
+#[derive(Clone, Debug)]
+pub(super) struct Undo {
+    /// SND.UNA at the reduction (undo_marker); none if there is nothing to undo.
+    marker: Option<u32>,
+    /// Copies sent since that no D-SACK has answered (undo_retrans); none before the first.
+    unanswered: Option<u32>,
+    /// When the first copy was sent (retrans_stamp); [`Time::NEVER`] before it.
+    first_copy: Time,
+    /// Window and threshold before.
+    prior: (u32, u32),
+}
+
+impl Undo {
+    pub(super) fn new() -> Self {
+        Self { marker: None, unanswered: None, first_copy: Time::NEVER, prior: (0, 0) }
+    }
+
+    /// A reduction begins, with `resent` copies in flight.
+    pub(super) fn begin(&mut self, una: u32, resent: u32, cwnd: u32, ssthresh: u32) {
+        *self = Self {
+            marker: Some(una),
+            unanswered: (resent > 0).then_some(resent),
+            first_copy: if resent > 0 { self.first_copy } else { Time::NEVER },
+            prior: (cwnd, ssthresh),
+        };
+    }
+
+    /// A segment is sent again.
+    pub(super) fn on_resend(&mut self, now: Time) {
+        self.first_copy = self.first_copy.min(now);
+        self.unanswered = Some(self.unanswered.unwrap_or(0) + 1);
+    }
+
+    /// A D-SACK of segment `seq`.
+    pub(super) fn on_dsack(&mut self, seq: u32) {
+        if self.marker.is_some_and(|marker| seq >= marker)
+            && let Some(unanswered) = &mut self.unanswered
+        {
+            *unanswered = unanswered.saturating_sub(1);
+        }
+    }
+
+    /// Whether each copy was answered by a D-SACK: all originals arrived.
+    pub(super) fn all_copies_were_needless(&self) -> bool {
+        self.marker.is_some() && self.unanswered == Some(0)
+    }
+
+    /// Whether an ACK that advances SND.UNA answers an original: its echo is older than the first copy.
+    pub(super) fn answers_original(&self, echo: Time) -> bool {
+        self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy
+    }
+
+    /// Whether there is a reduction to undo.
+    pub(super) fn is_open(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// Window and threshold before the reduction, which is settled with that.
+    pub(super) fn take(&mut self) -> Option<(u32, u32)> {
+        let prior = self.marker.map(|_| self.prior);
+        self.settle();
+        prior
+    }
+
+    /// The reduction stays.
+    pub(super) fn settle(&mut self) {
+        (self.marker, self.unanswered, self.first_copy) = (None, None, Time::NEVER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    #[test]
+    fn an_echo_older_than_the_first_copy_answers_an_original() {
+        let mut undo = Undo::new();
+        assert!(!undo.answers_original(MS(1)));
+        undo.begin(5, 0, 20_000, 90_000);
+        assert!(!undo.answers_original(MS(1)));
+        undo.on_resend(MS(100));
+        undo.on_resend(MS(120));
+        assert!(undo.answers_original(MS(99)) && !undo.answers_original(MS(100)));
+        assert_eq!(undo.take(), Some((20_000, 90_000)));
+        assert!(!undo.answers_original(MS(1)));
+        assert_eq!(undo.take(), None);
+    }
+
+    #[test]
+    fn copies_were_needless_when_each_has_its_dsack() {
+        let mut undo = Undo::new();
+        undo.begin(5, 0, 20_000, 90_000);
+        assert!(!undo.all_copies_were_needless());
+        undo.on_resend(MS(100));
+        undo.on_resend(MS(100));
+        undo.on_dsack(5);
+        // Of a segment before the reduction: not one of these.
+        undo.on_dsack(4);
+        assert!(!undo.all_copies_were_needless());
+        undo.on_dsack(6);
+        assert!(undo.all_copies_were_needless());
+    }
+}
