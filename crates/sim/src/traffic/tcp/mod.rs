@@ -1,7 +1,8 @@
-//! TCP as a pair of state machines without I/O: a bulk [`Sender`] and its [`Receiver`].
+//! TCP as a pair of state machines without I/O: a bulk sender, [`AnySender`], and its [`Receiver`].
 //!
-//! New Reno without SACK, or RFC 6675 with it and optionally PRR; Reno or CUBIC; ECN. [`TcpParams::profile`] gives the
-//! named sets `ns3.26`, `ns3`, `ns2` and `linux`. The parameters are shared by the flows of a source and passed to every
+//! The classic [`Sender`] has New Reno without SACK, or RFC 6675 with it and optionally PRR; the one of `tracked` keeps a
+//! record of each outstanding segment, as Linux and QUIC do. [`TcpParams::profile`] gives the named sets `ns3.26`, `ns3`,
+//! `ns2`, `linux` and `quic`. The parameters are shared by the flows of a source and passed to every
 //! call: pass the same ones for the whole life of a flow.
 //!
 //! # Sources
@@ -14,7 +15,10 @@
 //!   `tcp-rx-buffer.cc`. The profile `ns3.26` behaves as these files do in a bulk transfer, save for the deviations
 //!   below. Where they differ from an RFC, the profile follows ns-3.
 //! - For the profile `ns3`, ns-3.48 (2026); for `ns2`, `tcl/lib/ns-default.tcl`, `tcp/tcp.cc`, `tcp/tcp-newreno.cc` of
-//!   ns-2; for `linux`, `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
+//!   ns-2; for `linux`, `include/net/tcp.h`, `net/ipv4/tcp*.c` and `Documentation/networking/ip-sysctl.rst` of Linux 6;
+//!   for `quic`, RFC 9000 and RFC 9002.
+//! - RFC 8985 (RACK-TLP), RFC 5682 (F-RTO), RFC 3522 and RFC 4015 (Eifel), RFC 2883 and RFC 3708 (D-SACK), RFC 9937 (PRR),
+//!   RFC 9406 (HyStart++), draft-ietf-ccwg-bbr (delivery rate), draft-ietf-tcpm-accurate-ecn.
 //!
 //! # Rules
 //!
@@ -78,6 +82,41 @@
 //!     rule 3 and cwnd = ssthresh. A loss in such a window reduces nothing more. After any reduction the next new
 //!     segment carries CWR.
 //!
+//! With a record of each outstanding segment (`loss_detection = "rack"` or `"packet_threshold"`), rules 1, 9, 10, 11 and 18
+//! hold, and for the rest:
+//!
+//! 19. *Pipe* = segments neither SACKed nor lost; one that was lost is in it again once it is sent again.
+//! 20. *Loss* (RACK): of all delivered, let the one sent last have the RTT r. A segment sent before it is lost r + w after it
+//!     was sent. w = 0 in recovery or with `dupack_threshold` segments SACKed, unless reordering was seen; otherwise a quarter
+//!     of the least RTT, times one more for each round trip with a D-SACK until 16 recoveries have passed, at most SRTT.
+//!     A timer looks again when the next segment is due. Copies that are lost are found in the same way.
+//! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
+//!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh.
+//! 22. *PRR* as rule 16, where cwnd before it stands for RecoverFS and the additional segment needs an ACK that advances UNA
+//!     without new losses. Marks reduce the window in the same way, over a round trip.
+//! 23. *Probe* (`tlp`): 2 SRTT after the last segment was sent, and `min_rto` more if it is alone, but not after the timeout:
+//!     a new segment, or else the last one again. If its copy repaired a loss, the window is reduced as by a recovery.
+//! 24. *Timeout*: RTO = SRTT + v, where v is the largest of four times the mean deviation in a round trip, at least
+//!     `min_rto`, and shrinks by a quarter of the difference in each. What was sent longer ago than r is lost;
+//!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows.
+//! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent; if then something arrives that
+//!     was sent once and before the timeout, it was spurious.
+//! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that advances
+//!     UNA echoes a time before the first copy was sent, or if D-SACKs have answered all copies.
+//! 27. *Slow start* ends by HyStart too (`hystart`). The window grows only if it bounds what is sent: if it is full, or in
+//!     slow start at least half full.
+//! 28. *Pacing*: after ten segments, chunks leave each when the rate has paid for the one before. The rate is that of the
+//!     congestion control, or with `pacing = "on"` twice cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 times. A chunk is
+//!     2^-10 s of the rate, at least two segments, at most `tso`.
+//! 29. *Accurate ECN*: each ACK carries the number of marked segments; an ACK is 12 bytes longer.
+//! 30. *QUIC* (`packet_threshold`): a packet is lost if one sent `dupack_threshold` later, or one sent later and 9/8 of
+//!     max(SRTT, last RTT) after it, is delivered. Recovery halves the window at once and ends when a packet sent in it is
+//!     acknowledged. A probe timeout, SRTT + 4 RTTVAR + `delayed_ack_timeout`, doubled in a row, sends one packet and
+//!     reduces nothing; losses over three of them leave two segments. The rate of pacing is 1.25 cwnd / SRTT.
+//!
+//! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
+//! first (D-SACK). With `gro_timeout` an ACK waits for the segments that follow at once.
+//!
 //! # Wire sizes
 //!
 //! A connection opens with SYN, SYN-ACK, ACK. A full segment takes 1500 bytes on the wire: 1446 of payload, 32 of TCP header
@@ -89,11 +128,12 @@
 //!
 //! # Cost
 //!
-//! 152 bytes for a sender, 96 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more at the
-//! sender, CUBIC 56. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
+//! 144 bytes for a classic sender, 96 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more
+//! at the sender, CUBIC 56. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
 //! to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to know which segments
 //! were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so these are always the
-//! first of the outstanding ones, and one number tells where they end.
+//! first of the outstanding ones, and one number tells where they end. A sender with records has about 1 kB, and 64 bytes
+//! for each segment of its widest window, rounded up to a power of two.
 //!
 //! # Deviations from ns-3.26
 //!
@@ -166,18 +206,29 @@
 //!
 //! # Deviations of the profile `linux` from Linux
 //!
-//! 28. Loss is detected by RFC 6675 alone: no RACK and no tail loss probe (RFC 8985), so that a lost retransmission or a
-//!     lost tail waits for the timeout; no F-RTO (RFC 5682), no undo of a spurious reduction, no D-SACK (RFC 2883), and
-//!     the threshold does not adapt to reordering.
-//! 29. No HyStart (as 17); no quick ACKs at the start of a connection; no autotuning: the buffer has its largest size.
-//! 30. PRR follows RFC 6937; Linux sends the additional segment of the slow-start bound only while SND.UNA advances.
-//! 31. ACKs are not compressed, segments neither bundled (TSO, GRO) nor paced.
+//! 28. The threshold of SACKed segments, which rule 20 has while no reordering was seen, does not grow with reordering; the
+//!     least RTT is that of the connection, not of the last five minutes. Of segments sent at one time RACK knows the order,
+//!     where Linux has their numbers; an echo older than a copy shows that the original arrived (RFC 8985 6.2).
+//! 29. CUBIC follows RFC 9438 in floating point. Congestion leaves a share of min(cwnd, NXT - UNA), in Linux of cwnd. HyStart
+//!     serves any control that leaves slow start to the sender, in Linux CUBIC alone.
+//! 30. Without pacing segments leave one by one as the window opens: a segment waits for no larger burst
+//!     (tcp_tso_should_defer), and no queue below the sender holds any back (TSQ). GRO merges by a time (`gro_timeout`, off
+//!     in the profile), not by polls of a device.
+//! 31. The receive window is kept at the sender, by what is acknowledged. The delayed ACK has a fixed 40 ms.
+//! 32. Timers are exact, not in jiffies.
+//!
+//! # Deviations of the profile `quic` from RFC 9000 and 9002
+//!
+//! 33. Packets carry one segment of one stream each; a lost one is sent again as it was, under a new number. The handshake is
+//!     that of TCP in datagrams of QUIC's size, and gives the first RTT.
+//! 34. An ACK has three ranges, those that changed last: none is lost on its way here, so that more would tell nothing. Its
+//!     delay is not reported, and 8 bytes a range is more than QUIC takes.
+//! 35. Of two packets that a probe timeout may send, it sends one.
 //!
 //! # Not implemented
 //!
 //! FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once), path MTU,
-//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), pacing, HyStart++ (RFC 9406), ABE
-//! (RFC 8511), accurate ECN, RACK-TLP (RFC 8985).
+//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), ABE (RFC 8511), ACK compression.
 
 mod any_sender;
 mod blocks;

@@ -147,7 +147,7 @@ impl TrackedSender {
     /// How long after its sending a segment is lost if a later one is delivered.
     fn loss_delay(&self, params: &TcpParams) -> Time {
         if Self::is_numbered(params) {
-            //= RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).
+            // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).
             let rtt = self.rtt.srtt().max(self.rtt.latest());
             return Time(rtt.0 / TIME_THRESHOLD.1 * TIME_THRESHOLD.0).max(GRANULARITY);
         }

@@ -142,7 +142,7 @@ impl TrackedSender {
             }
             if self.records.nxt() > self.recover {
                 // Step 3 a: the timeout was right.
-                self.watches_timeout &= !(news.sacked || !advances);
+                self.watches_timeout &= !news.sacked && advances;
             } else if advances && !ends {
                 // Step 2 b: new data will tell.
                 self.recover = self.records.nxt();
@@ -182,7 +182,7 @@ impl TrackedSender {
         self.phase = Phase::Loss;
         self.recover = self.records.nxt();
         self.probe.settle();
-        //= RFC 5682 2.1: F-RTO watches the first timeout, and further ones of the same segment.
+        // RFC 5682 2.1: F-RTO watches the first timeout, and further ones of the same segment.
         self.watches_timeout = params.frto && (first || self.retries > 0);
         self.new_data_only = false;
         self.tell(params, Event::Timeout, now);
@@ -235,7 +235,7 @@ impl TrackedSender {
 
     /// The threshold after congestion.
     pub(super) fn reduce(&mut self, params: &TcpParams, cause: Cause) {
-        //= RFC 3168 6.1.2-6: CWR in the next new segment tells that the window is reduced.
+        //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
         self.cwr_due = params.ecn;
         self.part_of_growth = 0;
         if Self::has_full_control(params) {

@@ -4,3 +4,8 @@ mod path;
 mod quic;
 mod random;
 mod recovery;
+
+#[test]
+fn state_is_as_small_as_documented() {
+    assert!(size_of::<super::TrackedSender>() <= 1024, "{}", size_of::<super::TrackedSender>());
+}

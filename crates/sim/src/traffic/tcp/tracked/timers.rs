@@ -66,7 +66,7 @@ impl TrackedSender {
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { now.saturating_add(self.rtt.rto()) } else { self.timeout_of_first() };
-            //= RFC 8985 7.2: A probe does not come later than the timeout.
+            // RFC 8985 7.2: a probe does not come later than the timeout.
             let due = now.saturating_add(delay).min(timeout).max(now.saturating_add(Time(1)));
             self.timer = Timer::Probe(due);
         } else {
