@@ -23,6 +23,20 @@ SOURCES = {
     "cbr": {"kind": "cbr", "rate": "1 Mbit/s"},
     "poisson": {"kind": "poisson", "rate": "1 Mbit/s"},
 }
+OF_LINUX = {
+    "recovery": "newreno",
+    "loss_detection": "dupack",
+    "tlp": False,
+    "frto": False,
+    "undo": False,
+    "hystart": "off",
+    "pacing": "on",
+    "tso": "3000 B",
+    "autotuning": False,
+    "accurate_ecn": True,
+    "gro_timeout": "1 ms",
+}
+"""Values of keys of `[tcp]` that differ from those of the profile linux, without which some have no effect."""
 OTHER_VALUES: dict[str, Any] = {
     "name": "other",
     "run.seed": 2,
@@ -103,8 +117,11 @@ def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
     kind = key.partition("sources[")[2].partition("]")[0] or "tcp"
     named = key.replace(f"sources[{kind}]", "sources[0]").replace("groups[]", "groups[0]")
     plain = scenario(kind, scheme)
-    if key.endswith(".recovery"):
-        plain, value = plain.replace("tcp.profile", "linux"), "newreno"  # the other one needs SACK
+    name = key.rpartition(".")[2]
+    if name in OF_LINUX and "tcp" in key:
+        plain, value = plain.replace("tcp.profile", "linux"), OF_LINUX[name]
+    if name == "accurate_ecn":
+        plain = plain.replace("tcp.ecn", True)
     return plain.replace(named, value).canonical(), named
 
 

@@ -23,7 +23,7 @@
 //! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
 //! 4. A window that the socket buffer limits does not grow. The epoch goes on meanwhile (section 5.8 would stop it).
 //!
-//! Not implemented: HyStart++ (section 4.10), spurious congestion events (section 4.9).
+//! Not implemented: what section 4.9 restores after spurious congestion beyond window and threshold, as in Linux.
 
 use super::control::{Connection, Control, Flight, Progress};
 use fairlane_schemes::base::units::Time;

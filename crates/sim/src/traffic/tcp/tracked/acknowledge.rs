@@ -51,10 +51,11 @@ impl TrackedSender {
             self.receive_window.on_ack(news.in_order, ack.ack, nxt, params.segment_payload);
         }
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
-        self.probe_answered(params, ack, &news, now);
-        if news.duplicate {
+        // A D-SACK that answers a probe tells nothing of reordering.
+        if news.duplicate && !self.probe.is_copy() {
             self.rack.on_dsack(self.records.nxt());
         }
+        self.probe_answered(params, ack, &news, now);
         let marked = self.count_marks(params, ack, (self.rate.delivered - delivered_before) as u32);
         self.on_marks(params, ack, marked, now);
         if Self::is_numbered(params) {

@@ -10,6 +10,8 @@ mod autotuning;
 mod delivery_rate;
 mod growth;
 mod hystart;
+mod losses;
+mod numbers;
 mod pacing;
 mod probe;
 mod prr;
@@ -20,6 +22,7 @@ mod recovery;
 mod rtt;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod timers;
 mod transmit;
 mod undo;
@@ -34,14 +37,13 @@ use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
 use autotuning::ReceiveWindow;
 use delivery_rate::RateSampler;
 use hystart::HyStart;
+use numbers::Numbers;
 use pacing::Pacer;
-use probe::Probe;
 use prr::Prr;
-use quic::Numbers;
 use rack::Rack;
 use records::Records;
 use rtt::RttEstimator;
-use timers::Timer;
+use timer::{Probe, Timer};
 use undo::Undo;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount): what `would_close` counts.

@@ -4,27 +4,11 @@
 use fairlane_schemes::base::units::Time;
 
 use super::acknowledge::News;
-use super::timers::Timer;
+use super::timer::Timer;
 use super::{Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event};
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, TcpParams};
-
-/// The probe that is outstanding.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Probe {
-    /// SND.NXT after it (TLP.end_seq); none without a probe.
-    end: Option<u32>,
-    /// It repeats a segment (TLP.is_retrans).
-    repeats: bool,
-}
-
-impl Probe {
-    /// Whatever it was to find out is known.
-    pub(super) fn settle(&mut self) {
-        self.end = None;
-    }
-}
 
 impl TrackedSender {
     /// When a probe is due after now, if one may be sent. RFC 8985 7.2.

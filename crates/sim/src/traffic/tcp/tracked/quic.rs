@@ -3,8 +3,7 @@
 
 use fairlane_schemes::base::units::Time;
 
-use super::records::Record;
-use super::timers::Timer;
+use super::timer::Timer;
 use super::{Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event};
 use crate::traffic::tcp::phase::Phase;
@@ -16,40 +15,6 @@ const PERSISTENT: u64 = 3;
 const LEAST_WINDOW: u32 = 2;
 /// Doublings of the probe timeout; `max_rto` bounds it long before.
 const MOST_DOUBLINGS: u8 = 30;
-
-/// What numbers of packets tell of congestion.
-#[derive(Clone, Debug)]
-pub(super) struct Numbers {
-    /// The last packet sent before recovery began; losses up to it belong to that recovery.
-    recovery: u32,
-    /// The newest packet taken for lost.
-    newest_lost: u32,
-    /// The last packet of a run of losses without an ACK between, and when the first of them was sent.
-    run_end: u32,
-    run_since: Time,
-    /// The longest time over which all packets were lost, of those in hand.
-    longest: Time,
-}
-
-impl Numbers {
-    pub(super) const NEW: Self =
-        Self { recovery: 0, newest_lost: 0, run_end: 0, run_since: Time::ZERO, longest: Time::ZERO };
-
-    /// Recovery begins after packet `last`.
-    pub(super) fn begin_recovery(&mut self, last: u32) {
-        self.recovery = last;
-    }
-
-    /// A packet is taken for lost.
-    pub(super) fn on_lost(&mut self, record: &Record) {
-        self.newest_lost = self.newest_lost.max(record.number);
-        if record.number != self.run_end.wrapping_add(1) {
-            self.run_since = record.sent;
-        }
-        self.run_end = record.number;
-        self.longest = self.longest.max(record.sent.saturating_sub(self.run_since));
-    }
-}
 
 impl TrackedSender {
     /// Whether packets are numbered as in QUIC.
@@ -128,23 +93,5 @@ impl TrackedSender {
             let doubled = Time(self.rtt.rto().0.saturating_mul(1 << self.retries));
             Timer::Probe(self.last_sent.saturating_add(doubled.min(params.max_rto)))
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_of_losses_lasts_until_a_packet_between_was_not_lost() {
-        let lost = |number, at| Record { number, sent: Time::from_millis(at), ..Record::BLANK };
-        let mut numbers = Numbers::NEW;
-        numbers.on_lost(&lost(5, 100));
-        numbers.on_lost(&lost(6, 150));
-        numbers.on_lost(&lost(7, 900));
-        assert_eq!(numbers.longest, Time::from_millis(800));
-        numbers.longest = Time::ZERO;
-        numbers.on_lost(&lost(9, 2000));
-        assert_eq!((numbers.longest, numbers.newest_lost), (Time::ZERO, 9));
     }
 }

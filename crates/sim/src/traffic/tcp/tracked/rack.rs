@@ -1,17 +1,11 @@
-//! Loss detection by time: RACK (RFC 8985 section 6), and by packet number and time as in QUIC (RFC 9002 section 6.1).
+//! What RACK remembers (RFC 8985 section 6): what was delivered last, and how far segments are out of order.
 
 use fairlane_schemes::base::units::Time;
 
-use super::TrackedSender;
 use super::records::Record;
-use crate::traffic::tcp::TcpParams;
 
 /// Round trips for which a wider reordering window is kept after the last D-SACK (RFC 8985 6.2 step 4).
 const PERSISTENCE: u8 = 16;
-/// RFC 9002 6.1.2 kTimeThreshold = 9/8, kGranularity.
-const TIME_THRESHOLD: (u64, u64) = (9, 8);
-const GRANULARITY: Time = Time::from_millis(1);
-
 /// What was delivered last among all that was sent, and how far segments are out of order.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
@@ -116,49 +110,6 @@ impl Rack {
     /// The RTT of what was delivered last.
     pub(super) fn rtt(&self) -> Time {
         self.rtt
-    }
-}
-
-impl TrackedSender {
-    /// Takes segments for lost that are overdue, and says when the next one will be. RFC 8985 6.2 step 5, RFC 9002 6.1.
-    pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
-        let by_number = Self::is_numbered(params);
-        let mut delay = None;
-        let mut next = self.records.oldest();
-        while let Some(seq) = next {
-            let record = *self.records.at(seq);
-            // RACK_sent_after.
-            if record.number > self.rack.number {
-                // All the others were sent later still.
-                break;
-            }
-            next = self.records.sent_after(seq);
-            let delay = *delay.get_or_insert_with(|| self.loss_delay(params));
-            let beyond = by_number && record.number.saturating_add(params.dupack_threshold) <= self.rack.number;
-            let due = record.sent.saturating_add(delay);
-            if !beyond && due > now {
-                return Some(due);
-            }
-            self.lose(params, seq, now);
-        }
-        None
-    }
-
-    /// How long after its sending a segment is lost if a later one is delivered.
-    fn loss_delay(&self, params: &TcpParams) -> Time {
-        if Self::is_numbered(params) {
-            // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).
-            let rtt = self.rtt.srtt().max(self.rtt.latest());
-            return Time(rtt.0 / TIME_THRESHOLD.1 * TIME_THRESHOLD.0).max(GRANULARITY);
-        }
-        let window = self.rack.reordering_window(Reordering {
-            min_rtt: self.rtt.least(),
-            srtt: self.rtt.srtt(),
-            in_recovery: self.in_recovery(),
-            sacked: self.records.sacked(),
-            threshold: params.dupack_threshold,
-        });
-        self.rack.rtt().saturating_add(window)
     }
 }
 

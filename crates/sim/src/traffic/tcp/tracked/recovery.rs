@@ -5,7 +5,7 @@ use fairlane_schemes::base::units::Time;
 
 use super::acknowledge::News;
 use super::prr::Delivery;
-use super::timers::Timer;
+use super::timer::Timer;
 use super::{DATA_RETRIES, Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event, Flight};
 use crate::traffic::tcp::phase::Phase;
@@ -84,6 +84,10 @@ impl TrackedSender {
             self.undo.begin(self.records.una(), self.records.resent(), prior.0, prior.1);
             self.reduce(params, Cause::Loss);
             self.begin_reduction(params);
+            if params.recovery == Recovery::NewReno && !Self::has_full_control(params) {
+                // RFC 6675 5 (4.3): the first lost segment is sent again, whatever the window.
+                self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);
+            }
         }
         self.tell(params, Event::Loss, now);
     }
@@ -98,7 +102,7 @@ impl TrackedSender {
             if !Self::has_full_control(params) && self.undo.is_open() {
                 self.output.cwnd = self.output.ssthresh;
             }
-            self.undo.settle();
+            // The reduction stays open: D-SACKs may come yet.
         }
         self.open(params, now);
     }
@@ -153,7 +157,6 @@ impl TrackedSender {
         if ends {
             // Steps 2 a and 3 a.
             self.rack.on_recovery_end();
-            self.undo.settle();
             self.open(params, now);
         }
     }

@@ -5,32 +5,9 @@ use fairlane_schemes::base::units::Time;
 
 use super::TrackedSender;
 use super::prr::Delivery;
+use super::timer::Timer;
 use crate::traffic::tcp::TcpParams;
 use crate::traffic::tcp::phase::Phase;
-
-/// What the timer stands for, and when it is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// It does not run.
-    Off,
-    /// The retransmission timeout, of the SYN too.
-    Timeout(Time),
-    /// A tail loss probe.
-    Probe(Time),
-    /// A segment out of order is lost if it has not come by then.
-    Reordering(Time),
-}
-
-impl Timer {
-    /// When it is due; [`Time::NEVER`] if it does not run.
-    #[inline]
-    pub(super) fn due(self) -> Time {
-        match self {
-            Self::Off => Time::NEVER,
-            Self::Timeout(due) | Self::Probe(due) | Self::Reordering(due) => due,
-        }
-    }
-}
 
 impl TrackedSender {
     /// Acts on the timers that are due; harmless if early.

@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
 use super::pacing::chunk_bytes;
-use super::timers::Timer;
+use super::timer::Timer;
 use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
 use crate::traffic::tcp::phase::Phase;

@@ -1,0 +1,57 @@
+//! What the numbers of packets tell of congestion in QUIC (RFC 9002 7.3.2, 7.6).
+
+use fairlane_schemes::base::units::Time;
+
+use super::records::Record;
+
+/// What numbers of packets tell of congestion.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    /// The last packet sent before recovery began; losses up to it belong to that recovery.
+    pub(super) recovery: u32,
+    /// The newest packet taken for lost.
+    pub(super) newest_lost: u32,
+    /// The last packet of a run of losses without an ACK between, and when the first of them was sent.
+    run_end: u32,
+    run_since: Time,
+    /// The longest time over which all packets were lost, of those in hand.
+    pub(super) longest: Time,
+}
+
+impl Numbers {
+    pub(super) const NEW: Self =
+        Self { recovery: 0, newest_lost: 0, run_end: 0, run_since: Time::ZERO, longest: Time::ZERO };
+
+    /// Recovery begins after packet `last`.
+    pub(super) fn begin_recovery(&mut self, last: u32) {
+        self.recovery = last;
+    }
+
+    /// A packet is taken for lost.
+    pub(super) fn on_lost(&mut self, record: &Record) {
+        self.newest_lost = self.newest_lost.max(record.number);
+        if record.number != self.run_end.wrapping_add(1) {
+            self.run_since = record.sent;
+        }
+        self.run_end = record.number;
+        self.longest = self.longest.max(record.sent.saturating_sub(self.run_since));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_losses_lasts_until_a_packet_between_was_not_lost() {
+        let lost = |number, at| Record { number, sent: Time::from_millis(at), ..Record::BLANK };
+        let mut numbers = Numbers::NEW;
+        numbers.on_lost(&lost(5, 100));
+        numbers.on_lost(&lost(6, 150));
+        numbers.on_lost(&lost(7, 900));
+        assert_eq!(numbers.longest, Time::from_millis(800));
+        numbers.longest = Time::ZERO;
+        numbers.on_lost(&lost(9, 2000));
+        assert_eq!((numbers.longest, numbers.newest_lost), (Time::ZERO, 9));
+    }
+}

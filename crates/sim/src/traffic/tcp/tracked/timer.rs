@@ -1,0 +1,48 @@
+//! The timer of a sender, and the probe that it has sent.
+
+use fairlane_schemes::base::units::Time;
+
+/// What the timer stands for, and when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// It does not run.
+    Off,
+    /// The retransmission timeout, of the SYN too.
+    Timeout(Time),
+    /// A tail loss probe.
+    Probe(Time),
+    /// A segment out of order is lost if it has not come by then.
+    Reordering(Time),
+}
+
+impl Timer {
+    /// When it is due; [`Time::NEVER`] if it does not run.
+    #[inline]
+    pub(super) fn due(self) -> Time {
+        match self {
+            Self::Off => Time::NEVER,
+            Self::Timeout(due) | Self::Probe(due) | Self::Reordering(due) => due,
+        }
+    }
+}
+
+/// The probe that is outstanding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Probe {
+    /// SND.NXT after it (TLP.end_seq); none without a probe.
+    pub(super) end: Option<u32>,
+    /// It repeats a segment (TLP.is_retrans).
+    pub(super) repeats: bool,
+}
+
+impl Probe {
+    /// Whether a probe is outstanding that repeats a segment.
+    pub(super) fn is_copy(&self) -> bool {
+        self.end.is_some() && self.repeats
+    }
+
+    /// Whatever it was to find out is known.
+    pub(super) fn settle(&mut self) {
+        self.end = None;
+    }
+}
