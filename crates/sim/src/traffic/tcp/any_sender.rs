@@ -46,6 +46,11 @@ impl AnySender {
         either!(self, sender => sender.start());
     }
 
+    /// Has no more new data: what was sent is repaired to its end.
+    pub fn stop(&mut self) {
+        either!(self, sender => sender.stop());
+    }
+
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
     #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {

@@ -195,7 +195,16 @@ impl TrackedSender {
         }
     }
 
+    /// Has no more new data: what was sent is repaired to its end.
+    pub fn stop(&mut self) {
+        if self.records.nxt() < self.end {
+            (self.end, self.shortfall) = (self.records.nxt(), 0);
+        }
+    }
+
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    // Not part of the caller, which serves the classic sender foremost.
+    #[inline(never)]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => None,

@@ -11,6 +11,7 @@ use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
     /// Acts on the timers that are due; harmless if early.
+    #[inline(never)]
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if self.pacing_timer <= now {
             self.pacing_timer = Time::NEVER;
