@@ -96,6 +96,11 @@ fn source() -> impl Strategy<Value = Json> {
             source["stop"] = "950 ms".into();
             source
         }),
+        (1u32..150, prop_oneof![Just("web_search"), Just("data_mining")])
+            .prop_map(|(load, sizes)| json!({"kind": "transfers", "load": format!("{load} %"), "sizes": sizes})),
+        (5u64..500, 1u32..20, 1u32..100_000).prop_map(|(interval, limit, size)| json!({"kind": "transfers",
+            "interval": format!("{interval} ms"), "limit": limit,
+            "cdf": {"file": "drawn", "points": format!("0:0 1:0.5 {size}:0.5 {}:1", 2 * size)}})),
     ]
 }
 

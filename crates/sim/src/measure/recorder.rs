@@ -142,7 +142,7 @@ fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], secon
             .map_or(0.0, |probe| probe.started_bytes as f64 * 8.0 / seconds / f64::from(group.params.users));
         let asks = |source: &SourceConfig| match source {
             SourceConfig::Tcp { .. } => f64::INFINITY,
-            SourceConfig::Web { tcp, .. } => {
+            SourceConfig::Web { tcp, .. } | SourceConfig::Transfers { tcp, .. } => {
                 let payload = f64::from(tcp.params.segment_payload);
                 web * (payload + f64::from(tcp.params.header_bytes)) / payload
             }

@@ -215,7 +215,7 @@ impl Builder<'_> {
         }
         let transfers = |source: &SourceConfig| match source {
             SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
-            SourceConfig::Web { .. } => true,
+            SourceConfig::Web { .. } | SourceConfig::Transfers { .. } => true,
             SourceConfig::Udp(_) => false,
         };
         let probes = &self.scenario.probes;
@@ -290,10 +290,15 @@ impl Builder<'_> {
                     let rng = self.stream(RandomStream::Web, self.network.webs.len());
                     let segment = self.network.tcp_params[params as usize].segment_payload;
                     let window = (group.params.start_from, group.params.start_until);
-                    let mut source = WebSource::new(web, segment, window, rng);
-                    (source.user, source.tcp) = (user, params);
-                    (source.class, source.ingresses) = (group.params.traffic_class, group.params.ingresses);
-                    self.network.webs.push(source);
+                    self.add_web(WebSource::new(web, segment, window, rng), (user, params), group);
+                    params += 1;
+                }
+                SourceConfig::Transfers { transfers, tcp } => {
+                    let rng = self.stream(RandomStream::Transfers, self.network.webs.len());
+                    let rate = self.scenario.slowest_link(group);
+                    let interval = transfers.interval(tcp, group.params.users, rate);
+                    let source = WebSource::of_transfers(transfers, interval, group.params.start_from, rng);
+                    self.add_web(source, (user, params), group);
                     params += 1;
                 }
                 SourceConfig::Udp(config) => {
@@ -308,6 +313,12 @@ impl Builder<'_> {
                 }
             }
         }
+    }
+
+    fn add_web(&mut self, mut source: WebSource, (user, params): (u32, u32), group: &GroupConfig) {
+        (source.user, source.tcp) = (user, params);
+        (source.class, source.ingresses) = (group.params.traffic_class, group.params.ingresses);
+        self.network.webs.push(source);
     }
 
     /// A meter for each ingress of a new user, with its part of the reference rate.

@@ -11,6 +11,8 @@ choices! {
         Source = "source",
         /// What a web source draws: sessions, pages, objects, pauses; index: the source.
         Web = "web",
+        /// What a source of transfers draws: their starts and sizes; index: the source, counted with web sources.
+        Transfers = "transfers",
         /// Pauses between the repeated transfers of TCP connections; one stream.
         Pause = "pause",
         /// What the congestion controls of TCP connections draw: a seed for each connection; one stream.

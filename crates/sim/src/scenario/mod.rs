@@ -4,9 +4,11 @@ mod groups;
 mod impairments;
 mod notes;
 mod schema;
+mod size_cdf;
 mod sources;
 mod tcp;
 mod topology;
+mod transfers;
 
 pub use groups::{GroupConfig, GroupParams};
 pub use impairments::{
@@ -15,9 +17,11 @@ pub use impairments::{
 };
 pub use notes::Note;
 pub use schema::{scenario_schema, topologies};
+pub use size_cdf::{SizeCdf, SizeTable};
 pub use sources::*;
 pub use tcp::TcpConfig;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind, TraceConfig, gaps_of_trace};
+pub use transfers::{TransfersConfig, TransfersParams};
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{Bytes, Time};

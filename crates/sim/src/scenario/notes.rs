@@ -1,7 +1,7 @@
 //! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
 use super::{GroupConfig, Scenario, SourceConfig};
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{BitRate, Time};
 use std::fmt;
 
 /// Slow for the simulator; see docs/benchmarks.md.
@@ -50,6 +50,12 @@ impl Scenario {
         (hours >= 1.0).then_some(Note { key, text })
     }
 
+    /// Rate at the start of the slowest link that a group crosses.
+    pub(crate) fn slowest_link(&self, group: &GroupConfig) -> BitRate {
+        let rates = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate);
+        rates.min().expect("a route has links")
+    }
+
     /// About how many packets a source of a group sends, transfers counted as one each.
     fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
         let users = f64::from(group.params.users);
@@ -60,6 +66,10 @@ impl Scenario {
                 let started = web.interval.map_or(0.0, |interval| seconds / interval.as_secs_f64());
                 let sessions = web.sessions.map_or(started, f64::from);
                 users * sessions * f64::from(web.pages) * f64::from(web.objects)
+            }
+            SourceConfig::Transfers { transfers, tcp } => {
+                let interval = transfers.interval(tcp, group.params.users, self.slowest_link(group));
+                users * seconds / interval.as_secs_f64()
             }
             SourceConfig::Tcp { flows, tcp } => {
                 let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());

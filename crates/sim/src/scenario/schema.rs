@@ -171,6 +171,22 @@ fn source(kind: SourceKind) -> Json {
     if kind.is_tcp() {
         properties.extend(tcp_properties());
     }
+    if kind == SourceKind::Transfers {
+        let file = Map::from_iter([
+            (
+                "file".to_string(),
+                json!({"type": "string", "description": "The file; relative to that of the scenario."}),
+            ),
+            (
+                "points".to_string(),
+                json!({"type": "string", "description": "Its content; whoever reads the scenario fills it in."}),
+            ),
+        ]);
+        let mut cdf = object(file, &["file"]);
+        cdf["description"] =
+            "Distribution of the payload in place of `sizes`: a file with a line for each point.".into();
+        properties.insert("cdf".into(), cdf);
+    }
     let name = json!({"const": kind.name(), "description": "The kind of source."});
     object(with(properties, "kind", name), if kind.is_tcp() { &["kind"] } else { &["kind", "rate"] })
 }

@@ -1,6 +1,7 @@
 //! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
 
 use super::tcp::TcpConfig;
+use super::transfers::{TransfersConfig, TransfersParams};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
@@ -16,6 +17,8 @@ choices! {
         Tcp = "tcp",
         /// Short TCP transfers in sessions.
         Web = "web",
+        /// TCP transfers of a distribution of sizes, at a load.
+        Transfers = "transfers",
         /// UDP with exponential gaps.
         Poisson = "poisson",
         /// UDP with equal gaps.
@@ -28,7 +31,7 @@ choices! {
 impl SourceKind {
     /// Whether it takes the keys of TCP too.
     pub(super) fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Web)
+        matches!(self, Self::Tcp | Self::Web | Self::Transfers)
     }
 
     /// Documentation of its own parameters.
@@ -36,6 +39,7 @@ impl SourceKind {
         match self {
             Self::Tcp => TcpSourceParams::specs(),
             Self::Web => WebParams::specs(),
+            Self::Transfers => TransfersParams::specs(),
             Self::Poisson => UdpParams::specs(),
             Self::Cbr => CbrParams::specs(),
             Self::OnOff => OnOffParams::specs(),
@@ -251,6 +255,13 @@ pub enum SourceConfig {
         /// Their TCP.
         tcp: TcpConfig,
     },
+    /// Transfers of a distribution of sizes.
+    Transfers {
+        /// Arrivals and sizes.
+        transfers: TransfersConfig,
+        /// Their TCP.
+        tcp: TcpConfig,
+    },
     /// A UDP flow that does not react.
     Udp(UdpConfig),
 }
@@ -269,6 +280,10 @@ impl SourceConfig {
                 let web = WebParams::read(table)?;
                 check_arrivals(&web, table)?;
                 Self::Web { web, tcp: TcpConfig::read_over(tcp, table)? }
+            }
+            SourceKind::Transfers => {
+                let transfers = TransfersConfig::read(table)?;
+                Self::Transfers { transfers, tcp: TcpConfig::read_over(tcp, table)? }
             }
             SourceKind::Poisson => Self::Udp(UdpConfig::Poisson(read_udp(table)?)),
             SourceKind::Cbr => Self::Udp(UdpConfig::Cbr(read_udp(table)?)),
@@ -294,6 +309,11 @@ impl SourceConfig {
                 web.write(&mut map);
                 map.extend(tcp.write());
             }
+            Self::Transfers { transfers, tcp } => {
+                kind(SourceKind::Transfers);
+                transfers.write(&mut map);
+                map.extend(tcp.write());
+            }
             Self::Udp(UdpConfig::Poisson(params)) => {
                 kind(SourceKind::Poisson);
                 params.write(&mut map);
@@ -316,6 +336,7 @@ impl SourceConfig {
         let until = match self {
             Self::Tcp { flows, .. } => &flows.until,
             Self::Web { web, .. } => &web.until,
+            Self::Transfers { transfers, .. } => &transfers.params.until,
             Self::Udp(UdpConfig::Poisson(params)) => &params.until,
             Self::Udp(UdpConfig::Cbr(params)) => &params.until,
             Self::Udp(UdpConfig::OnOff(params)) => &params.until,
@@ -347,7 +368,7 @@ impl SourceConfig {
     pub fn lasting_flows(&self) -> u64 {
         match self {
             Self::Tcp { flows, .. } => u64::from(flows.flows),
-            Self::Web { .. } => 0,
+            Self::Web { .. } | Self::Transfers { .. } => 0,
             Self::Udp(_) => 1,
         }
     }
@@ -358,7 +379,7 @@ impl SourceConfig {
     pub fn sends_to_the_end(&self) -> bool {
         match self {
             Self::Tcp { flows, .. } => flows.transfer.is_none(),
-            Self::Web { .. } => false,
+            Self::Web { .. } | Self::Transfers { .. } => false,
             Self::Udp(_) => true,
         }
     }
@@ -367,7 +388,7 @@ impl SourceConfig {
     #[must_use]
     pub fn tcp(&self) -> Option<&TcpConfig> {
         match self {
-            Self::Tcp { tcp, .. } | Self::Web { tcp, .. } => Some(tcp),
+            Self::Tcp { tcp, .. } | Self::Web { tcp, .. } | Self::Transfers { tcp, .. } => Some(tcp),
             Self::Udp(_) => None,
         }
     }

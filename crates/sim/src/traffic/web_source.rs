@@ -3,7 +3,7 @@
 //! Open loop: a transfer starts at its time, whether or not those before it have ended. A session takes memory from its
 //! start to its last object; so what a source holds grows with the sessions under way, not with time.
 
-use crate::scenario::{SizeDistribution, WebParams};
+use crate::scenario::{SizeCdf, SizeDistribution, TransfersConfig, TransfersParams, WebParams};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -26,6 +26,8 @@ pub struct WebSource {
     params: WebParams,
     /// Payload of a TCP segment: sizes are multiples of it, or of a byte.
     unit: f64,
+    /// Distribution of sizes in place of that of the parameters.
+    cdf: Option<SizeCdf>,
     next_session: Time,
     /// Sessions still to start, for a fixed number of them; and when the last one may.
     sessions_left: u64,
@@ -56,6 +58,7 @@ impl WebSource {
         let mut source = Self {
             params: params.clone(),
             unit: if params.whole_segments { f64::from(segment_payload) } else { 1.0 },
+            cdf: None,
             next_session: from,
             sessions_left: params.sessions.map_or(u64::MAX, u64::from),
             until,
@@ -72,6 +75,15 @@ impl WebSource {
         };
         source.schedule_session();
         source
+    }
+
+    /// Transfers of a distribution of sizes: sessions of one each, `interval` apart on average.
+    #[must_use]
+    pub fn of_transfers(config: &TransfersConfig, interval: Time, from: Time, rng: Rng) -> Self {
+        let TransfersParams { limit, until, .. } = config.params.clone();
+        let params =
+            WebParams { interval: Some(interval), whole_segments: false, limit, until, ..WebParams::default() };
+        Self { cdf: Some(config.sizes()), ..Self::new(&params, 1, (from, from), rng) }
     }
 
     /// What it was told to do.
@@ -150,6 +162,9 @@ impl WebSource {
 
     /// A payload in bytes: whole units, one at least.
     fn draw_size(&mut self) -> u64 {
+        if let Some(cdf) = &self.cdf {
+            return cdf.quantile(self.rng.open01()).ceil().max(1.0) as u64;
+        }
         let (mean, shape) = (self.params.size.0 as f64, self.params.shape);
         let size = match self.params.distribution {
             SizeDistribution::Pareto => self.rng.pareto(mean, shape),

@@ -92,7 +92,7 @@ impl SenderState {
 pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
     let tcp = |source: &SourceConfig| match source {
         SourceConfig::Tcp { flows, .. } => u128::from(flows.flows),
-        SourceConfig::Web { .. } | SourceConfig::Udp(_) => 0,
+        SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Udp(_) => 0,
     };
     let flows = scenario
         .groups

@@ -1,0 +1,97 @@
+//! Transfers of a distribution of sizes, at a load.
+
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+fn run(scenario: &Json) -> RunRecord {
+    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
+    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+}
+
+/// Ten users with one source each on a link of 100 Mbit/s.
+fn scenario(source: Json) -> Json {
+    json!({
+        "run": {"warmup": "5 s", "measure": "60 s", "seed": 3},
+        "topology": {"bottleneck_rate": "100 Mbit/s", "bottleneck_delay": "1 ms", "access_rate": "1 Gbit/s"},
+        "queue": {"scheme": "droptail", "limit": "2000 packets"},
+        "tcp": {"profile": "linux"},
+        "groups": [{"users": 10, "start_until": "0 s", "sources": [source]}],
+    })
+}
+
+#[test]
+fn a_load_below_saturation_is_the_utilisation() {
+    // Sizes from 0 to 100 kB, uniform: mean 50 kB, 35.03 segments of 1448 bytes; about 60e6/8/52e3 = 144 transfers a
+    // second, 8650 in all. The relative deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2 %, five of them, and 0.3 % for
+    // handshakes.
+    let points = json!({"file": "uniform", "points": "0:0 100000:1"});
+    let record = run(&scenario(json!({"kind": "transfers", "load": "60 %", "cdf": points})));
+    let link = &record.links[0];
+    assert!((link.utilisation / 0.6 - 1.0).abs() < 0.065, "{}", link.utilisation);
+    let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
+    assert!((times.started as f64 / 8650.0 - 1.0).abs() < 5.0 / 8650f64.sqrt(), "{}", times.started);
+    // Mean of a uniform size with its standard error, 100 kB/sqrt(12)/sqrt(8650).
+    let mean = times.mean_bytes.expect("some started");
+    assert!((mean - 50_000.0).abs() < 5.0 * 28_868.0 / 8650f64.sqrt(), "{mean}");
+    assert_eq!(times.refused, 0);
+    assert!(times.completed + 20 > times.started, "{} {}", times.completed, times.started);
+}
+
+#[test]
+fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
+    let offered = |users: u32| {
+        let mut scenario = scenario(json!({"kind": "transfers", "load": "30 %",
+            "cdf": {"file": "constant", "points": "10000:0 10000:1"}}));
+        scenario["groups"][0]["users"] = users.into();
+        run(&scenario).groups[0].transfer_times.as_ref().expect("there are transfers").started as f64
+    };
+    // 7 segments of at most 1448 bytes: (10000 + 7 * 66) bytes; 30e6/8/10462 = 358 a second, 21506 in a minute.
+    for users in [1, 10] {
+        assert!((offered(users) / 21_506.0 - 1.0).abs() < 5.0 / 21_506f64.sqrt(), "{users}: {}", offered(users));
+    }
+}
+
+#[test]
+fn what_is_missing_or_given_twice_is_one_line() {
+    let error = |source: Json| Scenario::read(&scenario(source)).expect_err("it has a mistake").to_string();
+    let cdf = json!({"file": "mine.txt", "points": "0:0 100:1"});
+    for (source, problem) in [
+        (
+            json!({"kind": "transfers", "sizes": "web_search"}),
+            "load: missing, must be a load such as \"60 %\", or give interval, a time between transfers",
+        ),
+        (
+            json!({"kind": "transfers", "sizes": "web_search", "load": "5 %", "interval": "1 s"}),
+            "load: \"5 %\" and interval \"1 s\": give one of the two",
+        ),
+        (
+            json!({"kind": "transfers", "load": "5 %"}),
+            "sizes: missing, must be one of web_search, data_mining, or give cdf, a table with a file",
+        ),
+        (
+            json!({"kind": "transfers", "load": "5 %", "sizes": "web_search", "cdf": cdf}),
+            "sizes: \"web_search\" and a cdf: sizes have one distribution, give one of the two",
+        ),
+        (
+            json!({"kind": "transfers", "load": "5000 %", "sizes": "web_search"}),
+            "load: \"5000 %\" is out of range, it must be from 0.01 % to 1000 %",
+        ),
+        (
+            json!({"kind": "transfers", "load": 0.6, "sizes": "web_search"}),
+            "load: 0.6 is not a load such as \"60 %\" from 0.01 % to 1000 %",
+        ),
+        (
+            json!({"kind": "transfers", "load": "5 %", "cdf": {"file": "mine.txt"}}),
+            "cdf.file: \"mine.txt\" is the name of a file that nobody has read",
+        ),
+        (
+            json!({"kind": "transfers", "load": "5 %", "cdf": {"file": "mine.txt", "points": "0:0 5:0.5 9:0.4"}}),
+            "cdf.points: share 0.4 is out of range, it must be at least the one before, 0.5: a CDF never falls",
+        ),
+    ] {
+        assert_eq!(error(source), format!("groups[0].sources[0].{problem}"));
+    }
+}
