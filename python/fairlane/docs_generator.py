@@ -250,7 +250,7 @@ def _scenario(key: str) -> str:
     for part in key.split("."):
         table = _step(table, part, key)
     properties = table["properties"]
-    if key.endswith(("sources.tcp", "sources.web")):  # it takes every key of [tcp] as well
+    if key.endswith(("sources.tcp", "sources.transfers", "sources.web")):  # it takes every key of [tcp] as well
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))

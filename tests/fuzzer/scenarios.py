@@ -142,6 +142,10 @@ def _agree(draw: Draw, table: Table) -> None:
         group["sources"] = group["sources"] or [{"kind": "tcp"}]
         for source in [table.get("tcp", {}), *group["sources"]]:
             source.pop("recovery", None)
+            if source.get("kind") == "transfers":
+                for name in ("cdf", "interval"):
+                    source.pop(name, None)
+                source |= {"load": "60 %", "sizes": draw.pick(("web_search", "data_mining"))}
             if source.get("kind") == "web" and ("interval" in source) == ("sessions" in source):
                 source.pop("sessions", None)
                 source["interval"] = "40 ms"

@@ -64,7 +64,9 @@ def test_every_key_shows_every_default() -> None:
     scenario = Scenario.from_toml(EXAMPLES / "every-key.toml")
     (users,) = scenario.to_dict()["groups"]
     made = [
-        getattr(fairlane, source["kind"])(**{key: source[key] for key in ("rate", "interval") if key in source})
+        getattr(fairlane, source["kind"])(
+            **{key: source[key] for key in ("rate", "interval", "load", "sizes") if key in source}
+        )
         for source in users["sources"]
     ]
     bare = Scenario("every-key", group("users", *made), queue="abc")
@@ -87,7 +89,7 @@ def test_every_key_shows_every_key() -> None:
     assert users.keys() == schema.keys()
     for source in schema["sources"]["items"]["oneOf"]:
         shown = next(s for s in users["sources"] if s["kind"] == source["properties"]["kind"]["const"])
-        of_tcp = table["tcp"].keys() if shown["kind"] in {"tcp", "web"} else set()
+        of_tcp = table["tcp"].keys() if shown["kind"] in {"tcp", "transfers", "web"} else set()
         assert shown.keys() | of_tcp == source["properties"].keys()
 
 

@@ -40,8 +40,8 @@ mod _fairlane {
     #[pymodule_export]
     use super::{
         Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, engine_version,
-        gaps_of_trace, links, long_runs, notes, register_scheme, registered_schemes, result_schema, scenario_schema,
-        schemes, student_t, summarise, tcp_states, topologies, users, version, with_queue,
+        gaps_of_trace, links, long_runs, notes, points_of_cdf, register_scheme, registered_schemes, result_schema,
+        scenario_schema, schemes, student_t, summarise, tcp_states, topologies, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -69,6 +69,12 @@ fn version() -> &'static str {
 #[pyfunction]
 fn engine_version() -> &'static str {
     fairlane_sim::version::ENGINE
+}
+
+/// The content of a file with a distribution of sizes, as the key `points` of a scenario has it.
+#[pyfunction]
+fn points_of_cdf(content: &str) -> PyResult<String> {
+    scenario::SizeCdf::of_file(content).map(|cdf| cdf.text()).map_err(PyValueError::new_err)
 }
 
 /// Checks a scenario and fills in every default.

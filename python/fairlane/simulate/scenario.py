@@ -31,9 +31,10 @@ from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted, visible
 from fairlane.simulate.expectation import Expectation, expectations
+from fairlane.simulate.size_files import with_sizes
 from fairlane.simulate.traces import with_traces
 
-__all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "tcp", "web"]
+__all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "tcp", "transfers", "web"]
 
 Table: TypeAlias = dict[str, Any]
 
@@ -130,6 +131,34 @@ def web(
     return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, stop=stop, **settings)
 
 
+def transfers(
+    *,
+    sizes: Literal["web_search", "data_mining"] | None = None,
+    cdf: str | Table | None = None,
+    load: str | None = None,
+    interval: str | None = None,
+    limit: int | None = None,
+    stop: str | None = None,
+    **settings: Any,
+) -> Table:
+    """TCP transfers that start at the times of a Poisson process, with sizes of a distribution.
+
+    Args:
+        sizes: Name of the distribution; either this
+        cdf: or a file with a line for each point, size in bytes and share; or a table with the file.
+        load: What all users of the group offer together, as a share of the slowest link's rate such as `"60 %"`; either
+            this
+        interval: or the mean time between two transfers of a user, such as `"40 ms"`.
+        limit: Transfers of a user that may be open at once.
+        stop: When no further transfer starts, such as `"60 s"`.
+        settings: Any key of the scenario's `tcp` table.
+    """
+    file = {"file": cdf} if isinstance(cdf, str) else cdf
+    return _given(
+        kind="transfers", sizes=sizes, cdf=file, load=load, interval=interval, limit=limit, stop=stop, **settings
+    )
+
+
 def group(
     name: str,
     *sources: Table,
@@ -154,7 +183,7 @@ def group(
 
     Args:
         name: Name of the group in the results.
-        sources: What a user sends: `tcp()`, `web()`, `poisson()`, `cbr()`, `on_off()`.
+        sources: What a user sends: `tcp()`, `web()`, `transfers()`, `poisson()`, `cbr()`, `on_off()`.
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
@@ -305,7 +334,7 @@ class Scenario:
             _check(key, value)
         _ = self.expectations
         table = {key: value for key, value in self._table.items() if key != "expect"}
-        return _fairlane.canonical(json.dumps(with_traces(table, self._folder)))
+        return _fairlane.canonical(json.dumps(with_sizes(with_traces(table, self._folder), self._folder)))
 
     @property
     def expectations(self) -> list[Expectation]:

@@ -42,6 +42,7 @@ impl ParamSpec {
                 {"type": "number", "minimum": 0, "maximum": 1},
                 {"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": [self.unit]},
             ]}),
+            "load" => json!({"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": [self.unit]}),
             "flag" => json!({"type": "boolean"}),
             "choice" => json!({"enum": self.choices}),
             "text" => json!({"type": "string"}),

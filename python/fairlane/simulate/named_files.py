@@ -1,0 +1,46 @@
+"""Files that a scenario names: their content goes into what is simulated.
+
+So a run, its key in the store and a machine of a cluster need the content only, wherever the file was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fairlane.base.errors import ScenarioError
+from fairlane.base.text import quoted
+
+MOST_BYTES = 100_000_000
+"""Of a file: ten million lines of up to ten bytes."""
+
+
+def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[str], str]) -> str:
+    """The content of a file of some kind as `convert` gives it to the simulator.
+
+    Args:
+        key: Key of the scenario that names the file.
+        name: Its name, relative to
+        folder: that of the scenario.
+        kind: What it has to be; completes "must be".
+        convert: Raises a ValueError that says which line is wrong.
+
+    Raises:
+        ScenarioError: The file cannot be read, or is not of that kind.
+    """
+    place = f"{key}: {quoted(name)}"
+    try:
+        with (folder / name).open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{place}: {error.strerror}, must be {kind}") from error
+    except ValueError as error:
+        raise ScenarioError(f"{place}: not a path: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise ScenarioError(f"{place}: is out of range, a file may have {MOST_BYTES} bytes")
+    try:
+        return convert(content.decode())
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{place}: not text at byte {error.start}, must be {kind}") from error
+    except ValueError as error:
+        raise ScenarioError(f"{place}: {error}") from error
