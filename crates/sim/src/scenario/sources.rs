@@ -1,5 +1,6 @@
 //! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
 
+use super::stop::StopParams;
 use super::tcp::TcpConfig;
 use super::transfers::{TransfersConfig, TransfersParams};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
@@ -44,15 +45,6 @@ impl SourceKind {
             Self::Cbr => CbrParams::specs(),
             Self::OnOff => OnOffParams::specs(),
         }
-    }
-}
-
-params! {
-    /// When a source stops.
-    pub struct StopParams {
-        /// When the source stops: a flow sends no new data from then on, and no transfer, session or datagram begins; what
-        /// is under way is finished. It must be after `start_until`, and before the end of the run.
-        stop: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
     }
 }
 

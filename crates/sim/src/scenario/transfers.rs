@@ -1,7 +1,7 @@
 //! Transfers whose sizes are drawn from a distribution, at the times of a Poisson process.
 
 use super::size_cdf::{CdfFile, SizeCdf, SizeTable};
-use super::sources::StopParams;
+use super::stop::StopParams;
 use super::tcp::TcpConfig;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
