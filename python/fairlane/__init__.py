@@ -22,7 +22,7 @@ from fairlane.report import report
 from fairlane.results.result import Comparison, Result
 from fairlane.schemas import schema
 from fairlane.simulate import scenario as _scenario
-from fairlane.simulate.catalogue import schemes, topologies
+from fairlane.simulate.catalogue import congestion_controls, schemes, topologies
 from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
 from fairlane.simulate.run import compare, run
 from fairlane.simulate.scenario import *  # noqa: F403 its __all__ is part of this one
@@ -52,6 +52,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "congestion_controls",
     "register_scheme",
     "report",
     "reproduce",

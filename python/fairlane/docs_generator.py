@@ -11,6 +11,8 @@ nothing and exits with 1 if a file is stale. The marks:
 
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
+    congestion-controls   the catalogue of congestion controls
+    congestion-control X  what the catalogue says of the congestion control X, and its keys
     scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
     head MODULE           sentence, source and place of a Rust module, from its head
     rules MODULE          the rules in its head
@@ -47,7 +49,7 @@ from fairlane.papers import verdict_tables as report
 from fairlane.papers.paper import Paper
 from fairlane.results.metrics import unit_of
 from fairlane.schemas import SCHEMAS, schema
-from fairlane.simulate.catalogue import Parameter, schemes, topologies
+from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
 from fairlane.sweeps.keys import KEYS
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
@@ -121,8 +123,10 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
         MarkError: There is no such table.
     """
     match mark.split():
-        case ["schemes" | "papers" | "sweep" | "lab" as name]:
-            return {"schemes": _schemes, "papers": _papers, "sweep": _sweep, "lab": _lab}[name]()
+        case ["schemes" | "congestion-controls" | "papers" | "sweep" | "lab" as name]:
+            return _CATALOGUES[name]()
+        case ["congestion-control", name] if name in {control["name"] for control in congestion_controls()}:
+            return _congestion_control(name)
         case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
             return _scheme(name)
         case ["head" | "rules" | "deviations" | "limits" | "module" as part, name]:
@@ -178,6 +182,25 @@ def _schemes() -> str:
         title = f"[{scheme['title']}](schemes/{scheme['name']}.md)"
         rows.append([name, title, scheme["summary"], scheme["state"], marker])
     return _table(["name", "title", "what it does", "state", "marker"], rows)
+
+
+def _congestion_controls() -> str:
+    rows = []
+    for control in congestion_controls():
+        name = f"[`{control['name']}`](congestion-controls/{control['module']}.md)"
+        rows.append([name, control["summary"], control["decides"], control["marks"], control["loss_detection"]])
+    return _table(["name", "what it does", "decides on", "marks, if `ecn`", "`loss_detection`"], rows)
+
+
+def _congestion_control(name: str) -> str:
+    (control,) = congestion_controls(name)
+    about = {
+        "decides on": control["decides"],
+        "marks, if `ecn`": control["marks"],
+        "`loss_detection`": control["loss_detection"],
+    }
+    keys = _parameters(control["params"]) if control["params"] else "\nIt has no keys of its own.\n"
+    return _table([f"`{name}`", ""], list(about.items())) + keys
 
 
 def _papers() -> str:
@@ -314,6 +337,15 @@ def _sweep() -> str:
         allowed = _allowed(kinds.get(key.kind, key.kind), None, key.least, key.most)
         rows.append([f"`{key.name}`", default, allowed, key.doc])
     return _table(["key", "default", "allowed", "meaning"], rows)
+
+
+_CATALOGUES = {
+    "schemes": _schemes,
+    "congestion-controls": _congestion_controls,
+    "papers": _papers,
+    "sweep": _sweep,
+    "lab": _lab,
+}
 
 
 def _reproduction(paper: Paper) -> str:

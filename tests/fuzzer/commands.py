@@ -26,6 +26,7 @@ WEIGHTS = {
     "lab run": 2,
     "lab clean": 0,
     "schemes": 2,
+    "congestion-controls": 2,
     "topologies": 1,
     "schema": 2,
     "report": 3,

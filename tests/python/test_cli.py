@@ -67,13 +67,27 @@ def test_schemes_topologies_and_schemas(cli: Cli) -> None:
     assert [scheme["name"] for scheme in cli.document("schemes")][:2] == ["droptail", "abc"]
     assert "topology.bottleneck_rate" in cli.output("topologies")
     assert cli.document("topologies") == fairlane.topologies()
+    assert [control["name"] for control in cli.document("congestion-controls")][:2] == ["reno", "cubic"]
+    assert "tcp.vegas_alpha" in cli.output("congestion-controls", "vegas")
+    assert "rack, packet_threshold" in cli.output("congestion-controls")
     for of in ("scenario", "result"):
         assert json.loads(cli("schema", of).stdout)["$schema"].startswith("https://json-schema.org/")
 
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["run"], ["compare"], ["reproduce"], ["sweep"], ["schemes"], ["topologies"], ["schema"], ["store"]]
+    [
+        [],
+        ["run"],
+        ["compare"],
+        ["reproduce"],
+        ["sweep"],
+        ["schemes"],
+        ["congestion-controls"],
+        ["topologies"],
+        ["schema"],
+        ["store"],
+    ]
     + [["store", verb] for verb in ("ls", "verify", "gc", "export")],
 )
 def test_help_is_there(cli: Cli, command: list[str]) -> None:

@@ -106,10 +106,13 @@ def other(key: str, schema: dict[str, Any]) -> Any:
         return not default
     if schema["type"] == "integer":
         return default + 1 if default < schema["maximum"] else default - 1
+    if schema["type"] == "number" and default == schema["maximum"]:
+        return (default + schema["minimum"]) / 2
     if schema["type"] == "number":
         return 0.6 if default is None else (default + schema["maximum"]) / 2 if schema["maximum"] < 2 else default + 0.5
     number, unit = (default or schema["examples"][0]).split()
-    return f"{2 * float(number) or 1:g} {unit}"
+    factor = 0.5 if default == schema.get("x-maximum") else 2
+    return f"{factor * float(number) or 1:g} {unit}"
 
 
 def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:

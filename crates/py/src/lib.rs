@@ -16,7 +16,7 @@ use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::measure::summary::{self, ResultDocument};
 use fairlane_sim::network::sim_packet::SimPacket;
 use fairlane_sim::scenario::{self, Scenario};
-use fairlane_sim::traffic::tcp::Phase;
+use fairlane_sim::traffic::tcp::{self, Phase};
 use fairlane_sim::watch::pcap::PcapOptions;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -39,9 +39,10 @@ mod _fairlane {
 
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, engine_version,
-        gaps_of_trace, links, long_runs, notes, points_of_cdf, register_scheme, registered_schemes, result_schema,
-        scenario_schema, schemes, student_t, summarise, tcp_states, topologies, users, version, with_queue,
+        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, congestion_controls,
+        engine_version, gaps_of_trace, links, long_runs, notes, points_of_cdf, register_scheme, registered_schemes,
+        result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies, users, version,
+        with_queue,
     };
 
     #[pymodule_init]
@@ -117,6 +118,12 @@ fn with_queue(scenario: &str, scheme: &str) -> PyResult<String> {
 #[pyfunction]
 fn schemes() -> PyResult<String> {
     to_json(&catalogue::<SimPacket>())
+}
+
+/// The catalogue of congestion controls.
+#[pyfunction]
+fn congestion_controls() -> PyResult<String> {
+    to_json(&tcp::congestion_controls())
 }
 
 /// The topologies.

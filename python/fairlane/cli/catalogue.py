@@ -1,4 +1,4 @@
-"""The commands `fairlane schemes|topologies|schema`."""
+"""The commands `fairlane schemes|congestion-controls|topologies|schema`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ def schemes(name: str | None, as_json: bool) -> None:
         printing.print_schemes(chosen)
     else:
         printing.print_scheme(chosen[0])
+
+
+@click.command("congestion-controls")
+@click.argument("name", required=False)
+@json_option
+def congestion_controls(name: str | None, as_json: bool) -> None:
+    """List the congestion controls, or the keys of one."""
+    chosen = fairlane.congestion_controls(name)
+    if as_json:
+        print_document(chosen)
+        return
+    from fairlane.cli import printing
+
+    if name is None:
+        printing.print_congestion_controls(chosen)
+    else:
+        printing.print_congestion_control(chosen[0])
 
 
 @click.command()

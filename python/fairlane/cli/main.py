@@ -48,6 +48,7 @@ for command in (
     papers.reproduce,
     papers.report,
     catalogue.schemes,
+    catalogue.congestion_controls,
     catalogue.topologies,
     catalogue.schema,
     new,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairlane.results.documents import Overview, PlanDocument
     from fairlane.results.intervals import PointEstimate
     from fairlane.results.result import Comparison, Result
-    from fairlane.simulate.catalogue import Parameter, Scheme, Topology
+    from fairlane.simulate.catalogue import CongestionControl, Parameter, Scheme, Topology
     from fairlane.store.upkeep import Entry
     from fairlane.sweeps.result import SweepResult
 
@@ -151,6 +151,26 @@ def print_scheme(scheme: Scheme) -> None:
     out.head(scheme["name"], f": {scheme['title']}. {scheme['summary']}")
     out.print(f"source: {scheme['source']}; state in the core: {scheme['state']}; marker: {scheme['marker']}")
     out.print(_parameters({f"{parameter['table']}.{parameter['name']}": parameter for parameter in scheme["params"]}))
+
+
+def print_congestion_controls(controls: Sequence[CongestionControl]) -> None:
+    """One row per congestion control."""
+    table = texts("congestion control", "what it does", "decides on", "marks", "loss_detection")
+    for control in controls:
+        about = control["name"], control["summary"], control["decides"], control["marks"], control["loss_detection"]
+        table.add_row(*about)
+    Terminal().print(table)
+
+
+def print_congestion_control(control: CongestionControl) -> None:
+    """A congestion control with its keys."""
+    out = Terminal()
+    out.head(control["name"], f": {control['summary']}")
+    out.print(
+        f"decides on: {control['decides']}; marks: {control['marks']}; loss_detection: {control['loss_detection']}"
+    )
+    if control["params"]:
+        out.print(_parameters({f"tcp.{parameter['name']}": parameter for parameter in control["params"]}))
 
 
 def print_topologies(topologies: Sequence[Topology]) -> None:

@@ -1,4 +1,4 @@
-"""What the simulator offers: schemes and topologies."""
+"""What the simulator offers: schemes, congestion controls and topologies."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ class Scheme(TypedDict):
     params: list[SchemeParameter]
 
 
+class CongestionControl(TypedDict):
+    """A congestion control with what it needs; its keys are those of the scenario's table `tcp`."""
+
+    name: str
+    module: str
+    summary: str
+    decides: str
+    marks: str
+    loss_detection: str
+    params: list[Parameter]
+
+
 class Topology(TypedDict):
     """A network shape and its parameters."""
 
@@ -62,12 +74,24 @@ def schemes(name: str | None = None) -> list[Scheme]:
         UserError: There is no such scheme.
     """
     every: list[Scheme] = json.loads(_fairlane.schemes())
-    if name is None:
-        return every
-    named = [scheme for scheme in every if scheme["name"] == name]
-    if not named:
-        raise UserError(f"{name}: no such scheme; there are {', '.join(scheme['name'] for scheme in every)}")
-    return named
+    return every if name is None else [every[_index([scheme["name"] for scheme in every], name, "scheme")]]
+
+
+def congestion_controls(name: str | None = None) -> list[CongestionControl]:
+    """All congestion controls of TCP, or the one called `name`.
+
+    Raises:
+        UserError: There is no such congestion control.
+    """
+    every: list[CongestionControl] = json.loads(_fairlane.congestion_controls())
+    names = [control["name"] for control in every]
+    return every if name is None else [every[_index(names, name, "congestion control")]]
+
+
+def _index(names: list[str], name: str, kind: str) -> int:
+    if name not in names:
+        raise UserError(f"{name}: no such {kind}; there are {', '.join(names)}")
+    return names.index(name)
 
 
 def topologies() -> list[Topology]:

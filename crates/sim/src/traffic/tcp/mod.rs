@@ -249,6 +249,7 @@ use fairlane_schemes::contract::packet::Ecn;
 
 pub use any_sender::AnySender;
 pub use blocks::{SackBlock, SackBlocks};
+pub use congestion::catalogue::catalogue as congestion_controls;
 pub use congestion::control::FlightSize;
 pub use congestion::{CongestionControl, CongestionParams};
 pub use phase::Phase;

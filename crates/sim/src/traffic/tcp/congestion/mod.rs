@@ -1,9 +1,19 @@
 //! Congestion controls: how the window grows with ACKs, and what is left of it after congestion.
 
+pub mod catalogue;
 pub mod control;
+mod copa;
 mod cubic;
+mod dctcp;
 pub mod dispatch;
+mod ledbat;
+mod ledbat_plus_plus;
+mod model;
+mod prague;
 mod reno;
+#[cfg(test)]
+mod testing;
+mod vegas;
 
 use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
@@ -15,6 +25,18 @@ congestion_controls! {
     Reno = "reno", reno::Reno;
     /// Growth by a cubic function of the time since the last congestion (RFC 9438).
     Cubic = "cubic", cubic::Cubic;
+    /// Backs off by the share of bytes that were marked (RFC 8257).
+    Dctcp = "dctcp", dctcp::Dctcp;
+    /// Keeps two to four segments of its own in the queue (Brakmo and Peterson, 1995).
+    Vegas = "vegas", vegas::Vegas;
+    /// Adds a bounded delay to its path and yields to others (RFC 6817).
+    Ledbat = "ledbat", ledbat::Ledbat;
+    /// LEDBAT with slower growth, and pauses in which queues drain (draft-irtf-iccrg-ledbat-plus-plus).
+    LedbatPlusPlus = "ledbat++", ledbat_plus_plus::LedbatPlusPlus;
+    /// Aims at a rate that is the inverse of the queuing delay (NSDI 2018).
+    Copa = "copa", copa::Copa;
+    /// DCTCP for the Internet, independent of short RTTs (draft-briscoe-iccrg-prague-congestion-control).
+    Prague = "prague", prague::Prague;
 }
 
 /// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.
@@ -29,6 +51,24 @@ macro_rules! congestion_controls {
             #[inline]
             pub(super) fn has_state(self) -> bool {
                 match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ }
+            }
+
+            /// What it does, in one sentence.
+            #[must_use]
+            pub fn summary(self) -> &'static str {
+                match self { $( Self::$Variant => concat!($($doc),+).trim_ascii(), )+ }
+            }
+
+            /// Name of its module.
+            #[must_use]
+            pub fn module(self) -> &'static str {
+                match self { $( Self::$Variant => stringify!($module), )+ }
+            }
+
+            /// Its own keys of the `[tcp]` table.
+            #[must_use]
+            pub fn params(self) -> Vec<ParamSpec> {
+                match self { $( Self::$Variant => <$module::$Type as Control>::Params::specs(), )+ }
             }
 
             /// Who decides on the window after an ACK.

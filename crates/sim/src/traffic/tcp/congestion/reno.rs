@@ -1,4 +1,13 @@
-//! Reno's congestion avoidance: RFC 5681 3.1, eq. (3) and (4).
+//! Reno: the window grows by a segment per round trip; congestion halves it.
+//!
+//! Source: RFC 5681 3.1.
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (3) | an ACK adds `MSS^2 / cwnd`, with `byte_counting` once per segment that it covers | [`Reno::avoid`] |
+//! | (4) | congestion leaves half of the flight, by `flight_size` | [`Reno::reduce`] |
+//!
+//! Cost: a division an ACK; no state.
 
 use super::control::{Connection, Control, Flight, FlightSize, Progress};
 use fairlane_schemes::params;

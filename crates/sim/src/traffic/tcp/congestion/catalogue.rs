@@ -1,0 +1,69 @@
+//! The catalogue of congestion controls, from the declarations that also parse and build them.
+
+use super::CongestionControl;
+use super::control::{Authority, EcnUse};
+use fairlane_schemes::base::config::ParamSpec;
+use serde::Serialize;
+
+/// A congestion control with what it needs.
+#[derive(Clone, Debug, Serialize)]
+pub struct ControlInfo {
+    /// Name in a scenario.
+    pub name: &'static str,
+    /// Name of its module and of its chapter in the documentation.
+    pub module: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// What of the window it decides on.
+    pub decides: &'static str,
+    /// The feedback on congestion marks that it uses, if its connection has `ecn`.
+    pub marks: &'static str,
+    /// What `loss_detection` serves it.
+    pub loss_detection: &'static str,
+    /// Its own keys of the `[tcp]` table.
+    pub params: Vec<ParamSpec>,
+}
+
+/// Every congestion control.
+#[must_use]
+pub fn catalogue() -> Vec<ControlInfo> {
+    CongestionControl::ALL.iter().map(|&control| describe(control)).collect()
+}
+
+fn describe(control: CongestionControl) -> ControlInfo {
+    ControlInfo {
+        name: control.name(),
+        module: control.module(),
+        summary: control.summary(),
+        decides: match control.authority() {
+            Authority::Avoidance => "growth in congestion avoidance, what congestion leaves",
+            Authority::Growth => "growth, slow start included, what congestion leaves",
+            Authority::Full => "window and pacing rate, always",
+        },
+        marks: match control.ecn_use() {
+            EcnUse::Classic => "one a round trip, of ECT(0)",
+            EcnUse::AccurateEct0 => "all, of ECT(0)",
+            EcnUse::AccurateEct1 => "all, of ECT(1)",
+        },
+        loss_detection: if control.needs_samples() { "rack, packet_threshold" } else { "any" },
+        params: control.params(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_control_and_every_key_of_it_is_described_and_keys_are_of_one_control_only() {
+        let mut keys = HashSet::new();
+        for control in catalogue() {
+            assert!(!control.summary.is_empty(), "{}", control.name);
+            for key in control.params {
+                assert!(!key.doc.is_empty() && !key.source.is_empty(), "{} {}", control.name, key.name);
+                assert!(keys.insert(key.name), "{} {}", control.name, key.name);
+            }
+        }
+    }
+}

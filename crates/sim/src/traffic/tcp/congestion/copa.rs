@@ -1,0 +1,422 @@
+//! Copa: aims at a rate that is the inverse of the queuing delay, and competes with flows that fill buffers.
+//!
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; where it
+//! is silent, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
+//!
+//! Windows are in segments:
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 2.1 | `d_q = RTTstanding - RTTmin`: the least RTT of half an SRTT, less that of ten seconds | `Delays` |
+//! | 2.1 | target window: `RTTstanding / (delta d_q)` | `Copa::target` |
+//! | 2.1 | an ACK moves the window towards the target by `v / (delta cwnd)` | `Copa::move_window` |
+//! | 2.1 | v doubles with each round trip in one direction, from the third on; else it is 1 | `Copa::update_velocity` |
+//! | 2.1 | segments leave at `2 cwnd / RTTstanding` | `Copa::write` |
+//! | 2.1 | slow start: the window doubles until it exceeds the target | `Copa::move_window` |
+//! | 2.2 | competitive mode while no queue of five RTTs was nearly empty, less than a tenth of its most in four | `Copa::update_mode` |
+//! | 2.2 | competitive mode: 1 / delta grows by 1 a round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
+//!
+//! Cost: four windowed extremes and three divisions an ACK; 400 bytes.
+//!
+//! Deviations:
+//! 1. Windowed extremes keep three candidates, as in Linux; the paper does not say how.
+//! 2. v is at most delta cwnd, so that a round trip at most doubles the window, as in the authors' code.
+//! 3. v is 1 as soon as an ACK moves the window against the direction of the last round trip: a velocity that was reached
+//!    upwards would empty the pipe. The paper compares windows once a round trip; Meta's mvfst does the same as here.
+//! 4. The window is two segments at least, as in the authors' code.
+//! 5. The default mode does not answer losses, as the paper has it. After a timeout the window is what is in flight and a
+//!    segment, and slow start begins anew; the paper does not speak of timeouts.
+//! 6. The five RTTs count from the end of slow start, whose own queue has to drain first.
+//! 7. The RTT of an ACK is that of the newest segment that it delivers. A delayed ACK covers two, and the second has waited for
+//!    the first: the queue looks a little longer than it is, at low rates so much that two flows, or one with delayed ACKs,
+//!    take each other for flows that fill buffers. `copa_competitive_mode = false` prevents that.
+//!
+//! Not implemented: the authors' reduction when more than 30 % of the segments are lost, which the paper does not have.
+
+use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
+use super::model::rounds::Rounds;
+use super::model::windowed_max::WindowedMax;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::params;
+
+/// Round trips in one direction from which on the velocity doubles (section 2.1).
+const STEADY_ROUNDS: u32 = 3;
+/// Least window in segments (deviation 4).
+const LEAST_WINDOW: f64 = 2.0;
+/// RTTs in which a queue that is never nearly empty shows a flow that fills buffers, and in which its most is measured
+/// (section 2.2).
+const ROUNDS_OF_MODE: u64 = 5;
+const ROUNDS_OF_MOST: u64 = 4;
+/// A queue below this part of its most is nearly empty (section 2.2).
+const NEARLY_EMPTY: f64 = 0.1;
+
+params! {
+    /// Parameters of Copa.
+    pub struct CopaParams {
+        /// Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait.
+        copa_delta: f64 = 0.5, in 0.001..=10.0, symbol "delta", source "Copa 2.1, 2.2";
+        /// Whether Copa competes with flows that fill buffers.
+        copa_competitive_mode: bool = true, source "Copa 2.2";
+        /// Window of Copa's least RTT.
+        copa_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTTmin", source "Copa 2.1";
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// Extremes of the RTT over different times; minima are maxima of the negative.
+#[derive(Clone, Debug)]
+struct Delays {
+    /// RTTmin.
+    least: WindowedMax,
+    /// RTTstanding.
+    standing: WindowedMax,
+    /// RTTmax.
+    most: WindowedMax,
+}
+
+impl Delays {
+    fn new() -> Self {
+        let lowest = WindowedMax::new(f64::NEG_INFINITY);
+        Self { least: lowest, standing: lowest, most: WindowedMax::new(0.0) }
+    }
+
+    fn observe(&mut self, params: &CopaParams, sample: &Sample, rtt: Time) {
+        let (now, seconds) = (sample.now.0, rtt.as_secs_f64());
+        self.least.update(params.copa_min_rtt_window.0, now, -seconds);
+        self.standing.update(sample.srtt.0 / 2, now, -seconds);
+        self.most.update(sample.srtt.0.saturating_mul(ROUNDS_OF_MOST), now, seconds);
+    }
+
+    fn standing(&self) -> f64 {
+        -self.standing.get()
+    }
+
+    /// d_q, in seconds.
+    fn queuing(&self) -> f64 {
+        (self.standing() + self.least.get()).max(0.0)
+    }
+
+    fn is_nearly_empty(&self) -> bool {
+        self.queuing() < NEARLY_EMPTY * (self.most.get() + self.least.get())
+    }
+}
+
+/// State of Copa.
+#[derive(Clone, Debug)]
+pub struct Copa {
+    delays: Delays,
+    rounds: Rounds,
+    /// Window in segments.
+    window: f64,
+    slow_start: bool,
+    /// delta in force.
+    delta: f64,
+    /// v.
+    velocity: f64,
+    /// Where the window went in the last round trip, for how many of them, and from where.
+    direction: Direction,
+    steady: u32,
+    window_of_round: f64,
+    /// When the queue was nearly empty.
+    last_empty: Time,
+    competes: bool,
+    /// A loss in this round trip.
+    lost: bool,
+}
+
+impl Control for Copa {
+    type Params = CopaParams;
+    const AUTHORITY: Authority = Authority::Full;
+    const NEEDS_SAMPLES: bool = true;
+
+    fn new(_: Connection, params: &CopaParams, _: u64) -> Self {
+        Self {
+            delays: Delays::new(),
+            rounds: Rounds::default(),
+            window: 0.0,
+            slow_start: true,
+            delta: params.copa_delta,
+            velocity: 1.0,
+            direction: Direction::Up,
+            steady: 0,
+            window_of_round: 0.0,
+            last_empty: Time::ZERO,
+            competes: false,
+            lost: false,
+        }
+    }
+
+    fn on_sample(&mut self, of: Connection, params: &CopaParams, output: &mut Output, sample: &Sample) {
+        if sample.acked == 0 {
+            return;
+        }
+        let Some(rtt) = sample.rtt else { return };
+        self.delays.observe(params, sample, rtt);
+        self.rounds.update(sample.prior_delivered, sample.delivered);
+        self.update_mode(params, sample);
+        if self.rounds.started {
+            self.update_velocity();
+            self.lost = false;
+        }
+        self.move_window(of, sample);
+        self.write(of, output);
+    }
+
+    fn on_event(&mut self, of: Connection, params: &CopaParams, output: &mut Output, event: Event, at: &Moment) {
+        match event {
+            Event::Open => {
+                self.window = f64::from(output.cwnd) / f64::from(of.mss);
+                self.window_of_round = self.window;
+                self.last_empty = at.now;
+            }
+            Event::Loss => {
+                self.lost = true;
+                if self.competes {
+                    self.delta = (2.0 * self.delta).min(params.copa_delta);
+                }
+            }
+            Event::Timeout => {
+                self.window = (f64::from(at.in_flight) / f64::from(of.mss) + 1.0).max(LEAST_WINDOW);
+                (self.slow_start, self.velocity, self.steady) = (true, 1.0, 0);
+                self.delta = params.copa_delta;
+                self.write(of, output);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Copa {
+    /// Section 2.1: RTTstanding / (delta d_q), in segments; infinite while the queue is empty.
+    fn target(&self) -> f64 {
+        let queuing = self.delays.queuing();
+        if queuing > 0.0 { self.delays.standing() / (self.delta * queuing) } else { f64::INFINITY }
+    }
+
+    /// Section 2.2.
+    fn update_mode(&mut self, params: &CopaParams, sample: &Sample) {
+        if self.slow_start || self.delays.is_nearly_empty() || self.delays.queuing() == 0.0 {
+            self.last_empty = sample.now;
+        }
+        let silence = sample.now.saturating_sub(self.last_empty);
+        let competes = params.copa_competitive_mode && silence.0 > ROUNDS_OF_MODE.saturating_mul(sample.srtt.0);
+        if !competes {
+            self.delta = params.copa_delta;
+        } else if self.competes && self.rounds.started && !self.lost {
+            self.delta = 1.0 / (1.0 / self.delta + 1.0);
+        }
+        self.competes = competes;
+    }
+
+    /// Section 2.1, once a round trip.
+    fn update_velocity(&mut self) {
+        let direction = if self.window > self.window_of_round { Direction::Up } else { Direction::Down };
+        self.window_of_round = self.window;
+        if self.slow_start || direction != self.direction {
+            (self.direction, self.steady, self.velocity) = (direction, 1, 1.0);
+            return;
+        }
+        self.steady += 1;
+        if self.steady >= STEADY_ROUNDS {
+            self.velocity *= 2.0;
+        }
+    }
+
+    /// Section 2.1, per ACK.
+    fn move_window(&mut self, of: Connection, sample: &Sample) {
+        let acked = f64::from(sample.acked) / f64::from(of.mss);
+        let below = self.window <= self.target();
+        if self.slow_start && below {
+            if sample.cwnd_limited {
+                self.window += acked;
+            }
+        } else {
+            self.slow_start = false;
+            let direction = if below { Direction::Up } else { Direction::Down };
+            if direction != self.direction {
+                // A velocity counts in its own direction only.
+                (self.direction, self.steady, self.velocity) = (direction, 0, 1.0);
+            }
+            self.velocity = self.velocity.min(self.delta * self.window).max(1.0);
+            let step = self.velocity * acked / (self.delta * self.window);
+            if !below {
+                self.window -= step;
+            } else if sample.cwnd_limited {
+                self.window += step;
+            }
+        }
+        let most = f64::from(u32::MAX) / f64::from(of.mss);
+        self.window = self.window.clamp(LEAST_WINDOW, most);
+    }
+
+    /// Window and rate in force.
+    fn write(&self, of: Connection, output: &mut Output) {
+        let bytes = self.window * f64::from(of.mss);
+        output.cwnd = bytes as u32;
+        // Segment by segment: bursts would look like a queue that is never empty.
+        output.quantum = of.mss;
+        let standing = self.delays.standing();
+        if standing.is_finite() && standing > 0.0 {
+            output.pacing = Some(BitRate(((16.0 * bytes / standing) as u64).max(1)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Flow, MSS, RTT, never_leaves_its_bounds};
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    /// A flow that has left slow start with `window` segments and knows that RTTmin is 100 ms.
+    fn flow(window: u32) -> Flow<Copa> {
+        let mut flow = Flow::<Copa>::new(CopaParams::default());
+        flow.ack(|_| ());
+        flow.control.slow_start = false;
+        set(&mut flow, window);
+        flow
+    }
+
+    fn set(flow: &mut Flow<Copa>, window: u32) {
+        (flow.control.window, flow.output.cwnd) = (f64::from(window), window * MSS);
+    }
+
+    /// An ACK with this queuing delay, so late that RTTstanding is that of this ACK alone.
+    fn late_ack(flow: &mut Flow<Copa>, queuing: Time) {
+        flow.now += RTT;
+        flow.ack(|sample| sample.rtt = Some(RTT + queuing));
+    }
+
+    #[test]
+    fn section_2_1_the_target_is_the_inverse_of_delta_and_the_queuing_delay() {
+        let mut flow = flow(50);
+        late_ack(&mut flow, MS(10));
+        // 110 ms / (0.5 * 10 ms) = 22 segments.
+        assert!((flow.control.target() - 22.0).abs() < 1e-9, "{}", flow.control.target());
+    }
+
+    #[test]
+    fn section_2_1_an_ack_moves_the_window_by_v_over_delta_cwnd() {
+        for (window, change) in [(20, 0.1), (40, -0.05)] {
+            let mut flow = flow(window);
+            late_ack(&mut flow, MS(10));
+            // v = 1: 1 / (0.5 * 20) up to the target of 22, 1 / (0.5 * 40) down to it.
+            assert!((flow.control.window - f64::from(window) - change).abs() < 1e-9, "{}", flow.control.window);
+        }
+    }
+
+    #[test]
+    fn section_2_1_the_velocity_doubles_from_the_third_round_trip_in_one_direction_on() {
+        let mut flow = flow(20);
+        let mut velocities = Vec::new();
+        for _ in 0..6 {
+            // The window grows: the queue stays empty.
+            flow.control.window += 1.0;
+            flow.control.update_velocity();
+            velocities.push(flow.control.velocity);
+        }
+        assert_eq!(velocities, [1.0, 1.0, 2.0, 4.0, 8.0, 16.0], "{:?}", flow.control);
+        flow.control.window -= 1.0;
+        flow.control.update_velocity();
+        assert_eq!(flow.control.velocity, 1.0);
+    }
+
+    #[test]
+    fn the_window_at_most_doubles_in_a_round_trip() {
+        let mut flow = flow(20);
+        flow.control.velocity = 1e9;
+        flow.round(|_, sample| sample.rtt = Some(RTT));
+        // v is delta cwnd = 10 at most as the round begins: each of 20 ACKs adds a segment at most.
+        assert!(flow.control.window > 21.0 && flow.control.window <= 40.0, "{}", flow.control.window);
+    }
+
+    #[test]
+    fn section_2_1_segments_leave_at_twice_the_window_in_an_rtt() {
+        let mut flow = flow(20);
+        late_ack(&mut flow, Time::ZERO);
+        // 2 * 20.1 segments of 8000 bits in 100 ms: 3.216 Mbit/s.
+        assert_eq!(flow.output.pacing, Some(BitRate(3_216_000)));
+    }
+
+    #[test]
+    fn section_2_1_slow_start_doubles_the_window_until_it_exceeds_the_target() {
+        let mut flow = Flow::<Copa>::new(CopaParams::default());
+        flow.round(|_, _| ());
+        assert_eq!(flow.output.cwnd, 20 * MSS);
+        // 10 ms: the target is 22.
+        flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
+        flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
+        assert!(!flow.control.slow_start);
+        assert!((20 * MSS..45 * MSS).contains(&flow.output.cwnd), "{}", flow.output.cwnd);
+    }
+
+    #[test]
+    fn section_2_2_a_queue_that_is_never_nearly_empty_in_five_rtts_makes_it_compete() {
+        let mut flow = flow(20);
+        // Between 80 and 100 ms of queue: never below a tenth of the most.
+        for round in 0..10 {
+            late_ack(&mut flow, MS(if round % 2 == 0 { 80 } else { 100 }));
+            assert_eq!(flow.control.competes, round >= 5, "round {round}");
+        }
+        // An empty queue, and it is over.
+        late_ack(&mut flow, Time::ZERO);
+        assert!(!flow.control.competes);
+        assert_eq!(flow.control.delta, 0.5);
+    }
+
+    #[test]
+    fn section_2_2_in_competitive_mode_one_over_delta_grows_by_one_a_round_trip_and_a_loss_halves_it() {
+        let mut flow = flow(20);
+        flow.control.competes = true;
+        flow.control.last_empty = Time::ZERO;
+        flow.control.delays.observe(&CopaParams::default(), &sample_of(&flow), RTT + MS(100));
+        let mut inverses = Vec::new();
+        for _ in 0..3 {
+            flow.now += RTT;
+            let delivered = flow.delivered + u64::from(MSS);
+            flow.ack(|sample| (sample.rtt, sample.prior_delivered) = (Some(RTT + MS(100)), delivered));
+            inverses.push((1.0 / flow.control.delta).round() as u32);
+        }
+        assert_eq!(inverses, [3, 4, 5]);
+        flow.event(Event::Loss);
+        assert!((1.0 / flow.control.delta - 2.5).abs() < 1e-9);
+        flow.event(Event::Loss);
+        // Not below the default mode's: 1 / 0.5.
+        assert!((1.0 / flow.control.delta - 2.0).abs() < 1e-9);
+    }
+
+    fn sample_of(flow: &Flow<Copa>) -> Sample {
+        let mut copy = None;
+        let mut other = Flow::<Copa>::new(CopaParams::default());
+        other.now = flow.now;
+        other.ack(|sample| copy = Some(*sample));
+        copy.unwrap()
+    }
+
+    #[test]
+    fn in_the_default_mode_a_loss_changes_nothing() {
+        let mut flow = flow(20);
+        flow.event(Event::Loss);
+        late_ack(&mut flow, Time::ZERO);
+        assert!(flow.control.window > 20.0);
+        assert_eq!(flow.control.delta, 0.5);
+    }
+
+    #[test]
+    fn after_a_timeout_slow_start_begins_anew() {
+        let mut flow = flow(20);
+        flow.event(Event::Timeout);
+        assert!(flow.control.slow_start);
+    }
+
+    #[test]
+    fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
+        never_leaves_its_bounds::<Copa>(|copa| copa.delta > 0.0 && copa.delta <= 10.0);
+    }
+}

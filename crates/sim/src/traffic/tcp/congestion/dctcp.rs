@@ -1,0 +1,172 @@
+//! DCTCP: a congestion mark takes from the window in proportion to the share of bytes that were marked.
+//!
+//! Source: RFC 8257.
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 3.3, 5 | `M = bytes marked / bytes acknowledged` of a window | `Control::on_sample` |
+//! | 3.3, 6 | `alpha = alpha (1 - g) + g M` | `Control::on_sample` |
+//! | 3.3, 9 | upon a mark, once a window: `cwnd = cwnd (1 - alpha / 2)` | `Control::reduce` |
+//! | 3.4, 3.5 | growth, losses and timeouts are those of Reno | [`Reno`] |
+//!
+//! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1): [RED](../schemes/red.md)
+//! with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and `gentle`, `wait`, `hard_drop` off.
+//!
+//! Cost: two additions an ACK, a division a round trip; 56 bytes.
+//!
+//! Deviations:
+//! 1. RFC 8257 3.2: the receiver does not echo marks by a state machine of two states that sends some ACKs early; each ACK
+//!    counts all the marks so far, as with accurate ECN. Delayed ACKs are the same with and without marks.
+//! 2. RFC 8257 3.3: what SACK blocks say has arrived counts too, as in Linux, `net/ipv4/tcp_dctcp.c`.
+//! 3. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does not
+//!    grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that window.
+//!
+//! Not implemented: ECN-capable SYNs (RFC 8257 3.6).
+
+use super::control::{Cause, Connection, Control, EcnUse, Flight, Output, Progress, Sample};
+use super::model::rounds::Rounds;
+use super::reno::{Reno, RenoParams};
+use fairlane_schemes::params;
+
+params! {
+    /// Parameters of DCTCP.
+    pub struct DctcpParams {
+        //= RFC 8257 4.2-1: The gain g lies between 0 and 1; 1/16 is in use.
+        /// Weight of the last window in DCTCP's estimate of the share that is marked.
+        dctcp_gain: f64 = 0.0625, in 0.0001..=1.0, symbol "g", source "RFC 8257 4.2; tcp_dctcp.c dctcp_shift_g";
+        //= RFC 8257 3.3-1: Alpha is 1 at first.
+        /// DCTCP's estimate of the share that is marked, as a connection starts.
+        dctcp_initial_alpha: f64 = 1.0, in 0.0..=1.0, symbol "DCTCP.Alpha", source "RFC 8257 3.3; tcp_dctcp.c dctcp_alpha_on_init";
+    }
+}
+
+/// State of DCTCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// DCTCP.Alpha.
+    alpha: f64,
+    /// The observation window.
+    rounds: Rounds,
+    /// DCTCP.BytesAcked.
+    acked: u64,
+    /// DCTCP.BytesMarked.
+    marked: u64,
+}
+
+impl Control for Dctcp {
+    type Params = DctcpParams;
+    const NEEDS_SAMPLES: bool = true;
+    //= RFC 8257 3.2-2, deviation: An ACK echoes the mark of what it acknowledges.
+    const ECN: EcnUse = EcnUse::AccurateEct0;
+
+    fn new(_: Connection, params: &DctcpParams, _: u64) -> Self {
+        Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0 }
+    }
+
+    /// Section 3.4.
+    #[inline]
+    fn avoid(&mut self, of: Connection, _: &DctcpParams, cwnd: &mut u32, progress: Progress) {
+        //= RFC 8257 3.4-1: The window grows as that of Reno.
+        Reno.avoid(of, &RenoParams {}, cwnd, progress);
+    }
+
+    fn reduce(&mut self, of: Connection, _: &DctcpParams, flight: Flight) -> u64 {
+        match flight.cause {
+            //= RFC 8257 3.3-6: A mark leaves cwnd * (1 - alpha / 2).
+            Cause::Mark => (f64::from(flight.cwnd) * (1.0 - self.alpha / 2.0)) as u64,
+            //= RFC 8257 3.5-1: Losses are answered as Reno does, marked or not.
+            Cause::Loss | Cause::Timeout => Reno.reduce(of, &RenoParams {}, flight),
+        }
+    }
+
+    /// Section 3.3, steps 1 to 8.
+    fn on_sample(&mut self, _: Connection, params: &DctcpParams, _: &mut Output, sample: &Sample) {
+        if sample.acked == 0 {
+            return;
+        }
+        //= RFC 8257 3.3-2, deviation: Bytes acknowledged are counted without what SACK says.
+        self.acked += u64::from(sample.acked);
+        //= RFC 8257 3.3-3: Bytes marked are counted.
+        self.marked += u64::from(sample.marked);
+        self.rounds.update(sample.prior_delivered, sample.delivered);
+        if !self.rounds.started {
+            return;
+        }
+        //= RFC 8257 3.3-4: At the end of a window M is the share of bytes marked in it.
+        let marked = self.marked as f64 / self.acked as f64;
+        //= RFC 8257 3.3-5: Alpha moves towards M by g.
+        self.alpha = (self.alpha * (1.0 - params.dctcp_gain) + params.dctcp_gain * marked).clamp(0.0, 1.0);
+        (self.acked, self.marked) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Flow, MSS, never_leaves_its_bounds};
+    use super::*;
+
+    fn flow() -> Flow<Dctcp> {
+        Flow::<Dctcp>::new(DctcpParams::default())
+    }
+
+    /// A round trip of ten segments of which the first `marked` are marked.
+    fn round(flow: &mut Flow<Dctcp>, marked: u32) {
+        flow.output.cwnd = 10 * MSS;
+        flow.round(|index, sample| sample.marked = if index < marked { MSS } else { 0 });
+    }
+
+    #[test]
+    fn section_3_3_alpha_moves_by_a_sixteenth_towards_the_share_marked() {
+        let mut flow = flow();
+        round(&mut flow, 0);
+        // The first ACK is a window of its own (alpha = 15/16), the other nine belong to the next one.
+        assert_eq!(flow.control.alpha, 0.9375);
+        // Its window ends with the first ACK of this round: ten segments, of which that one is marked.
+        round(&mut flow, 3);
+        assert!((flow.control.alpha - (0.9375 * 0.9375 + 0.1 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
+        let alpha = flow.control.alpha;
+        // Two of the last round are left, then none.
+        round(&mut flow, 0);
+        assert!((flow.control.alpha - (alpha * 0.9375 + 0.2 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
+    }
+
+    #[test]
+    fn section_3_3_a_constant_share_of_marks_is_found_in_the_end() {
+        let mut flow = flow();
+        // (15/16)^200 = 2.5e-6 of the start is left.
+        (0..200).for_each(|_| round(&mut flow, 4));
+        assert!((flow.control.alpha - 0.4).abs() < 1e-4, "{}", flow.control.alpha);
+    }
+
+    #[test]
+    fn section_3_3_a_mark_takes_half_of_alpha_from_the_window() {
+        for (alpha, left) in [(1.0, 50_000), (0.4, 80_000), (0.0, 100_000)] {
+            let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
+            flow.output.cwnd = 100 * MSS;
+            assert_eq!(flow.reduce(Cause::Mark), left, "alpha {alpha}");
+        }
+    }
+
+    #[test]
+    fn section_3_5_a_loss_halves_the_window_whatever_alpha_is() {
+        let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: 0.0, ..Default::default() });
+        flow.output.cwnd = 100 * MSS;
+        assert_eq!([Cause::Loss, Cause::Timeout].map(|cause| flow.reduce(cause)), [50_000, 50_000]);
+    }
+
+    #[test]
+    fn section_3_4_the_window_grows_by_a_segment_per_round_trip() {
+        let mut cwnd = 10 * MSS;
+        let mut flow = flow();
+        for _ in 0..10 {
+            flow.avoid(&mut cwnd, 1);
+        }
+        // Ten ACKs of 1000^2 / cwnd, while cwnd grows from 10 000: 954 bytes, as 100 + 99 + 98 + 97 + 96 + 95 + 94 + 93 + 92 + 91.
+        assert!((10_950..=10_960).contains(&cwnd), "{cwnd}");
+    }
+
+    #[test]
+    fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
+        never_leaves_its_bounds::<Dctcp>(|dctcp| (0.0..=1.0).contains(&dctcp.alpha));
+    }
+}

@@ -1,0 +1,228 @@
+//! LEDBAT: a background transfer that adds a bounded delay to its path and yields to others.
+//!
+//! Source: RFC 6817.
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 2.4.2 | `queuing_delay = FILTER(current delays) - MIN(base delays)` | `QueuingDelay` |
+//! | 2.4.2 | `off_target = (TARGET - queuing_delay) / TARGET` | `Ledbat::approach` |
+//! | 2.4.2 | `cwnd += GAIN off_target bytes_newly_acked MSS / cwnd` | `Ledbat::approach` |
+//! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
+//! | 2.4.2 | a loss halves the window | `Control::reduce` |
+//!
+//! Cost: a minimum of ten and of four numbers and a division an ACK; 560 bytes.
+//!
+//! Deviations:
+//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not that of one way; ACKs
+//!    carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay.
+//! 2. RFC 6817 2.5: the initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
+//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout leaves
+//!    the window at one segment, and the next ACK raises it to `ledbat_min_window`.
+//! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, until the first
+//!    loss and again after each timeout.
+//!
+//! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
+
+use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
+use super::model::queuing_delay::QueuingDelay;
+use crate::traffic::tcp::phase::Phase;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::params;
+
+params! {
+    /// Parameters of LEDBAT.
+    pub struct LedbatParams {
+        //= RFC 6817 2.5-1: TARGET is 100 ms or less.
+        /// Delay that LEDBAT adds to its path at most.
+        ledbat_target: Time = "100 ms", in "1 ms"..="100 ms", symbol "TARGET", source "RFC 6817 2.5";
+        //= RFC 6817 2.5-2: GAIN is 1 or less.
+        /// Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty.
+        ledbat_gain: f64 = 1.0, in 0.001..=1.0, symbol "GAIN", source "RFC 6817 2.5";
+        //= RFC 6817 2.5-3: ALLOWED_INCREASE is above 0, and 1 by default.
+        /// Segments by which LEDBAT's window may exceed what is in flight.
+        ledbat_allowed_increase: u32 = 1, in 1..=100, symbol "ALLOWED_INCREASE", source "RFC 6817 2.5";
+        //= RFC 6817 2.5-4: MIN_CWND is 2.
+        /// Least window of LEDBAT in segments.
+        ledbat_min_window: u32 = 2, in 1..=10, symbol "MIN_CWND", source "RFC 6817 2.5";
+        //= RFC 6817 2.5-5: BASE_HISTORY is 10.
+        /// Minutes of which the least delay is LEDBAT's base delay.
+        ledbat_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
+        //= RFC 6817 2.5-7: The filter has four samples of a round trip, if there are so many.
+        /// Delays of the last round trip, at most, of which LEDBAT takes the least.
+        ledbat_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "RFC 6817 2.5";
+        /// Whether LEDBAT starts by slow start, until the first loss.
+        ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";
+    }
+}
+
+/// State of LEDBAT.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    delay: QueuingDelay,
+    /// What the window, in whole bytes, lacks to the one computed.
+    fraction: f64,
+    slow_start: bool,
+}
+
+impl Control for Ledbat {
+    type Params = LedbatParams;
+    const AUTHORITY: Authority = Authority::Growth;
+    const NEEDS_SAMPLES: bool = true;
+
+    fn new(_: Connection, params: &LedbatParams, _: u64) -> Self {
+        Self { delay: QueuingDelay::new(), fraction: 0.0, slow_start: params.ledbat_slow_start }
+    }
+
+    //= RFC 6817 2.4.2-6: A loss halves the window, once a round trip at most.
+    // The default of `reduce`.
+
+    fn on_sample(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
+        //= RFC 6817 2.2-1, deviation: The delay is that of one way, by the receiver's clock.
+        if let Some(rtt) = sample.rtt {
+            self.delay.observe(sample.now, rtt);
+        }
+        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+            return;
+        }
+        if self.slow_start && output.cwnd < output.ssthresh {
+            output.cwnd = output.cwnd.saturating_add(sample.acked);
+            return;
+        }
+        self.slow_start = false;
+        self.approach(of, params, output, sample);
+    }
+
+    fn on_event(&mut self, _: Connection, params: &LedbatParams, _: &mut Output, event: Event, _: &Moment) {
+        match event {
+            Event::Timeout => self.slow_start = params.ledbat_slow_start,
+            Event::Loss | Event::Mark => self.slow_start = false,
+            _ => return,
+        }
+        self.fraction = 0.0;
+    }
+}
+
+impl Ledbat {
+    /// Section 2.4.2, on an ACK.
+    fn approach(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
+        let (minutes, samples) = (params.ledbat_base_history, params.ledbat_current_filter);
+        let Some(queuing) = self.delay.get(minutes, samples, sample.now, sample.srtt) else { return };
+        let target = params.ledbat_target.as_secs_f64();
+        let (mss, cwnd) = (f64::from(of.mss), f64::from(output.cwnd.max(1)));
+        let off_target = (target - queuing.as_secs_f64()) / target;
+        //= RFC 6817 2.4.2-3: An ACK adds GAIN * off_target * bytes_newly_acked * MSS / cwnd.
+        let step = params.ledbat_gain * off_target * f64::from(sample.acked) * mss / cwnd;
+        //= RFC 6817 2.4.2-4: cwnd is at most flightsize + ALLOWED_INCREASE * MSS.
+        let most = f64::from(sample.prior_in_flight) + f64::from(params.ledbat_allowed_increase) * mss;
+        //= RFC 6817 2.4.2-5: cwnd is at least MIN_CWND * MSS.
+        let least = f64::from(params.ledbat_min_window) * mss;
+        let next = (cwnd + self.fraction + step).min(most).max(least).min(f64::from(u32::MAX));
+        output.cwnd = next as u32;
+        self.fraction = next - f64::from(output.cwnd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::Cause;
+    use super::super::testing::{Flow, MSS, RTT, never_leaves_its_bounds};
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    /// A flow of 20 segments that knows that its base delay is the RTT of 100 ms.
+    fn flow(params: LedbatParams) -> Flow<Ledbat> {
+        let mut flow = Flow::<Ledbat>::new(params);
+        flow.control.delay.observe(Time::ZERO, RTT);
+        flow.output.cwnd = 20 * MSS;
+        flow
+    }
+
+    /// The change of the window in bytes over a round trip of ACKs with this queuing delay.
+    fn change(flow: &mut Flow<Ledbat>, queuing: Time) -> i64 {
+        let before = i64::from(flow.output.cwnd);
+        flow.round(|_, sample| sample.rtt = Some(RTT + queuing));
+        i64::from(flow.output.cwnd) - before
+    }
+
+    /// Without the filter, so that each delay counts alone.
+    fn unfiltered() -> LedbatParams {
+        LedbatParams { ledbat_current_filter: 1, ..Default::default() }
+    }
+
+    #[test]
+    fn section_2_4_2_the_window_grows_by_a_segment_per_round_trip_while_the_queue_is_empty() {
+        // 20 ACKs of MSS^2 / cwnd: a little below a segment, as the window grows meanwhile.
+        let change = change(&mut flow(unfiltered()), Time::ZERO);
+        assert!((960..=1000).contains(&change), "{change}");
+    }
+
+    #[test]
+    fn section_2_4_2_growth_is_in_proportion_to_the_distance_from_the_target() {
+        // off_target = 0.5, 0, -0.5 and -1 segments per round trip.
+        for (queuing, expected) in [(50, 500), (100, 0), (150, -500), (200, -1000)] {
+            let change = change(&mut flow(unfiltered()), MS(queuing));
+            assert!((change - expected).abs() <= 60, "{change} at {queuing} ms");
+        }
+    }
+
+    #[test]
+    fn section_2_5_the_gain_scales_growth() {
+        let change = change(&mut flow(LedbatParams { ledbat_gain: 0.25, ..unfiltered() }), Time::ZERO);
+        assert!((235..=250).contains(&change), "{change}");
+    }
+
+    #[test]
+    fn section_2_4_2_the_window_exceeds_what_is_in_flight_by_a_segment_at_most() {
+        let mut flow = flow(unfiltered());
+        flow.ack(|sample| sample.prior_in_flight = 5 * MSS);
+        assert_eq!(flow.output.cwnd, 6 * MSS);
+    }
+
+    #[test]
+    fn section_2_4_2_the_window_is_two_segments_at_least() {
+        let mut flow = flow(unfiltered());
+        flow.round(|_, sample| sample.rtt = Some(Time::from_secs(10)));
+        assert_eq!(flow.output.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn section_2_5_the_least_of_four_delays_counts() {
+        let mut flow = flow(LedbatParams::default());
+        // Every fourth ACK finds the queue empty: growth as if it were empty always.
+        let before = flow.output.cwnd;
+        flow.round(|index, sample| sample.rtt = Some(RTT + if index % 4 == 0 { Time::ZERO } else { MS(300) }));
+        assert!(flow.output.cwnd - before >= 950, "{}", flow.output.cwnd - before);
+    }
+
+    #[test]
+    fn section_2_4_2_a_loss_halves_the_window() {
+        assert_eq!(flow(unfiltered()).reduce(Cause::Loss), u64::from(10 * MSS));
+    }
+
+    #[test]
+    fn in_recovery_the_window_is_the_senders() {
+        let mut flow = flow(unfiltered());
+        flow.round(|_, sample| sample.phase = Phase::Recovery);
+        assert_eq!(flow.output.cwnd, 20 * MSS);
+    }
+
+    #[test]
+    fn slow_start_doubles_the_window_until_the_first_loss_and_after_a_timeout() {
+        let mut flow = flow(LedbatParams { ledbat_slow_start: true, ..unfiltered() });
+        flow.round(|_, sample| sample.rtt = Some(RTT));
+        assert_eq!(flow.output.cwnd, 40 * MSS);
+        flow.event(Event::Loss);
+        flow.ack(|sample| sample.rtt = Some(RTT));
+        assert!(flow.output.cwnd < 41 * MSS);
+        flow.event(Event::Timeout);
+        flow.output.cwnd = MSS;
+        flow.ack(|sample| sample.phase = Phase::Loss);
+        assert_eq!(flow.output.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
+        never_leaves_its_bounds::<Ledbat>(|_| true);
+    }
+}

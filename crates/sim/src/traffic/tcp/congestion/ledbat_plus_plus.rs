@@ -1,0 +1,322 @@
+//! LEDBAT++: LEDBAT with slower growth, a decrease in proportion to the window, and pauses in which queues drain.
+//!
+//! Source: draft-irtf-iccrg-ledbat-plus-plus, section 4 (sections are those of version 01).
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 4.1 | slow start adds GAIN times what an ACK covers; the first one ends at 3/4 of the target | `LedbatPlusPlus::start` |
+//! | 4.2 | `GAIN = 1 / min(16, ceil(2 TARGET / base))` | `LedbatPlusPlus::gain` |
+//! | 4.2 | up to the target: `cwnd += GAIN` per round trip | `LedbatPlusPlus::approach` |
+//! | 4.3 | above it: `cwnd += max(GAIN - Constant cwnd (delay / TARGET - 1), -cwnd / 2)` per round trip | `LedbatPlusPlus::approach` |
+//! | 4.4 | slowdown: two segments for two round trips, then slow start up to the former window | `Stage` |
+//! | 4.4 | the first slowdown two round trips after slow start, each further one after nine times the length of the last | `LedbatPlusPlus::end_slowdown` |
+//! | 4.5 | TARGET is 60 ms; delays are round-trip times | `QueuingDelay` |
+//!
+//! Windows are in segments here, in bytes in the code.
+//!
+//! Cost: a minimum of ten and of four numbers and two divisions an ACK; 590 bytes.
+//!
+//! Deviations:
+//! 1. The initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
+//! 2. Upon a loss the window is halved as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the modified
+//!    slow start leads up to the threshold.
+//! 3. A slowdown that follows a timeout or a loss is counted from there, as after the first slow start.
+//!
+//! Not implemented: the choice of a receiver to steer the sender (RFC 9840, rLEDBAT).
+
+use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
+use super::model::queuing_delay::QueuingDelay;
+use crate::traffic::tcp::phase::Phase;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::params;
+
+/// The window of a slowdown in segments, and its least one (section 4.4).
+const LEAST_WINDOW: u32 = 2;
+/// Round trips for which a slowdown keeps it, and from slow start to the first slowdown (section 4.4).
+const FROZEN_ROUNDS: u64 = 2;
+/// Part of the target at which the first slow start ends (section 4.1).
+const END_OF_SLOW_START: f64 = 0.75;
+/// The window loses this part of itself in a round trip at most (section 4.3).
+const MOST_DECREASE: f64 = 0.5;
+
+params! {
+    /// Parameters of LEDBAT++.
+    pub struct LedbatPlusPlusParams {
+        /// Delay that LEDBAT++ adds to its path at most.
+        ledbat_pp_target: Time = "60 ms", in "1 ms"..="1 s", symbol "TARGET", source "draft 4.5";
+        /// LEDBAT++ grows slower than Reno by this factor at most.
+        ledbat_pp_gain_divisor: u32 = 16, in 1..=1000, source "draft 4.2";
+        /// Weight of the window in LEDBAT++'s decrease.
+        ledbat_pp_constant: f64 = 1.0, in 0.001..=10.0, symbol "Constant", source "draft 4.3";
+        /// Time between two slowdowns of LEDBAT++, in lengths of the earlier one.
+        ledbat_pp_slowdown_interval: u32 = 9, in 1..=1000, source "draft 4.4";
+        /// Minutes of which the least RTT is LEDBAT++'s base delay.
+        ledbat_pp_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
+        /// RTTs of the last round trip, at most, of which LEDBAT++ takes the least.
+        ledbat_pp_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "draft 4.5; RFC 6817 2.5";
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// The first slow start, or that after a timeout.
+    SlowStart,
+    /// Between slowdowns, until the next one.
+    Avoidance { until: Time },
+    /// In a slowdown that began at `since`: two segments until then.
+    Frozen { since: Time, until: Time },
+    /// In a slowdown that began at `since`: slow start up to the former window.
+    Ramp { since: Time },
+}
+
+/// State of LEDBAT++.
+#[derive(Clone, Debug)]
+pub struct LedbatPlusPlus {
+    delay: QueuingDelay,
+    stage: Stage,
+    /// What the window, in whole bytes, lacks to the one computed.
+    fraction: f64,
+}
+
+impl Control for LedbatPlusPlus {
+    type Params = LedbatPlusPlusParams;
+    const AUTHORITY: Authority = Authority::Growth;
+    const NEEDS_SAMPLES: bool = true;
+
+    fn new(_: Connection, _: &LedbatPlusPlusParams, _: u64) -> Self {
+        Self { delay: QueuingDelay::new(), stage: Stage::SlowStart, fraction: 0.0 }
+    }
+
+    // A loss halves the window (deviation 2): the default of `reduce`.
+
+    fn on_sample(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
+        if let Some(rtt) = sample.rtt {
+            self.delay.observe(sample.now, rtt);
+        }
+        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+            return;
+        }
+        let (minutes, samples) = (params.ledbat_pp_base_history, params.ledbat_pp_current_filter);
+        let Some(queuing) = self.delay.get(minutes, samples, sample.now, sample.srtt) else { return };
+        let delay = queuing.as_secs_f64() / params.ledbat_pp_target.as_secs_f64();
+        match self.stage {
+            Stage::SlowStart if output.cwnd >= output.ssthresh || delay > END_OF_SLOW_START => {
+                self.stage = Stage::Avoidance { until: after_rounds(sample) };
+                output.ssthresh = output.ssthresh.min(output.cwnd);
+                self.approach(of, params, output, sample, delay);
+            }
+            Stage::SlowStart => self.start(of, params, output, sample),
+            Stage::Avoidance { until } if sample.now >= until => {
+                output.ssthresh = output.cwnd.max(LEAST_WINDOW * of.mss);
+                self.set(output, f64::from(LEAST_WINDOW * of.mss));
+                self.stage = Stage::Frozen { since: sample.now, until: after_rounds(sample) };
+            }
+            Stage::Avoidance { .. } => self.approach(of, params, output, sample, delay),
+            Stage::Frozen { since, until } => {
+                self.set(output, f64::from(LEAST_WINDOW * of.mss));
+                if sample.now >= until {
+                    self.stage = Stage::Ramp { since };
+                }
+            }
+            Stage::Ramp { since } if output.cwnd >= output.ssthresh => {
+                self.end_slowdown(params, since, sample.now);
+                self.approach(of, params, output, sample, delay);
+            }
+            Stage::Ramp { .. } => self.start(of, params, output, sample),
+        }
+    }
+
+    fn on_event(&mut self, _: Connection, _: &LedbatPlusPlusParams, _: &mut Output, event: Event, at: &Moment) {
+        self.stage = match event {
+            Event::Timeout => Stage::SlowStart,
+            Event::Loss | Event::Mark if !matches!(self.stage, Stage::Avoidance { .. }) => {
+                Stage::Avoidance { until: at.now.saturating_add(Time(FROZEN_ROUNDS.saturating_mul(at.srtt.0))) }
+            }
+            Event::Loss | Event::Mark => self.stage,
+            _ => return,
+        };
+        self.fraction = 0.0;
+    }
+}
+
+/// Two round trips from now.
+fn after_rounds(sample: &Sample) -> Time {
+    sample.now.saturating_add(Time(FROZEN_ROUNDS.saturating_mul(sample.srtt.0)))
+}
+
+impl LedbatPlusPlus {
+    /// Section 4.2.
+    fn gain(&self, params: &LedbatPlusPlusParams) -> f64 {
+        let base = self.delay.base(params.ledbat_pp_base_history).as_secs_f64();
+        let most = f64::from(params.ledbat_pp_gain_divisor);
+        if base > 0.0 {
+            1.0 / (2.0 * params.ledbat_pp_target.as_secs_f64() / base).ceil().clamp(1.0, most)
+        } else {
+            1.0 / most
+        }
+    }
+
+    fn set(&mut self, output: &mut Output, window: f64) {
+        let window = window.min(f64::from(u32::MAX));
+        output.cwnd = window as u32;
+        self.fraction = window - f64::from(output.cwnd);
+    }
+
+    /// Slow start, section 4.1.
+    fn start(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
+        let least = f64::from(LEAST_WINDOW * of.mss);
+        let grown = f64::from(output.cwnd) + self.fraction + self.gain(params) * f64::from(sample.acked);
+        // Not beyond the threshold: below it slow start does not begin.
+        self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
+    }
+
+    /// Sections 4.2 and 4.3: what an ACK's part of the window changes; `delay` is a multiple of the target.
+    fn approach(
+        &mut self,
+        of: Connection,
+        params: &LedbatPlusPlusParams,
+        output: &mut Output,
+        sample: &Sample,
+        delay: f64,
+    ) {
+        let (mss, cwnd) = (f64::from(of.mss), f64::from(output.cwnd.max(1)));
+        let gain = self.gain(params) * mss;
+        let change = if delay <= 1.0 {
+            // A window that is not in use does not grow.
+            if sample.cwnd_limited { gain } else { 0.0 }
+        } else {
+            (gain - params.ledbat_pp_constant * cwnd * (delay - 1.0)).max(-cwnd * MOST_DECREASE)
+        };
+        let part = (f64::from(sample.acked) / cwnd).min(1.0);
+        self.set(output, (cwnd + self.fraction + change * part).max(f64::from(LEAST_WINDOW) * mss));
+    }
+
+    /// The next slowdown begins after a multiple of the length of this one (section 4.4).
+    fn end_slowdown(&mut self, params: &LedbatPlusPlusParams, since: Time, now: Time) {
+        let pause = now.saturating_sub(since).0.saturating_mul(u64::from(params.ledbat_pp_slowdown_interval));
+        self.stage = Stage::Avoidance { until: now.saturating_add(Time(pause)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::Cause;
+    use super::super::testing::{Flow, MSS, RTT, never_leaves_its_bounds};
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+    const FOREVER: Stage = Stage::Avoidance { until: Time::NEVER };
+
+    /// Without the filter, so that each delay counts alone.
+    fn unfiltered() -> LedbatPlusPlusParams {
+        LedbatPlusPlusParams { ledbat_pp_current_filter: 1, ..Default::default() }
+    }
+
+    /// A flow of 20 segments that knows its base delay of 100 ms.
+    fn flow(stage: Stage) -> Flow<LedbatPlusPlus> {
+        let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
+        flow.control.delay.observe(Time::ZERO, RTT);
+        flow.control.stage = stage;
+        flow.output.cwnd = 20 * MSS;
+        flow
+    }
+
+    /// The change of the window in bytes over a round trip of ACKs with this queuing delay.
+    fn change(flow: &mut Flow<LedbatPlusPlus>, queuing: Time) -> i64 {
+        let before = i64::from(flow.output.cwnd);
+        flow.round(|_, sample| sample.rtt = Some(RTT + queuing));
+        i64::from(flow.output.cwnd) - before
+    }
+
+    #[test]
+    fn section_4_2_the_gain_is_that_of_reno_on_long_paths_and_a_sixteenth_of_it_on_short_ones() {
+        // 2 * 60 ms / base, rounded up: 120 ms and more: 1; 100: 2; 30: 4; 5: 24, which is above 16.
+        for (base, divisor) in [(300, 1), (120, 1), (100, 2), (30, 4), (5, 16)] {
+            let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
+            flow.control.delay.observe(Time::ZERO, MS(base));
+            assert_eq!(flow.control.gain(&flow.params), 1.0 / f64::from(divisor), "base {base} ms");
+        }
+    }
+
+    #[test]
+    fn section_4_2_the_window_grows_by_the_gain_up_to_the_target() {
+        // Half a segment at 100 ms, whether the queue is empty or nearly at 60 ms.
+        for queuing in [0, 59] {
+            let change = change(&mut flow(FOREVER), MS(queuing));
+            assert!((485..=500).contains(&change), "{change} at {queuing} ms");
+        }
+    }
+
+    #[test]
+    fn section_4_3_above_the_target_the_window_shrinks_in_proportion_to_itself() {
+        // 66 ms: 0.5 - 20 * 0.1 = -1.5 segments, a little less as the window shrinks.
+        let change_above = change(&mut flow(FOREVER), MS(66));
+        assert!((-1500..=-1350).contains(&change_above), "{change_above}");
+        // 600 ms: half the window at most; 20 ACKs, each 1/20 of it: 20 * (1 - 1/40)^20 and more.
+        let mut far = flow(FOREVER);
+        let change_far = change(&mut far, MS(600));
+        assert!((-10_000..=-7_500).contains(&change_far), "{change_far}");
+    }
+
+    #[test]
+    fn section_4_1_slow_start_grows_by_the_gain_and_ends_at_three_quarters_of_the_target() {
+        let mut flow = flow(Stage::SlowStart);
+        // A gain of 1/2: half of the window in a round trip, at 45 ms still.
+        assert_eq!(change(&mut flow, MS(45)), 10_000);
+        flow.ack(|sample| sample.rtt = Some(RTT + MS(46)));
+        assert_eq!(flow.control.stage, Stage::Avoidance { until: flow.now + MS(200) });
+        assert!(flow.output.ssthresh <= 31 * MSS);
+    }
+
+    #[test]
+    fn section_4_4_a_slowdown_keeps_two_segments_for_two_round_trips_and_returns_to_the_former_window() {
+        let mut flow = flow(Stage::Avoidance { until: Time::from_secs(1) });
+        flow.ack(|_| ());
+        let since = flow.now;
+        assert_eq!((flow.output.cwnd, flow.output.ssthresh), (2 * MSS, 20 * MSS));
+        let mut rounds = 0;
+        while flow.control.stage == (Stage::Frozen { since, until: since + MS(200) }) {
+            assert_eq!(change(&mut flow, Time::ZERO), 0);
+            rounds += 1;
+        }
+        assert_eq!(rounds, 2);
+        // From 2 to 20 segments by half a window per round trip: 1.5^6 = 11.4.
+        while matches!(flow.control.stage, Stage::Ramp { .. }) {
+            change(&mut flow, Time::ZERO);
+            rounds += 1;
+        }
+        assert!((8..=9).contains(&rounds), "{rounds}");
+        assert!((20 * MSS..=21 * MSS).contains(&flow.output.cwnd), "{}", flow.output.cwnd);
+        let Stage::Avoidance { until } = flow.control.stage else { panic!("{:?}", flow.control.stage) };
+        // Nine times the length of the slowdown: 0.6 s to 0.9 s.
+        let pause = until.saturating_sub(since).as_secs_f64();
+        assert!((10.0 * 0.6..=10.0 * 0.9).contains(&pause), "{pause}");
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_ends_a_slowdown() {
+        let mut flow = flow(Stage::Ramp { since: Time::ZERO });
+        assert_eq!(flow.reduce(Cause::Loss), u64::from(10 * MSS));
+        flow.event(Event::Loss);
+        assert_eq!(flow.control.stage, Stage::Avoidance { until: flow.now + MS(200) });
+    }
+
+    #[test]
+    fn after_a_timeout_slow_start_leads_up_to_the_threshold() {
+        let mut flow = flow(FOREVER);
+        flow.event(Event::Timeout);
+        (flow.output.cwnd, flow.output.ssthresh) = (MSS, 10 * MSS);
+        flow.ack(|sample| sample.phase = Phase::Loss);
+        assert_eq!((flow.control.stage, flow.output.cwnd), (Stage::SlowStart, 2 * MSS));
+        for _ in 0..6 {
+            change(&mut flow, Time::ZERO);
+        }
+        assert!(matches!(flow.control.stage, Stage::Avoidance { .. }));
+        assert!((10 * MSS..11 * MSS).contains(&flow.output.cwnd), "{}", flow.output.cwnd);
+    }
+
+    #[test]
+    fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
+        never_leaves_its_bounds::<LedbatPlusPlus>(|_| true);
+    }
+}

@@ -1,0 +1,60 @@
+//! Packet-timed round trips: a round ends when a segment is delivered that was sent after the round began.
+//!
+//! Source: draft-ietf-ccwg-bbr, section 5.5.1; draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3.
+
+/// A count of round trips, in terms of C.delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds {
+    /// The round ends with a segment that was sent at this C.delivered, or later (next_round_delivered).
+    end: u64,
+    /// Rounds so far (round_count).
+    pub count: u64,
+    /// The ACK at hand is the first of a round (round_start).
+    pub started: bool,
+}
+
+impl Rounds {
+    /// UpdateRound: an ACK whose newest segment was sent at `prior_delivered`.
+    #[inline]
+    pub fn update(&mut self, prior_delivered: u64, delivered: u64) {
+        self.started = prior_delivered >= self.end;
+        if self.started {
+            self.end = delivered;
+            self.count += 1;
+        }
+    }
+
+    /// StartRound: the round begins anew.
+    #[inline]
+    pub fn restart(&mut self, delivered: u64) {
+        self.end = delivered;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_lasts_until_what_was_sent_in_it_is_delivered() {
+        let mut rounds = Rounds::default();
+        // (P.delivered, C.delivered): the second and third segment were sent before the first was delivered.
+        let started = [(0, 1), (0, 2), (0, 3), (1, 4), (3, 5), (4, 6)].map(|(prior, delivered)| {
+            rounds.update(prior, delivered);
+            rounds.started
+        });
+        assert_eq!(started, [true, false, false, true, false, true]);
+        assert_eq!(rounds.count, 3);
+    }
+
+    #[test]
+    fn a_round_that_begins_anew_waits_for_what_is_sent_from_now_on() {
+        let mut rounds = Rounds::default();
+        rounds.update(0, 10);
+        rounds.restart(20);
+        rounds.update(19, 21);
+        assert!(!rounds.started, "it was sent before the round began anew");
+        rounds.update(20, 22);
+        assert!(rounds.started);
+    }
+}

@@ -1,0 +1,114 @@
+//! The largest of recent values in constant memory and constant time.
+//!
+//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. Three candidates are kept: the largest value of the
+//! window, the largest after it, and the largest after that. When the first has left the window, the second takes its place.
+//! A candidate is replaced early, after a quarter and a half of the window, so that a successor is at hand in time. The result
+//! is the exact maximum until candidates expire, and close to it then.
+
+/// Values with the time at which they were seen, in any unit that grows.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowedMax {
+    /// By falling value and rising time.
+    candidates: [Candidate; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    at: u64,
+    value: f64,
+}
+
+impl WindowedMax {
+    /// A filter that has seen `value` at time 0.
+    pub fn new(value: f64) -> Self {
+        Self { candidates: [Candidate { at: 0, value }; 3] }
+    }
+
+    /// The largest value of the window.
+    #[inline]
+    pub fn get(&self) -> f64 {
+        self.candidates[0].value
+    }
+
+    /// Takes in `value` at time `at`; values that are more than `window` older no longer count.
+    #[inline]
+    pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
+        let new = Candidate { at, value };
+        let [first, second, third] = &mut self.candidates;
+        if value >= first.value || at - third.at > window {
+            self.candidates = [new; 3];
+            return value;
+        }
+        if value >= second.value {
+            (*second, *third) = (new, new);
+        } else if value >= third.value {
+            *third = new;
+        }
+        self.expire(window, new);
+        self.get()
+    }
+
+    /// Drops what is too old, and sees to it that the candidates are of different age.
+    fn expire(&mut self, window: u64, new: Candidate) {
+        let [first, second, third] = &mut self.candidates;
+        let age = new.at - first.at;
+        if age > window {
+            (*first, *second, *third) = (*second, *third, new);
+            if new.at - first.at > window {
+                (*first, *second) = (*second, *third);
+            }
+        } else if second.at == first.at && age > window / 4 {
+            (*second, *third) = (new, new);
+        } else if third.at == second.at && age > window / 2 {
+            *third = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_schemes::base::rng::Rng;
+
+    #[test]
+    fn a_maximum_counts_for_the_window_and_not_longer() {
+        let mut filter = WindowedMax::new(0.0);
+        filter.update(10, 1, 9.0);
+        for at in 2..=11 {
+            assert_eq!(filter.update(10, at, 5.0), 9.0, "at {at}: no more than 10 later");
+        }
+        assert_eq!(filter.update(10, 12, 5.0), 5.0);
+    }
+
+    #[test]
+    fn after_a_silence_longer_than_the_window_the_next_value_counts_alone() {
+        let mut filter = WindowedMax::new(0.0);
+        filter.update(10, 1, 9.0);
+        assert_eq!(filter.update(10, 100, 1.0), 1.0);
+    }
+
+    #[test]
+    fn a_window_of_one_round_forgets_the_round_before_the_last() {
+        let mut filter = WindowedMax::new(0.0);
+        for (at, value, expected) in [(1, 9.0, 9.0), (2, 3.0, 9.0), (3, 2.0, 3.0), (4, 1.0, 2.0)] {
+            assert_eq!(filter.update(1, at, value), expected, "at {at}");
+        }
+    }
+
+    #[test]
+    fn the_result_lies_between_the_newest_value_and_the_true_maximum_of_the_window() {
+        let mut random = Rng::stream(1, 0, "windowed max", 0);
+        let mut filter = WindowedMax::new(0.0);
+        let mut seen: Vec<(u64, f64)> = Vec::new();
+        let mut at = 0;
+        for _ in 0..20_000 {
+            at += random.bits() % 3;
+            let value = random.open01();
+            seen.push((at, value));
+            let result = filter.update(10, at, value);
+            let most = seen.iter().rev().take_while(|(then, _)| at - then <= 10).map(|(_, value)| *value);
+            let most = most.fold(0.0, f64::max);
+            assert!(value <= result && result <= most, "{value} <= {result} <= {most}");
+        }
+    }
+}

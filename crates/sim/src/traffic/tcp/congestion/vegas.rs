@@ -1,0 +1,291 @@
+//! Vegas: keeps two to four segments of its own in the queue.
+//!
+//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
+//! 1995, section III; Linux `net/ipv4/tcp_vegas.c`.
+//!
+//! Once a round trip, in segments, with the least RTT of that round trip:
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | III-B | `Diff = cwnd (RTT - BaseRTT) / BaseRTT`, rounded down; BaseRTT is the least RTT of the connection | `Vegas::extra_segments` |
+//! | III-B | `cwnd += 1` if Diff < alpha, `cwnd -= 1` if Diff > beta | `Vegas::adjust` |
+//! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
+//!
+//! Linux and the paper differ; parameters and the list below say where.
+//!
+//! Cost: two comparisons an ACK, a division a round trip; 64 bytes.
+//!
+//! Deviations:
+//! 1. As in Linux, Diff is measured by the least RTT of the round trip and the window, not by what was sent in the RTT of one
+//!    distinguished segment; in the paper that RTT is measured in the middle of bursts.
+//! 2. As in Linux, a round trip with fewer than three RTT samples grows as Reno, for all of them may be those of delayed ACKs.
+//! 3. As in Linux, slow start leaves a window of `cwnd BaseRTT / RTT + 1` segments when it ends; the paper does not say.
+//! 4. As in Linux, losses are detected and answered as by Reno. The paper checks for a loss at the first duplicate ACK, and
+//!    does not answer losses of what was sent before the last reduction (section III-A).
+//! 5. RTTs are exact; Linux adds a microsecond to each.
+//!
+//! Not implemented: spreading what the window allows over a round trip, which the paper's code does in slow start.
+
+use super::control::{Authority, Connection, Control, Event, Moment, Output, Progress, Sample};
+use super::model::rounds::Rounds;
+use super::reno::{Reno, RenoParams};
+use crate::traffic::tcp::phase::Phase;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::params;
+
+/// RTT samples without which a round trip does not count (`tcp_vegas.c`: more than two).
+const LEAST_SAMPLES: u32 = 3;
+
+params! {
+    /// Parameters of Vegas.
+    pub struct VegasParams {
+        /// Segments in the queue below which Vegas grows.
+        vegas_alpha: u32 = 2, in 0..=10000, symbol "alpha", source "Brakmo 1995 III-B, which has 1 to 3 and 2 to 4; tcp_vegas.c alpha";
+        /// Segments in the queue above which Vegas shrinks.
+        vegas_beta: u32 = 4, in 0..=10000, symbol "beta", source "Brakmo 1995 III-B; tcp_vegas.c beta";
+        /// Segments in the queue above which Vegas leaves slow start.
+        vegas_gamma: u32 = 1, in 0..=10000, symbol "gamma", source "Brakmo 1995 III-C; tcp_vegas.c gamma";
+        /// In one of how many round trips Vegas's slow start grows; the paper has 2, Linux 1.
+        vegas_slow_start_rounds: u32 = 1, in 1..=10, source "Brakmo 1995 III-C; tcp_vegas.c tcp_vegas_cong_avoid";
+    }
+}
+
+/// State of Vegas.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    /// BaseRTT; [`Time::NEVER`] before the first sample.
+    base_rtt: Time,
+    /// Least RTT of this round trip, and its samples.
+    min_rtt: Time,
+    samples: u32,
+    rounds: Rounds,
+    /// The connection was open at the last sample (doing_vegas_now).
+    open: bool,
+}
+
+impl Control for Vegas {
+    type Params = VegasParams;
+    const AUTHORITY: Authority = Authority::Growth;
+    const NEEDS_SAMPLES: bool = true;
+
+    fn new(_: Connection, _: &VegasParams, _: u64) -> Self {
+        let rounds = Rounds::default();
+        Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, open: true }
+    }
+
+    // What is left after congestion is Reno's (deviation 4), the default of `reduce`.
+
+    fn on_sample(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample) {
+        if let Some(rtt) = sample.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.min_rtt = self.min_rtt.min(rtt);
+            self.samples += 1;
+        }
+        let was_open = std::mem::replace(&mut self.open, sample.phase == Phase::Open);
+        if self.open && !was_open {
+            self.begin_anew(sample.delivered);
+        }
+        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+            return;
+        }
+        self.rounds.update(sample.prior_delivered, sample.delivered);
+        if !self.open {
+            grow_as_reno(of, output, sample);
+        } else if self.rounds.started {
+            if self.samples < LEAST_SAMPLES {
+                grow_as_reno(of, output, sample);
+            } else {
+                self.adjust(of, params, output, sample);
+            }
+            (self.min_rtt, self.samples) = (Time::NEVER, 0);
+        } else if self.grows_in_slow_start(params, output) {
+            slow_start(output, sample);
+        }
+    }
+
+    fn on_event(&mut self, _: Connection, _: &VegasParams, _: &mut Output, event: Event, at: &Moment) {
+        if matches!(event, Event::IdleRestart { .. }) {
+            // tcp_vegas_cwnd_event: after a pause the path may be another one.
+            self.base_rtt = Time::NEVER;
+            self.begin_anew(at.delivered);
+        }
+    }
+}
+
+impl Vegas {
+    /// vegas_enable: the next decision waits for a full round trip.
+    fn begin_anew(&mut self, delivered: u64) {
+        self.rounds.restart(delivered);
+        (self.min_rtt, self.samples) = (Time::NEVER, 0);
+    }
+
+    /// Diff: segments of this flow in the queue.
+    fn extra_segments(&self, window: f64) -> f64 {
+        let (base, rtt) = (self.base_rtt.as_secs_f64(), self.min_rtt.as_secs_f64());
+        if base > 0.0 { (window * (rtt - base) / base).floor() } else { 0.0 }
+    }
+
+    fn grows_in_slow_start(&self, params: &VegasParams, output: &Output) -> bool {
+        output.cwnd < output.ssthresh && self.rounds.count.is_multiple_of(u64::from(params.vegas_slow_start_rounds))
+    }
+
+    /// The decision of a round trip.
+    fn adjust(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample) {
+        let window = f64::from(output.cwnd) / f64::from(of.mss);
+        let extra = self.extra_segments(window);
+        if output.cwnd < output.ssthresh {
+            if extra > f64::from(params.vegas_gamma) {
+                let target = window * self.base_rtt.as_secs_f64() / self.min_rtt.as_secs_f64();
+                output.cwnd = output.cwnd.min((target as u32 + 1).saturating_mul(of.mss));
+                output.ssthresh = output.ssthresh.min(output.cwnd);
+            } else if self.grows_in_slow_start(params, output) {
+                slow_start(output, sample);
+            }
+        } else if extra > f64::from(params.vegas_beta) {
+            output.cwnd = output.cwnd.saturating_sub(of.mss);
+            output.ssthresh = output.ssthresh.min(output.cwnd);
+        } else if extra < f64::from(params.vegas_alpha) {
+            output.cwnd = output.cwnd.saturating_add(of.mss);
+        }
+        output.cwnd = output.cwnd.max(2 * of.mss);
+        // tcp_current_ssthresh.
+        output.ssthresh = output.ssthresh.max(output.cwnd - output.cwnd / 4);
+    }
+}
+
+/// Slow start of RFC 5681 by bytes, up to the threshold; what is left of the ACK, in bytes.
+fn slow_start(output: &mut Output, sample: &Sample) -> u32 {
+    let growth = sample.acked.min(output.ssthresh.saturating_sub(output.cwnd));
+    output.cwnd = output.cwnd.saturating_add(growth);
+    sample.acked - growth
+}
+
+fn grow_as_reno(of: Connection, output: &mut Output, sample: &Sample) {
+    if !sample.cwnd_limited {
+        return;
+    }
+    let left = if output.cwnd < output.ssthresh { slow_start(output, sample) } else { sample.acked };
+    let progress = Progress { segments: left / of.mss, now: sample.now, srtt: sample.srtt };
+    if progress.segments > 0 {
+        Reno.avoid(of, &RenoParams {}, &mut output.cwnd, progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Flow, MSS, never_leaves_its_bounds};
+    use super::*;
+
+    const BASE: Time = Time::from_millis(100);
+
+    /// A flow in congestion avoidance with 20 segments, on a path of 100 ms.
+    fn flow() -> Flow<Vegas> {
+        let mut flow = Flow::<Vegas>::new(VegasParams::default());
+        (flow.output.cwnd, flow.output.ssthresh) = (20 * MSS, 10 * MSS);
+        flow.control.base_rtt = BASE;
+        flow
+    }
+
+    /// Two round trips with this RTT, so that at least one decision saw nothing else; the change of the last one in segments.
+    fn change(flow: &mut Flow<Vegas>, rtt: Time) -> i64 {
+        flow.round(|_, sample| sample.rtt = Some(rtt));
+        let before = i64::from(flow.output.cwnd);
+        flow.round(|_, sample| sample.rtt = Some(rtt));
+        (i64::from(flow.output.cwnd) - before) / i64::from(MSS)
+    }
+
+    #[test]
+    fn section_iii_b_the_window_grows_below_alpha_and_shrinks_above_beta() {
+        // With 20 segments, Diff = 20 (RTT - 100) / 100: 1, 2, 4 and 5 segments.
+        for (rtt, expected) in [(100, 1), (105, 1), (111, 0), (121, 0), (130, -1)] {
+            let mut flow = flow();
+            assert_eq!(change(&mut flow, Time::from_millis(rtt)), expected, "RTT {rtt} ms");
+        }
+    }
+
+    #[test]
+    fn section_iii_b_a_shrinking_window_takes_the_threshold_along() {
+        let mut flow = flow();
+        flow.output.ssthresh = 20 * MSS;
+        change(&mut flow, Time::from_millis(150));
+        // The first ACK has a sample of its own only and grows the window as Reno does, by MSS^2 / cwnd = 50 bytes.
+        assert_eq!((flow.output.cwnd, flow.output.ssthresh), (19 * MSS + 50, 19 * MSS + 50));
+    }
+
+    #[test]
+    fn section_iii_c_slow_start_ends_when_a_segment_waits() {
+        let mut flow = Flow::<Vegas>::new(VegasParams::default());
+        flow.round(|_, sample| sample.rtt = Some(BASE));
+        flow.round(|_, sample| sample.rtt = Some(BASE));
+        // 10 segments doubled twice.
+        assert_eq!(flow.output.cwnd, 40 * MSS);
+        // The decision comes with the first ACK of the next round: 40 segments, all RTTs 125 ms: Diff = 10.
+        flow.round(|_, sample| sample.rtt = Some(Time::from_millis(125)));
+        let before = flow.output.cwnd / MSS;
+        flow.round(|index, sample| {
+            sample.rtt = Some(Time::from_millis(125));
+            assert!(index == 0 || sample.cwnd_limited);
+        });
+        // cwnd * 100 / 125 + 1.
+        assert_eq!(flow.output.cwnd / MSS, before * 100 / 125 + 1);
+        assert!(flow.output.cwnd >= flow.output.ssthresh);
+    }
+
+    #[test]
+    fn section_iii_c_with_two_rounds_slow_start_doubles_every_other_round_trip() {
+        let mut flow = Flow::<Vegas>::new(VegasParams { vegas_slow_start_rounds: 2, ..Default::default() });
+        let mut windows = Vec::new();
+        for _ in 0..4 {
+            flow.round(|_, sample| sample.rtt = Some(BASE));
+            windows.push(flow.output.cwnd / MSS);
+        }
+        // The first ACK has a sample of its own only and grows the window as Reno does; the rounds after it are the second and
+        // the fourth.
+        assert_eq!(windows, [11, 22, 22, 44]);
+    }
+
+    #[test]
+    fn fewer_than_three_samples_grow_the_window_as_reno() {
+        let mut flow = flow();
+        // 200 ms: Diff = 20. With two samples the first ACK of the next round adds MSS^2 / cwnd = 50 bytes.
+        flow.round(|index, sample| sample.rtt = (index < 2).then_some(Time::from_millis(200)));
+        flow.output.cwnd = 20 * MSS;
+        flow.round(|_, sample| sample.rtt = None);
+        assert_eq!(flow.output.cwnd, 20 * MSS + 50);
+    }
+
+    #[test]
+    fn after_recovery_the_decision_waits_for_a_full_round_trip() {
+        let mut flow = flow();
+        flow.round(|_, sample| {
+            sample.rtt = Some(Time::from_millis(200));
+            sample.phase = Phase::Recovery;
+        });
+        assert_eq!(flow.output.cwnd, 20 * MSS, "the sender sets the window in recovery");
+        // The first ACK after it would say Diff = 20.
+        flow.ack(|sample| sample.rtt = Some(Time::from_millis(200)));
+        assert_eq!(flow.output.cwnd, 20 * MSS);
+        assert_eq!(flow.control.samples, 0);
+    }
+
+    #[test]
+    fn after_a_timeout_the_window_grows_by_slow_start() {
+        let mut flow = flow();
+        flow.output.cwnd = MSS;
+        flow.ack(|sample| sample.phase = Phase::Loss);
+        assert_eq!(flow.output.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn after_a_pause_the_base_rtt_is_measured_anew() {
+        let mut flow = flow();
+        flow.event(Event::IdleRestart { idle: Time::from_secs(1) });
+        flow.ack(|sample| sample.rtt = Some(Time::from_millis(300)));
+        assert_eq!(flow.control.base_rtt, Time::from_millis(300));
+    }
+
+    #[test]
+    fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
+        never_leaves_its_bounds::<Vegas>(|_| true);
+    }
+}

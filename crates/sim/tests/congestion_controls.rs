@@ -1,0 +1,155 @@
+//! Congestion controls over a whole network: each fills a link alone, two share it, and each does what it is for.
+
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// The link of a case, and how long it is measured.
+struct Case {
+    rate_mbps: f64,
+    /// Propagation delay of the bottleneck; the RTT is twice that and 0.4 ms.
+    delay_ms: u32,
+    queue: Json,
+    measure_s: u32,
+}
+
+impl Case {
+    /// 10 Mbit/s, an RTT of 40 ms: 33 packets. The buffer has eight times that.
+    fn deep(queue: Json) -> Self {
+        Self { rate_mbps: 10.0, delay_ms: 20, queue, measure_s: 20 }
+    }
+
+    /// A user for each control, with one flow from 0 s, 2 s, ... on; with ECN where the control needs all marks.
+    fn run(&self, controls: &[&str]) -> RunRecord {
+        self.run_from(controls, 2)
+    }
+
+    /// The same with so many seconds between the starts.
+    fn run_from(&self, controls: &[&str], gap_s: usize) -> RunRecord {
+        let group = |(index, control): (usize, &&str)| {
+            let start = format!("{} s", gap_s * index);
+            let ecn = ["dctcp", "prague"].contains(control);
+            let source = json!({"kind": "tcp", "profile": "linux", "congestion_control": control, "ecn": ecn});
+            json!({"name": format!("{control} {index}"), "start_from": start, "start_until": start, "sources": [source]})
+        };
+        let scenario = json!({
+            "run": {"warmup": "10 s", "measure": format!("{} s", self.measure_s)},
+            "topology": {
+                "bottleneck_rate": format!("{} Mbit/s", self.rate_mbps),
+                "bottleneck_delay": format!("{} ms", self.delay_ms),
+                "access_limit": "1000 packets",
+            },
+            "queue": self.queue,
+            "groups": controls.iter().enumerate().map(group).collect::<Vec<_>>(),
+        });
+        let scenario = Scenario::read(&scenario).expect("a scenario");
+        engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+    }
+}
+
+fn droptail(packets: u32) -> Json {
+    json!({"scheme": "droptail", "limit": format!("{packets} packets")})
+}
+
+/// Marks every packet that finds more than `threshold` packets.
+fn step(threshold: u32) -> Json {
+    json!({"scheme": "red", "limit": "500 packets", "min_th": format!("{threshold} packets"),
+        "max_th": format!("{} packets", threshold + 1), "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false,
+        "ecn": true, "hard_drop": false})
+}
+
+fn dualpi2() -> Json {
+    json!({"scheme": "dualpi2", "limit": "1000 packets"})
+}
+
+/// Every control, with a queue that it is made for.
+fn controls() -> [(&'static str, Json); 8] {
+    [
+        ("reno", droptail(264)),
+        ("cubic", droptail(264)),
+        ("dctcp", step(20)),
+        ("vegas", droptail(264)),
+        ("ledbat", droptail(264)),
+        ("ledbat++", droptail(264)),
+        ("copa", droptail(264)),
+        ("prague", dualpi2()),
+    ]
+}
+
+fn share(record: &RunRecord, group: usize) -> f64 {
+    let whole: f64 = record.groups.iter().map(|group| group.throughput_bps).sum();
+    record.groups[group].throughput_bps / whole
+}
+
+#[test]
+fn every_control_fills_a_link_alone() {
+    // A tenth is left for slowdowns (LEDBAT++: at most a tenth of the time) and for windows that probe.
+    for (control, queue) in controls() {
+        let used = Case::deep(queue).run(&[control]).links[0].utilisation;
+        assert!(used > 0.9, "{control}: {used}");
+    }
+}
+
+#[test]
+fn two_flows_of_a_control_share_a_link() {
+    for (control, queue) in controls() {
+        // A Vegas flow that finds a queue takes it for the path: they start together.
+        let gap_s = if control == "vegas" { 0 } else { 2 };
+        let case = Case { measure_s: 40, ..Case::deep(queue) };
+        let share = share(&case.run_from(&[control, control], gap_s), 0);
+        // After 10 s of which the first had 2 s alone, no flow has three times as much as the other.
+        assert!((0.25..0.75).contains(&share), "{control}: {share}");
+    }
+}
+
+#[test]
+fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
+    // 264 packets of 1500 bytes at 10 Mbit/s are 317 ms. CUBIC keeps the queue above 100 ms most of the time.
+    for control in ["ledbat", "ledbat++"] {
+        let share = share(&Case::deep(droptail(264)).run(&[control, "cubic"]), 0);
+        assert!(share < 0.1, "{control} takes {share}");
+    }
+}
+
+#[test]
+fn ledbat_keeps_the_queue_at_its_target() {
+    // A segment up or down per round trip of 140 ms at most: 1.2 ms at 10 Mbit/s, and what the filter of four is late.
+    let mut case = Case::deep(droptail(264));
+    case.measure_s = 40;
+    let delay = case.run(&["ledbat"]).links[0].delay[0].p95_s;
+    assert!((0.09..0.11).contains(&delay), "{delay}");
+}
+
+#[test]
+fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
+    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The one in transmission is not in the queue, and the base RTT
+    // has a transmission of its own.
+    let alone = Case::deep(droptail(264)).run(&["vegas"]);
+    let queue = alone.links[0].queue.mean_packets;
+    assert!((1.0..5.0).contains(&queue), "{queue}");
+}
+
+#[test]
+fn dctcp_keeps_the_queue_at_the_threshold() {
+    // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue swings between
+    // K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9; an ACK of two segments sends a burst of three at most.
+    let record = Case::deep(step(20)).run(&["dctcp"]);
+    let queue = &record.links[0].queue;
+    assert!(queue.max_packets <= 24, "{}", queue.max_packets);
+    assert!((15.9..21.0).contains(&queue.mean_packets), "{}", queue.mean_packets);
+    assert_eq!(record.groups[0].tcp.as_ref().expect("it is TCP").retransmissions, 0);
+}
+
+#[test]
+fn prague_and_cubic_share_dualpi2_within_a_factor_of_two_and_prague_waits_for_less_than_two_milliseconds() {
+    let case = Case { rate_mbps: 40.0, delay_ms: 5, queue: dualpi2(), measure_s: 20 };
+    let record = case.run(&["prague", "cubic"]);
+    // RFC 9332 2.1: equal rates within a factor of two.
+    assert!((1.0 / 3.0..2.0 / 3.0).contains(&share(&record, 0)), "{}", share(&record, 0));
+    assert!(record.links[0].utilisation > 0.95, "{}", record.links[0].utilisation);
+    // 5.2 ms are propagation, 0.12 ms and 0.3 ms transmission at 100 and at 40 Mbit/s.
+    let delay = record.groups[0].path.one_way_delay.as_ref().expect("packets came").p99_s;
+    assert!(delay - 0.00562 < 0.002, "{delay}");
+}
