@@ -2,6 +2,8 @@
 
 use fairlane_schemes::base::units::{Bytes, Time};
 
+#[cfg(test)]
+use super::congestion::{control::Output, dispatch::Congestion};
 use super::phase::Phase;
 use super::sender::Sender;
 use super::sender_stats::SenderStats;
@@ -121,5 +123,14 @@ impl AnySender {
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         either!(self, sender => sender.in_flight(params))
+    }
+
+    /// The congestion control of a sender with a record per segment, and what it has set.
+    #[cfg(test)]
+    pub(super) fn control(&self) -> Option<(&Congestion, Output)> {
+        match self {
+            Self::Classic(_) => None,
+            Self::Tracked(sender) => Some(sender.control()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The parameters of a TCP connection and their named sets.
 
-use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
 
 use super::congestion::control::{Authority, EcnUse};
@@ -90,6 +90,13 @@ params! {
         /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one. Congestion
         /// controls that need it have it in any case.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
+        /// Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause. Without
+        /// it, and outside that span, it always has data to send.
+        app_rate: Option<BitRate> = null, in "0 bit/s"..="10 Tbit/s", source "our choice";
+        /// Simulated time from which on `app_rate` holds.
+        app_limited_from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
+        /// Simulated time until which `app_rate` holds; without it, to the end.
+        app_limited_until: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
         with congestion: CongestionParams;
     }
 }
@@ -218,7 +225,8 @@ impl TcpParams {
     /// Keys that change nothing as the others are, with the one that makes it so.
     #[must_use]
     pub fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
-        const OF_RECORDS: [&str; 8] = ["tlp", "frto", "undo", "hystart", "pacing", "tso", "autotuning", "accurate_ecn"];
+        const OF_RECORDS: [&str; 9] =
+            ["tlp", "frto", "undo", "hystart", "pacing", "tso", "autotuning", "accurate_ecn", "app_rate"];
         const OF_CLASSIC: [&str; 6] = [
             "limited_transmit",
             "full_ack_window",
@@ -238,7 +246,10 @@ impl TcpParams {
             }
         }
         if !self.ecn {
-            add(&["accurate_ecn"], "ecn = false");
+            add(&["accurate_ecn", "bbr3_ecn"], "ecn = false");
+        }
+        if self.app_rate.is_none() {
+            add(&["app_limited_from", "app_limited_until"], "no app_rate");
         }
         if self.pacing == Pacing::Off {
             add(&["tso"], "pacing = \"off\"");

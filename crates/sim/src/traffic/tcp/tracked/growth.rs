@@ -63,11 +63,13 @@ impl TrackedSender {
         }
     }
 
-    /// Whether the window bounds what is sent: in slow start also if half of it was in use. `tcp_is_cwnd_limited`.
+    /// Whether the window bounds what is sent: in slow start, if the sender does that, also if half of it was in use.
+    /// `tcp_is_cwnd_limited`.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {
-            self.output.cwnd < self.output.ssthresh
+            !Self::has_full_control(params)
+                && self.output.cwnd < self.output.ssthresh
                 && u64::from(self.output.cwnd)
                     < 2 * u64::from(self.most_outstanding) * u64::from(params.segment_payload)
         };

@@ -20,6 +20,7 @@ mod rack;
 mod records;
 mod recovery;
 mod rtt;
+mod supply;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -43,6 +44,7 @@ use prr::Prr;
 use rack::Rack;
 use records::Records;
 use rtt::RttEstimator;
+use supply::Supply;
 use timer::{Probe, Timer};
 use undo::Undo;
 
@@ -76,6 +78,9 @@ pub struct TrackedSender {
     timer: Timer,
     /// When a paced segment may leave; [`Time::NEVER`] if none waits for that.
     pacing_timer: Time,
+    /// When the application will have written more; [`Time::NEVER`] if nothing waits for that.
+    supply_timer: Time,
+    supply: Supply,
     congestion: Congestion,
     prr: Prr,
     undo: Undo,
@@ -155,6 +160,8 @@ impl TrackedSender {
             pacer: Pacer::new(),
             timer: Timer::Off,
             pacing_timer: Time::NEVER,
+            supply_timer: Time::NEVER,
+            supply: Supply::new(),
             congestion: Congestion::new(params, seed),
             prr: Prr::default(),
             undo: Undo::new(),
@@ -221,7 +228,7 @@ impl TrackedSender {
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
-        self.timer.due().min(self.pacing_timer)
+        self.timer.due().min(self.pacing_timer).min(self.supply_timer)
     }
 
     /// Whether a finite transfer is acknowledged to its end.
@@ -270,6 +277,12 @@ impl TrackedSender {
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         u64::from(self.records.in_flight()) * u64::from(params.segment_payload)
+    }
+
+    /// The congestion control and what it has set.
+    #[cfg(test)]
+    pub(super) fn control(&self) -> (&Congestion, Output) {
+        (&self.congestion, self.output)
     }
 
     /// The rate by which segments leave, if they are paced.

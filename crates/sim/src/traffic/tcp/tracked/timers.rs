@@ -17,6 +17,10 @@ impl TrackedSender {
             self.pacing_timer = Time::NEVER;
             self.window_due = true;
         }
+        if self.supply_timer <= now {
+            self.supply_timer = Time::NEVER;
+            self.window_due = true;
+        }
         if self.timer.due() > now {
             return;
         }

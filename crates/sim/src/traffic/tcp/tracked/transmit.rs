@@ -24,6 +24,7 @@ impl TrackedSender {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
         }
+        self.supply.update(params, self.records.nxt(), now);
         match std::mem::take(&mut self.forced) {
             Forced::Nothing => {}
             Forced::New if self.has_new_segment(params) => return Some(self.send(params, Next::New, now)),
@@ -57,7 +58,7 @@ impl TrackedSender {
     fn quantum(&self, params: &TcpParams, rate: BitRate) -> u32 {
         match self.output.quantum {
             0 => chunk_bytes(rate, self.rtt.least(), params.segment_payload, params.tso.0),
-            quantum => quantum,
+            quantum => quantum.min(u32::try_from(params.tso.0).unwrap_or(u32::MAX)),
         }
     }
 
@@ -89,7 +90,8 @@ impl TrackedSender {
         let outstanding = u64::from(self.records.outstanding()) + 1;
         let offered = if params.autotuning { self.receive_window.bytes() } else { u64::MAX };
         let room = params.socket_buffer.0.min(offered);
-        self.records.nxt() < self.end && outstanding * u64::from(params.segment_payload) <= room
+        self.records.nxt() < self.end.min(self.supply.written())
+            && outstanding * u64::from(params.segment_payload) <= room
     }
 
     /// All is sent that may be sent now.
@@ -101,7 +103,9 @@ impl TrackedSender {
         if self.has_sent || limited {
             self.note_use_of_window(limited);
         }
-        let out_of_data = self.records.nxt() == self.end && self.records.lost() == 0;
+        let out_of_data = self.records.nxt() >= self.end.min(self.supply.written()) && self.records.lost() == 0;
+        let waits = out_of_data && self.records.nxt() < self.end;
+        self.supply_timer = if waits { self.supply.next(params) } else { Time::NEVER };
         if out_of_data && !limited && self.pacing_timer == Time::NEVER {
             self.rate.mark_app_limited(self.in_flight(params));
         }
