@@ -35,8 +35,18 @@ OF_LINUX = {
     "autotuning": False,
     "accurate_ecn": True,
     "gro_timeout": "1 ms",
+    "app_rate": "1 Mbit/s",
+    "app_limited_from": "1 s",
+    "app_limited_until": "2 s",
 }
 """Values of keys of `[tcp]` that differ from those of the profile linux, without which some have no effect."""
+NEEDED = {
+    "accurate_ecn": ("tcp.ecn", True),
+    "bbr3_ecn": ("tcp.ecn", True),
+    "app_limited_from": ("tcp.app_rate", "1 Mbit/s"),
+    "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
+}
+"""What else a key of `[tcp]` needs to have an effect."""
 OTHER_VALUES: dict[str, Any] = {
     "name": "other",
     "run.seed": 2,
@@ -123,8 +133,8 @@ def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
     name = key.rpartition(".")[2]
     if name in OF_LINUX and "tcp" in key:
         plain, value = plain.replace("tcp.profile", "linux"), OF_LINUX[name]
-    if name == "accurate_ecn":
-        plain = plain.replace("tcp.ecn", True)
+    if name in NEEDED:
+        plain = plain.replace(*NEEDED[name])
     return plain.replace(named, value).canonical(), named
 
 
@@ -227,9 +237,11 @@ def test_what_has_no_effect_is_refused(key: str) -> None:
             replaced(key, value)
         return
     canonical, named = replaced(key, value)
-    # Accurate feedback needs ecn, which only the forwarder has.
-    for name in ("forwarder",) if key.endswith(".accurate_ecn") else PLANES:
-        assert refusal(canonical, name).startswith(f"{named}: ")
+    needed = NEEDED.get(key.rpartition(".")[2], ("", None))[0]
+    # Only the forwarder has ecn; what a span of the application is for is refused first.
+    refused = needed if needed == "tcp.app_rate" else named
+    for name in ("forwarder",) if needed == "tcp.ecn" else PLANES:
+        assert refusal(canonical, name).startswith(f"{refused}: ")
 
 
 @pytest.mark.parametrize("key", [key for key, rule in KEYS.items() if isinstance(rule, Honoured)])

@@ -65,7 +65,7 @@ fn dualpi2() -> Json {
 }
 
 /// Every control, with a queue that it is made for.
-fn controls() -> [(&'static str, Json); 8] {
+fn controls() -> [(&'static str, Json); 10] {
     [
         ("reno", droptail(264)),
         ("cubic", droptail(264)),
@@ -75,6 +75,8 @@ fn controls() -> [(&'static str, Json); 8] {
         ("ledbat++", droptail(264)),
         ("copa", droptail(264)),
         ("prague", dualpi2()),
+        ("bbr1", droptail(264)),
+        ("bbr3", droptail(264)),
     ]
 }
 

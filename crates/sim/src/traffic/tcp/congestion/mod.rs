@@ -1,5 +1,7 @@
 //! Congestion controls: how the window grows with ACKs, and what is left of it after congestion.
 
+mod bbr1;
+mod bbr3;
 pub mod catalogue;
 pub mod control;
 mod copa;
@@ -37,6 +39,10 @@ congestion_controls! {
     Copa = "copa", copa::Copa;
     /// DCTCP for the Internet, independent of short RTTs (draft-briscoe-iccrg-prague-congestion-control).
     Prague = "prague", prague::Prague;
+    /// A model of the path, from delivery rates and RTTs (draft-cardwell-iccrg-bbr-congestion-control-00, as in Linux).
+    Bbr1 = "bbr1", bbr1::Bbr1;
+    /// The same, bounded by losses (draft-ietf-ccwg-bbr).
+    Bbr3 = "bbr3", bbr3::Bbr3;
 }
 
 /// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.

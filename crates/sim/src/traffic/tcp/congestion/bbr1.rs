@@ -1,0 +1,300 @@
+//! BBRv1: paces at the highest delivery rate of ten round trips, with twice the bandwidth-delay product in flight at most.
+//!
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections stand beside the code, and Linux
+//! net/ipv4/tcp_bbr.c, which has developed since; names beside the code that begin with `bbr_` are those of Linux.
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 4.1.1 | bw: the largest delivery rate of 10 rounds | [`Bbr1::update_bw`] |
+//! | 4.1.2 | min_rtt: the least RTT of 10 s | `bbr1/probe_rtt.rs` |
+//! | 4.2.1 | `pacing_rate = pacing_gain * bw * 0.99` | `bbr1/window.rs` |
+//! | 4.2.3 | `cwnd = cwnd_gain * bw * min_rtt + 3 quanta + extra_acked` | `bbr1/window.rs` |
+//! | 4.2.3.4 | first round of recovery: as much is sent as leaves the network | `bbr1/window.rs` |
+//! | 4.3.2 | Startup: gains 2 / ln 2, until the rate grows by less than a quarter in 3 rounds | [`Bbr1::check_full_bw_reached`] |
+//! | 4.3.3 | Drain: gain ln 2 / 2, until a bandwidth-delay product is in flight | [`Bbr1::check_drain`] |
+//! | 4.3.4 | ProbeBW: gains 5/4, 3/4 and six times 1, for a min_rtt each, from a random phase on | [`Bbr1::is_next_phase`] |
+//! | 4.3.5 | ProbeRTT: 4 segments for 200 ms and a round, if no RTT of 10 s was lower | `bbr1/probe_rtt.rs` |
+//! | bbr_lt_bw_sampling | two lossy spans of equal rate: a policer, whose rate is kept for 48 rounds | `bbr1/policer.rs` |
+//! | bbr_update_ack_aggregation | extra_acked: what ACKs deliver beyond bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
+//!
+//! Cost: some 40 floating-point operations per ACK; 280 bytes.
+//!
+//! Deviations:
+//! 1. Where draft and Linux differ, Linux is followed; parameters restore the draft: `bbr1_pacing_margin_percent = 0`,
+//!    `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`. Always as in Linux: windows are rounded up to an even
+//!    number of segments, and have two more in the phase that probes; only a lower RTT, not an equal one, puts ProbeRTT off.
+//! 2. Rates and times are not rounded to fixed point and microseconds.
+//! 3. What is in flight is what has left the sender: Linux also counts what waits for its departure in a lower layer, and
+//!    deducts that again (bbr_packets_in_net_at_edt).
+//! 4. An RTT sample that a delayed ACK may have made longer counts after the window of min_rtt like any other.
+//! 5. Congestion marks are ignored, as in Linux.
+//!
+//! Not implemented: the largest pacing rate that a socket may be given.
+
+mod aggregation;
+mod params;
+mod policer;
+mod probe_rtt;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
+use super::model::byte_rate::ByteRate;
+use super::model::own_limit::OwnLimit;
+use super::model::rounds::Rounds;
+use super::model::windowed_max::WindowedMax;
+use crate::traffic::tcp::phase::Phase;
+use aggregation::Aggregation;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::Time;
+use params::Bbr1Params;
+use policer::{Point, Policer};
+
+/// Phases of ProbeBW (4.3.4.1).
+const CYCLE_LENGTH: u8 = 8;
+/// Growth of the rate in a round below which the pipe may be full (4.3.2.2).
+const FULL_BW_GROWTH: f64 = 1.25;
+/// Rounds without such growth after which it is full (4.3.2.2).
+const FULL_BW_ROUNDS: u32 = 3;
+/// The RTT of the first pacing rate, if none was sampled (4.2.1).
+const NOMINAL_RTT: Time = Time::from_millis(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// State of BBRv1.
+#[derive(Clone, Debug)]
+pub struct Bbr1 {
+    state: State,
+    rng: Rng,
+    rounds: Rounds,
+    /// BtlBw: delivery rates in bytes per second.
+    max_bw: WindowedMax,
+    /// RTprop; [`Time::NEVER`] before the first RTT.
+    min_rtt: Time,
+    min_rtt_stamp: Time,
+    /// C.InitialCwnd in bytes.
+    initial_cwnd: u64,
+    /// Where the cycle of ProbeBW is, and since when.
+    cycle_index: u8,
+    cycle_stamp: Time,
+    /// probe_rtt_done_stamp.
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    own_limit: OwnLimit,
+    full_bw: ByteRate,
+    full_bw_count: u32,
+    /// filled_pipe.
+    full_bw_reached: bool,
+    /// The phase of the connection at the last ACK that delivered something.
+    prior_phase: Phase,
+    prior_cwnd: u32,
+    packet_conservation: bool,
+    aggregation: Aggregation,
+    policer: Policer,
+}
+
+impl Control for Bbr1 {
+    type Params = Bbr1Params;
+    const AUTHORITY: Authority = Authority::Full;
+    const NEEDS_SAMPLES: bool = true;
+
+    /// 4.3.1, BBRInit.
+    fn new(_: Connection, _: &Bbr1Params, seed: u64) -> Self {
+        Self {
+            state: State::Startup,
+            rng: Rng::stream(seed, 0, "bbr1", 0),
+            rounds: Rounds::default(),
+            max_bw: WindowedMax::new(0.0),
+            min_rtt: Time::NEVER,
+            min_rtt_stamp: Time::ZERO,
+            initial_cwnd: 0,
+            cycle_index: 0,
+            cycle_stamp: Time::ZERO,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            own_limit: OwnLimit::default(),
+            full_bw: ByteRate::default(),
+            full_bw_count: 0,
+            full_bw_reached: false,
+            prior_phase: Phase::Open,
+            prior_cwnd: 0,
+            packet_conservation: false,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+        }
+    }
+
+    /// 3.5.2, BBRUpdateOnACK; bbr_main.
+    fn on_sample(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
+        let app_limited = sample.app_limited || self.own_limit.covers(sample.prior_delivered);
+        self.update_bw(params, sample, app_limited);
+        if params.bbr1_ack_aggregation && sample.acked > 0 && sample.delivery_rate.is_some() {
+            let bw = self.bw();
+            self.aggregation.update(of, bw, self.rounds.started, output.cwnd, sample);
+        }
+        self.update_cycle_phase(of, params, output, sample);
+        self.check_full_bw_reached(app_limited);
+        self.check_drain(of, output, sample);
+        self.update_min_rtt(of, params, output, sample);
+        self.set_pacing_rate(params, output, self.pacing_gain(params));
+        Self::set_quantum(of, output);
+        self.set_cwnd(of, params, output, sample);
+    }
+
+    fn on_event(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, event: Event, at: &Moment) {
+        match event {
+            Event::Open => self.on_open(of, params, output, at),
+            Event::Loss => self.save_cwnd(output),
+            Event::Timeout => self.on_timeout(of, params, output, at),
+            Event::IdleRestart { .. } => self.restart_from_idle(params, output, at),
+            Event::Undo { .. } => {
+                // bbr_undo_cwnd; the window is that of the first ACK after recovery.
+                (self.full_bw, self.full_bw_count) = (ByteRate::default(), 0);
+                self.policer.reset(Point::from(at));
+            }
+            Event::RecoveryEnds | Event::Mark | Event::SegmentLost { .. } => {}
+        }
+    }
+}
+
+impl Bbr1 {
+    /// 4.3.1 and BBRInitPacingRate of 4.2.1.
+    fn on_open(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
+        self.initial_cwnd = u64::from(output.cwnd);
+        let sampled = at.srtt > Time::ZERO;
+        self.min_rtt = if sampled { at.srtt } else { Time::NEVER };
+        self.min_rtt_stamp = at.now;
+        self.aggregation.restart(at.now);
+        self.policer.reset(Point::from(at));
+        let nominal = ByteRate::of(self.initial_cwnd, if sampled { at.srtt } else { NOMINAL_RTT });
+        output.pacing = Some(nominal.times(params.bbr1_high_gain * params.margin()).into());
+        Self::set_quantum(of, output);
+    }
+
+    /// bbr_set_state: a timeout ends a round.
+    fn on_timeout(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
+        self.save_cwnd(output);
+        self.prior_phase = Phase::Loss;
+        self.full_bw = ByteRate::default();
+        self.rounds.started = true;
+        self.detect_policer(params, at.into(), true, false);
+        // 4.2.3.4, upon a retransmission timeout.
+        output.cwnd = at.in_flight.saturating_add(of.mss);
+    }
+
+    /// 4.3.4.4, BBRHandleRestartFromIdle; bbr_cwnd_event.
+    fn restart_from_idle(&mut self, params: &Bbr1Params, output: &mut Output, at: &Moment) {
+        if !(at.app_limited || self.own_limit.covers(at.delivered)) {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(at.now);
+        match self.state {
+            State::ProbeBw => self.set_pacing_rate(params, output, 1.0),
+            State::ProbeRtt => self.check_probe_rtt_done(output, at.now),
+            State::Startup | State::Drain => {}
+        }
+    }
+
+    /// The estimate of the bandwidth: that of the policer, if there is one (bbr_bw).
+    fn bw(&self) -> ByteRate {
+        self.policer.rate().unwrap_or(ByteRate(self.max_bw.get()))
+    }
+
+    /// 4.1.1.5, BBRUpdateBtlBw, with BBRUpdateRound (4.1.1.3).
+    fn update_bw(&mut self, params: &Bbr1Params, sample: &Sample, app_limited: bool) {
+        self.rounds.started = false;
+        let Some(rate) = sample.delivery_rate.map(ByteRate::from) else { return };
+        self.rounds.update(sample.prior_delivered, sample.delivered);
+        self.packet_conservation &= !self.rounds.started;
+        self.detect_policer(params, sample.into(), sample.lost > 0, app_limited);
+        if !app_limited || rate.0 >= self.max_bw.get() {
+            self.max_bw.update(u64::from(params.bbr1_bw_rounds), self.rounds.count, rate.0);
+        }
+    }
+
+    /// bbr_lt_bw_sampling.
+    fn detect_policer(&mut self, params: &Bbr1Params, here: Point, lost: bool, app_limited: bool) {
+        if !params.bbr1_policer_detection {
+            return;
+        }
+        let cycling = self.state == State::ProbeBw;
+        if self.policer.update(here, self.rounds.started, cycling, lost, app_limited) {
+            self.enter_probe_bw(here.now);
+        }
+    }
+
+    /// 4.3.4.3, BBRCheckCyclePhase and BBRAdvanceCyclePhase.
+    fn update_cycle_phase(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) {
+        if self.state == State::ProbeBw && self.is_next_phase(of, params, output, sample) {
+            self.advance_phase(sample.now);
+        }
+    }
+
+    fn advance_phase(&mut self, now: Time) {
+        self.cycle_index = (self.cycle_index + 1) % CYCLE_LENGTH;
+        self.cycle_stamp = now;
+    }
+
+    /// 4.3.4.3, BBRIsNextCyclePhase.
+    fn is_next_phase(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) -> bool {
+        let is_full_length = sample.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
+        let gain = self.pacing_gain(params);
+        let in_flight = u64::from(sample.prior_in_flight);
+        let max_bw = ByteRate(self.max_bw.get());
+        if gain > 1.0 {
+            // The quantum that departs next counts (bbr_packets_in_net_at_edt).
+            let in_flight = in_flight + u64::from(output.quantum);
+            is_full_length && (sample.lost > 0 || in_flight >= self.inflight(of, output, max_bw, gain))
+        } else if gain < 1.0 {
+            is_full_length || in_flight <= self.inflight(of, output, max_bw, 1.0)
+        } else {
+            is_full_length
+        }
+    }
+
+    /// 4.3.4.3, BBREnterProbeBW: any phase but the one of 3/4 may be the first (4.3.4.2).
+    fn enter_probe_bw(&mut self, now: Time) {
+        self.state = State::ProbeBw;
+        // A whole number from 0 to 6.
+        let random = (self.rng.open01() * f64::from(CYCLE_LENGTH - 1)) as u8;
+        self.cycle_index = CYCLE_LENGTH - 1 - random;
+        self.advance_phase(now);
+    }
+
+    /// 4.3.2.2, BBRCheckFullPipe.
+    fn check_full_bw_reached(&mut self, app_limited: bool) {
+        if self.full_bw_reached || !self.rounds.started || app_limited {
+            return;
+        }
+        let max_bw = ByteRate(self.max_bw.get());
+        if max_bw >= self.full_bw.times(FULL_BW_GROWTH) {
+            (self.full_bw, self.full_bw_count) = (max_bw, 0);
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_reached = self.full_bw_count >= FULL_BW_ROUNDS;
+    }
+
+    /// 4.3.3, BBRCheckDrain.
+    fn check_drain(&mut self, of: Connection, output: &mut Output, sample: &Sample) {
+        if self.state == State::Startup && self.full_bw_reached {
+            self.state = State::Drain;
+            let inflight = self.inflight(of, output, ByteRate(self.max_bw.get()), 1.0);
+            output.ssthresh = u32::try_from(inflight).unwrap_or(u32::MAX); // bbr_check_drain, for the record.
+        }
+        let drained = self.inflight(of, output, ByteRate(self.max_bw.get()), 1.0);
+        if self.state == State::Drain && u64::from(sample.in_flight) <= drained {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+}

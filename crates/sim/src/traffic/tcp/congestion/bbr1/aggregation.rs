@@ -1,0 +1,56 @@
+//! How much more than the bandwidth allows for ACKs deliver at a time (Linux, bbr_update_ack_aggregation).
+
+use super::super::control::{Connection, Sample};
+use super::super::model::byte_rate::ByteRate;
+use fairlane_schemes::base::units::Time;
+
+/// Rounds after which the older half of the window is dropped (bbr_extra_acked_win_rtts).
+const HALF_WINDOW_ROUNDS: u32 = 5;
+/// Segments of an epoch, at most (bbr_ack_epoch_acked_reset_thresh).
+const MOST_SEGMENTS: u64 = 1 << 20;
+/// What is allowed for lasts this long at the bandwidth, at most (bbr_extra_acked_max_us).
+const LONGEST: Time = Time::from_millis(100);
+
+/// What ACKs delivered beyond what was to be expected, over the last 5 to 10 rounds, in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregation {
+    /// Since when what is delivered is compared with the bandwidth.
+    epoch: Time,
+    /// Delivered since then.
+    acked: u64,
+    /// The largest excess of the half of the window that goes on, and of the one before it.
+    extra: [u64; 2],
+    /// Rounds of the half that goes on.
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// A new epoch begins.
+    pub fn restart(&mut self, now: Time) {
+        (self.epoch, self.acked) = (now, 0);
+    }
+
+    /// An ACK.
+    pub fn update(&mut self, of: Connection, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= HALF_WINDOW_ROUNDS {
+                (self.rounds, self.extra) = (0, [0, self.extra[0]]);
+            }
+        }
+        let acked = u64::from(sample.acked);
+        let mut expected = bw.over(sample.now.saturating_sub(self.epoch)) as u64;
+        if self.acked <= expected || self.acked + acked >= MOST_SEGMENTS * u64::from(of.mss) {
+            self.restart(sample.now);
+            expected = 0;
+        }
+        self.acked += acked;
+        let extra = (self.acked - expected).min(u64::from(cwnd));
+        self.extra[0] = self.extra[0].max(extra);
+    }
+
+    /// What the window allows for (bbr_ack_aggregation_cwnd).
+    pub fn allowance(&self, bw: ByteRate) -> u64 {
+        self.extra[0].max(self.extra[1]).min(bw.over(LONGEST) as u64)
+    }
+}

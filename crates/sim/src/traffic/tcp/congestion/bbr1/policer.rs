@@ -1,0 +1,197 @@
+//! Whether a token bucket polices the flow, and at what rate (Linux, bbr_lt_bw_sampling).
+//!
+//! From the first loss on, delivery rates are averaged over spans of 4 rounds and more that end with a loss. Two spans in a
+//! row that lose a fifth at much the same rate are taken for a policer, whose rate stands for the bandwidth for 48 rounds.
+
+use super::super::control::{Moment, Sample};
+use super::super::model::byte_rate::ByteRate;
+use fairlane_schemes::base::units::Time;
+
+/// Rounds of a span, at least (bbr_lt_intvl_min_rtts); four times as many at most.
+const SPAN_ROUNDS: u32 = 4;
+/// Lost bytes to delivered ones of a lossy span, at least (bbr_lt_loss_thresh).
+const LOSSY: f64 = 50.0 / 256.0;
+/// Rates that differ by this share are much the same (bbr_lt_bw_ratio),
+const SAME_SHARE: f64 = 1.0 / 8.0;
+/// and so are those that differ by 4 kbit/s (bbr_lt_bw_diff), in bytes per second.
+const SAME_RATE: f64 = 4000.0 / 8.0;
+/// Rounds for which the rate counts (bbr_lt_bw_max_rtts).
+const RATE_ROUNDS: u32 = 48;
+/// A span lasts this long at least.
+const LEAST_SPAN: Time = Time::from_millis(1);
+
+/// A point of a connection: time and totals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Point {
+    /// Now.
+    pub now: Time,
+    /// C.delivered.
+    pub delivered: u64,
+    /// C.lost.
+    pub lost: u64,
+}
+
+impl From<&Moment> for Point {
+    fn from(at: &Moment) -> Self {
+        Self { now: at.now, delivered: at.delivered, lost: at.total_lost }
+    }
+}
+
+impl From<&Sample> for Point {
+    fn from(sample: &Sample) -> Self {
+        Self { now: sample.now, delivered: sample.delivered, lost: sample.total_lost }
+    }
+}
+
+/// The search for a policer.
+#[derive(Clone, Debug, Default)]
+pub struct Policer {
+    /// The rate of the last lossy span (lt_bw).
+    last: Option<ByteRate>,
+    /// It is taken for that of a policer (lt_use_bw).
+    found: bool,
+    /// Spans are measured (lt_is_sampling).
+    sampling: bool,
+    /// Rounds of this span, or since the policer was found.
+    rounds: u32,
+    /// Where the span began.
+    start: Point,
+}
+
+impl Policer {
+    /// The rate of the policer, if there seems to be one.
+    #[inline]
+    pub fn rate(&self) -> Option<ByteRate> {
+        self.last.filter(|_| self.found)
+    }
+
+    /// Forgets all.
+    pub fn reset(&mut self, here: Point) {
+        *self = Self { start: here, ..Self::default() };
+    }
+
+    /// An ACK; `cycling` says that the gain cycles. Whether a policer is given up, so that the cycle begins anew.
+    pub fn update(&mut self, here: Point, round_start: bool, cycling: bool, lost: bool, app_limited: bool) -> bool {
+        if self.found {
+            self.rounds += u32::from(cycling && round_start);
+            let given_up = self.rounds >= RATE_ROUNDS;
+            if given_up {
+                self.reset(here);
+            }
+            return given_up;
+        }
+        if !self.sampling {
+            // Not before the first loss: by then the bucket is empty.
+            if !lost {
+                return false;
+            }
+            self.begin_span(here);
+            self.sampling = true;
+        }
+        if app_limited {
+            self.reset(here);
+            return false;
+        }
+        self.rounds += u32::from(round_start);
+        if self.rounds > 4 * SPAN_ROUNDS {
+            self.reset(here);
+        } else if self.rounds >= SPAN_ROUNDS && lost {
+            self.end_span(here);
+        }
+        false
+    }
+
+    fn begin_span(&mut self, here: Point) {
+        (self.start, self.rounds) = (here, 0);
+    }
+
+    /// bbr_lt_bw_interval_done, if the span is lossy and long enough; otherwise it goes on.
+    fn end_span(&mut self, here: Point) {
+        let (lost, delivered) = (here.lost - self.start.lost, here.delivered - self.start.delivered);
+        let time = here.now.saturating_sub(self.start.now);
+        if delivered == 0 || (lost as f64) < LOSSY * delivered as f64 || time < LEAST_SPAN {
+            return;
+        }
+        let rate = ByteRate::of(delivered, time);
+        if let Some(last) = self.last {
+            let difference = (rate.0 - last.0).abs();
+            if difference <= SAME_SHARE * last.0 || difference <= SAME_RATE {
+                self.last = Some(ByteRate((rate.0 + last.0) / 2.0));
+                (self.found, self.rounds) = (true, 0);
+                return;
+            }
+        }
+        self.last = Some(rate);
+        self.begin_span(here);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A span of `rounds` rounds of 100 ms in which `delivered` bytes arrive and `lost` do not; it ends with a loss.
+    fn span(policer: &mut Policer, here: &mut Point, rounds: u64, delivered: u64, lost: u64) {
+        for round in 1..=rounds {
+            here.now += Time::from_millis(100);
+            here.delivered += delivered / rounds;
+            here.lost += lost / rounds;
+            assert!(!policer.update(*here, true, true, round == rounds, false));
+        }
+    }
+
+    /// At a first loss, from which on spans are measured.
+    fn sampling() -> (Policer, Point) {
+        let (mut policer, here) = (Policer::default(), Point::default());
+        policer.update(here, false, true, true, false);
+        (policer, here)
+    }
+
+    #[test]
+    fn two_lossy_spans_of_equal_rate_are_a_policer_at_their_mean() {
+        let (mut policer, mut here) = sampling();
+        // 100 kB in 0.5 s, a fifth lost: 200 kB/s; then 108 kB, 216 kB/s: within an eighth.
+        span(&mut policer, &mut here, 5, 100_000, 20_000);
+        assert_eq!(policer.rate(), None);
+        span(&mut policer, &mut here, 5, 108_000, 22_000);
+        assert_eq!(policer.rate(), Some(ByteRate(208_000.0)));
+    }
+
+    #[test]
+    fn spans_of_unequal_rate_are_none() {
+        let (mut policer, mut here) = sampling();
+        for delivered in [100_000, 113_000, 98_000, 200_000] {
+            span(&mut policer, &mut here, 5, delivered, delivered / 5);
+            assert_eq!(policer.rate(), None, "{delivered}");
+        }
+    }
+
+    #[test]
+    fn a_span_that_loses_less_than_a_fifth_goes_on_and_after_sixteen_rounds_all_is_forgotten() {
+        let (mut policer, mut here) = sampling();
+        for _ in 0..4 {
+            span(&mut policer, &mut here, 4, 100_000, 19_000);
+            assert!(policer.sampling && policer.last.is_none());
+        }
+        span(&mut policer, &mut here, 1, 0, 0);
+        assert!(!policer.sampling);
+    }
+
+    #[test]
+    fn a_policer_is_given_up_after_48_rounds_of_the_cycle() {
+        let (mut policer, mut here) = sampling();
+        span(&mut policer, &mut here, 5, 100_000, 20_000);
+        span(&mut policer, &mut here, 5, 100_000, 20_000);
+        let given_up: Vec<u32> =
+            (1..=48).filter(|_| policer.update(here, true, true, false, false)).map(|round: u32| round).collect();
+        assert_eq!(given_up, [48]);
+        assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn want_of_data_ends_the_search() {
+        let (mut policer, here) = sampling();
+        policer.update(here, true, true, false, true);
+        assert!(!policer.sampling);
+    }
+}

@@ -1,0 +1,60 @@
+//! The least RTT of BBRv1, and ProbeRTT (sections 4.1.2.3 and 4.3.5; Linux, bbr_update_min_rtt).
+
+use super::super::control::{Connection, Output, Sample};
+use super::params::Bbr1Params;
+use super::{Bbr1, State};
+use fairlane_schemes::base::units::Time;
+
+impl Bbr1 {
+    /// 4.1.2.3, BBRUpdateRTprop; 4.3.5, BBRCheckProbeRTT.
+    pub(super) fn update_min_rtt(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
+        let expired = sample.now > self.min_rtt_stamp.saturating_add(params.bbr1_min_rtt_window);
+        if let Some(rtt) = sample.rtt
+            && (rtt < self.min_rtt || expired)
+        {
+            (self.min_rtt, self.min_rtt_stamp) = (rtt, sample.now);
+        }
+        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+            self.save_cwnd(output);
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done = None;
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(of, params, output, sample);
+        }
+        if sample.delivery_rate.is_some() {
+            self.idle_restart = false;
+        }
+    }
+
+    /// 4.3.5, BBRHandleProbeRTT.
+    fn handle_probe_rtt(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
+        self.own_limit.mark(sample.delivered, sample.in_flight);
+        if self.probe_rtt_done.is_none() {
+            if u64::from(sample.in_flight) <= Self::min_pipe_cwnd(of) {
+                self.probe_rtt_done = Some(sample.now.saturating_add(params.bbr1_probe_rtt_duration));
+                self.probe_rtt_round_done = false;
+                self.rounds.restart(sample.delivered);
+            }
+            return;
+        }
+        self.probe_rtt_round_done |= self.rounds.started;
+        if self.probe_rtt_round_done {
+            self.check_probe_rtt_done(output, sample.now);
+        }
+    }
+
+    /// bbr_check_probe_rtt_done; 4.3.5, BBRExitProbeRTT.
+    pub(super) fn check_probe_rtt_done(&mut self, output: &mut Output, now: Time) {
+        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt_stamp = now; // The next ProbeRTT counts from here.
+        self.restore_cwnd(output);
+        if self.full_bw_reached {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What BBRv1 sets: pacing rate, quantum and congestion window (section 4.2).
+
+use super::super::control::{Connection, Output, Sample};
+use super::super::model::byte_rate::ByteRate;
+use super::params::Bbr1Params;
+use super::{Bbr1, State};
+use crate::traffic::tcp::phase::Phase;
+use fairlane_schemes::base::units::Time;
+
+/// Below this rate a quantum may be a single segment (4.2.2: 1.2 Mbit/s).
+const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
+/// What a quantum takes at the pacing rate (4.2.2).
+const QUANTUM_TIME: Time = Time::from_millis(1);
+/// Most bytes of a quantum (4.2.2).
+const MOST_QUANTUM: u32 = 64 * 1024;
+/// Quanta that the hosts hold at full rate (4.2.3.2).
+const HOST_QUANTA: u64 = 3;
+
+impl Bbr1 {
+    /// bbr_update_gains: the pacing gain of each state.
+    pub(super) fn pacing_gain(&self, params: &Bbr1Params) -> f64 {
+        match (self.state, self.cycle_index) {
+            (State::Startup, _) => params.bbr1_high_gain,
+            (State::Drain, _) => 1.0 / params.bbr1_high_gain,
+            (State::ProbeRtt, _) => 1.0,
+            (State::ProbeBw, _) if self.policer.rate().is_some() => 1.0,
+            (State::ProbeBw, 0) => params.bbr1_probe_up_pacing_gain,
+            (State::ProbeBw, 1) => params.bbr1_probe_down_pacing_gain,
+            (State::ProbeBw, _) => 1.0,
+        }
+    }
+
+    /// bbr_update_gains: the window in bandwidth-delay products of each state.
+    fn cwnd_gain(&self, params: &Bbr1Params) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => params.bbr1_high_gain,
+            State::ProbeBw => params.bbr1_cwnd_gain,
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    /// 4.2.1, BBRSetPacingRateWithGain.
+    pub(super) fn set_pacing_rate(&self, params: &Bbr1Params, output: &mut Output, gain: f64) {
+        let rate = self.bw().times(gain * params.margin()).into();
+        if self.full_bw_reached || output.pacing.is_none_or(|present| rate > present) {
+            output.pacing = Some(rate);
+        }
+    }
+
+    /// 4.2.2, BBRSetSendQuantum; bbr_tso_segs_goal: whole segments.
+    pub(super) fn set_quantum(of: Connection, output: &mut Output) {
+        let rate = output.pacing.map_or(ByteRate::default(), ByteRate::from);
+        let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
+        let volume = (rate.over(QUANTUM_TIME) as u32).min(MOST_QUANTUM);
+        output.quantum = (volume / of.mss).max(least) * of.mss;
+    }
+
+    /// BBRMinPipeCwnd (4.2.3.3).
+    pub(super) fn min_pipe_cwnd(of: Connection) -> u64 {
+        4 * u64::from(of.mss)
+    }
+
+    /// bbr_bdp, rounded up to whole segments.
+    fn bdp(&self, of: Connection, bw: ByteRate, gain: f64) -> u64 {
+        if self.min_rtt == Time::NEVER {
+            return self.initial_cwnd;
+        }
+        let bytes = gain * bw.over(self.min_rtt);
+        ((bytes / f64::from(of.mss)).ceil() as u64).saturating_mul(u64::from(of.mss))
+    }
+
+    /// bbr_quantization_budget.
+    fn quantization_budget(&self, of: Connection, output: &Output, inflight: u64) -> u64 {
+        let mss = u64::from(of.mss);
+        let even = (inflight.saturating_add(HOST_QUANTA * u64::from(output.quantum))).div_ceil(2 * mss) * 2 * mss;
+        if self.state == State::ProbeBw && self.cycle_index == 0 { even + 2 * mss } else { even }
+    }
+
+    /// 4.2.3.2, BBRInflight, at the rate `bw`; bbr_inflight.
+    pub(super) fn inflight(&self, of: Connection, output: &Output, bw: ByteRate, gain: f64) -> u64 {
+        self.quantization_budget(of, output, self.bdp(of, bw, gain))
+    }
+
+    /// 4.2.3.6, BBRSetCwnd.
+    pub(super) fn set_cwnd(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
+        if sample.acked > 0 {
+            let cwnd = self.cwnd_in_recovery(of, output, sample);
+            let cwnd = if self.packet_conservation { cwnd } else { self.grown(of, params, output, sample, cwnd) };
+            output.cwnd = u32::try_from(cwnd).unwrap_or(u32::MAX);
+        }
+        if self.state == State::ProbeRtt {
+            // 4.2.3.5, BBRModulateCwndForProbeRTT.
+            output.cwnd = output.cwnd.min(4 * of.mss);
+        }
+    }
+
+    /// 4.2.3.4, BBRModulateCwndForRecovery; bbr_set_cwnd_to_recover_or_restore.
+    fn cwnd_in_recovery(&mut self, of: Connection, output: &Output, sample: &Sample) -> u64 {
+        let left = u64::from(sample.in_flight) + u64::from(sample.acked);
+        let mut cwnd = u64::from(output.cwnd.saturating_sub(sample.lost).max(of.mss));
+        let (before, now) = (self.prior_phase, sample.phase);
+        if now == Phase::Recovery && before != Phase::Recovery {
+            self.packet_conservation = true;
+            self.rounds.restart(sample.delivered);
+            cwnd = left.max(u64::from(of.mss));
+        } else if repairs(before) && !repairs(now) {
+            cwnd = cwnd.max(u64::from(self.prior_cwnd));
+            self.packet_conservation = false;
+        }
+        self.prior_phase = now;
+        if self.packet_conservation { cwnd.max(left) } else { cwnd }
+    }
+
+    /// The window outside the first round of recovery: by what is delivered towards the target.
+    fn grown(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
+        let bw = self.bw();
+        let extra = if self.full_bw_reached { self.aggregation.allowance(bw) } else { 0 };
+        let target = self.quantization_budget(of, output, self.bdp(of, bw, self.cwnd_gain(params)) + extra);
+        let grown = cwnd + u64::from(sample.acked);
+        let cwnd = if self.full_bw_reached {
+            grown.min(target)
+        } else if cwnd < target || sample.delivered < self.initial_cwnd {
+            grown
+        } else {
+            cwnd
+        };
+        cwnd.max(Self::min_pipe_cwnd(of))
+    }
+
+    /// 4.2.3.4, BBRSaveCwnd.
+    pub(super) fn save_cwnd(&mut self, output: &Output) {
+        let unmodulated = !repairs(self.prior_phase) && self.state != State::ProbeRtt;
+        self.prior_cwnd = if unmodulated { output.cwnd } else { self.prior_cwnd.max(output.cwnd) };
+    }
+
+    /// 4.2.3.4, BBRRestoreCwnd.
+    pub(super) fn restore_cwnd(&self, output: &mut Output) {
+        output.cwnd = output.cwnd.max(self.prior_cwnd);
+    }
+}
+
+/// Whether losses are repaired.
+fn repairs(phase: Phase) -> bool {
+    matches!(phase, Phase::Recovery | Phase::Loss)
+}

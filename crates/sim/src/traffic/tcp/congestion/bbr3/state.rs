@@ -1,0 +1,88 @@
+//! The states of BBRv3.
+
+use super::super::control::Moment;
+use super::super::model::byte_rate::ByteRate;
+use fairlane_schemes::base::units::Time;
+
+/// Where the state machine is (draft-ietf-ccwg-bbr, section 5.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Doubles the rate each round.
+    Startup,
+    /// Empties the queue that Startup has made.
+    Drain,
+    /// ProbeBW_DOWN: empties the queue that probing has made.
+    Down,
+    /// ProbeBW_CRUISE: keeps the rate.
+    Cruise,
+    /// ProbeBW_REFILL: fills the pipe before it probes.
+    Refill,
+    /// ProbeBW_UP: probes for more bandwidth.
+    Up,
+    /// Looks for the RTT without a queue.
+    ProbeRtt,
+}
+
+impl State {
+    /// IsInAProbeBWState of section 5.3.3.9.
+    #[inline]
+    pub fn is_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+}
+
+/// What ACKs tell of the latest probe (section 2.14, BBR.ack_phase).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPhase {
+    /// Nothing.
+    Init,
+    /// The pipe is filled at the estimated rate.
+    Refilling,
+    /// Inflight rises.
+    ProbeStarting,
+    /// What was sent while probing is delivered.
+    ProbeFeedback,
+    /// The probe is over, its feedback is not.
+    ProbeStopping,
+}
+
+/// A point of a connection, in time and in data.
+#[derive(Clone, Copy)]
+pub struct Point {
+    /// Now.
+    pub now: Time,
+    /// C.delivered.
+    pub delivered: u64,
+}
+
+impl From<&Moment> for Point {
+    fn from(at: &Moment) -> Self {
+        Self { now: at.now, delivered: at.delivered }
+    }
+}
+
+/// What was before an episode of loss (section 2.15).
+#[derive(Clone, Copy, Debug)]
+pub struct Undo {
+    /// BBR.undo_state: the state that a loss ended.
+    pub state: Option<State>,
+    /// BBR.undo_bw_shortterm.
+    pub bw_shortterm: ByteRate,
+    /// BBR.undo_inflight_shortterm.
+    pub inflight_shortterm: u64,
+    /// BBR.undo_inflight_longterm.
+    pub inflight_longterm: u64,
+}
+
+/// A segment that is taken for lost.
+#[derive(Clone, Copy)]
+pub struct Lost {
+    /// Its payload.
+    pub bytes: u32,
+    /// P.tx_in_flight.
+    pub tx_in_flight: u32,
+    /// C.lost - P.lost.
+    pub lost_since_sent: u64,
+    /// P.is_app_limited.
+    pub app_limited: bool,
+}

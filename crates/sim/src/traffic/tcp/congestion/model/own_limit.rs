@@ -1,0 +1,45 @@
+//! Samples that a control's own restraint has made: they say as little of the path as those for want of data.
+//!
+//! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as ProbeRTT uses it. The sender marks what is
+//! sent for want of data; a control marks what is sent while it holds the flow back.
+
+/// The span of C.delivered in which segments were sent under restraint.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnLimit {
+    from: u64,
+    /// Up to here; 0 before the first restraint.
+    until: u64,
+}
+
+impl OwnLimit {
+    /// The flow is held back now: what is sent until all that is in flight is delivered counts as limited.
+    pub fn mark(&mut self, delivered: u64, in_flight: u32) {
+        if delivered > self.until {
+            self.from = delivered;
+        }
+        self.until = (delivered + u64::from(in_flight)).max(1);
+    }
+
+    /// Whether the segment sent at `prior_delivered` was sent under restraint.
+    #[inline]
+    pub fn covers(&self, prior_delivered: u64) -> bool {
+        self.until > 0 && (self.from..=self.until).contains(&prior_delivered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_under_restraint_is_limited_and_what_is_sent_before_and_after_is_not() {
+        let mut limit = OwnLimit::default();
+        assert!(!limit.covers(0));
+        limit.mark(100, 50);
+        limit.mark(120, 40);
+        assert_eq!([99, 100, 160, 161].map(|prior| limit.covers(prior)), [false, true, true, false]);
+        // The next time, much later.
+        limit.mark(1000, 10);
+        assert_eq!([160, 999, 1000, 1010].map(|prior| limit.covers(prior)), [false, false, true, true]);
+    }
+}

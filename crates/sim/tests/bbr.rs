@@ -1,0 +1,88 @@
+//! BBR in whole runs: a link that is in use, flows that share it, and what is left to CUBIC.
+
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::RunRecord;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// Flows with these congestion controls at 10 Mbit/s and 40.2 ms, of which the bandwidth-delay product is 33.5 packets, with a
+/// buffer of `limit` packets.
+fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
+    let group = |(number, control): (usize, &&str)| {
+        let source = json!({"kind": "tcp", "congestion_control": control});
+        json!({"name": format!("flow {number}"), "start_until": "1 s", "sources": [source]})
+    };
+    let groups: Vec<Json> = controls.iter().enumerate().map(group).collect();
+    let document = json!({
+        "run": {"warmup": "10 s", "measure": format!("{seconds} s")},
+        "topology": {"bottleneck_delay": "20 ms", "access_limit": "1000 packets"},
+        "queue": {"scheme": "droptail", "limit": format!("{limit} packets")},
+        "tcp": {"profile": "linux"},
+        "groups": groups,
+    });
+    let scenario = Scenario::read(&document).unwrap_or_else(|error| panic!("{error}"));
+    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+}
+
+fn shares(record: &RunRecord) -> Vec<f64> {
+    let total: f64 = record.groups.iter().map(|group| group.throughput_bps).sum();
+    record.groups.iter().map(|group| group.throughput_bps / total).collect()
+}
+
+#[test]
+fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_product() {
+    // 99 % of the rate, less 2 % in ProbeRTT; BBRv3 besides drains after each probe, at 90 % for a tenth of the time.
+    for (control, least) in [("bbr1", 0.97), ("bbr3", 0.96)] {
+        let record = run(&[control], 9, 60);
+        assert!(record.links[0].utilisation > least, "{control}: {}", record.links[0].utilisation);
+    }
+}
+
+#[test]
+fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_large_the_buffer() {
+    // CUBIC keeps 116 of 140 packets waiting; BBR probes with a quarter of 33.5 packets in excess, an eighth of the time,
+    // BBRv3 with as much as 1.25 BDP, less often.
+    for control in ["bbr1", "bbr3"] {
+        let mean = run(&[control], 140, 60).links[0].queue.mean_packets;
+        assert!(mean < 33.5 / 4.0, "{control}: {mean}");
+    }
+}
+
+#[test]
+fn two_flows_of_a_kind_share_equally() {
+    for control in ["bbr1", "bbr3"] {
+        for limit in [17, 140] {
+            let shares = shares(&run(&[control; 2], limit, 120));
+            assert!(shares.iter().all(|share| (share - 0.5).abs() < 0.05), "{control}, {limit} packets: {shares:?}");
+        }
+    }
+}
+
+#[test]
+fn bbr1_takes_most_of_a_shallow_buffer_from_cubic_and_bbr3_leaves_it_a_third_at_least() {
+    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 does not mind; BBRv3 does (draft-ietf-ccwg-bbr
+    // 5.3.3.8.1).
+    assert!(shares(&run(&["bbr1", "cubic"], 17, 60))[0] > 0.8);
+    for limit in [17, 140] {
+        let cubic = shares(&run(&["bbr3", "cubic"], limit, 60))[1];
+        assert!((1.0 / 3.0..2.0 / 3.0).contains(&cubic), "{limit} packets: {cubic}");
+    }
+}
+
+#[test]
+fn the_start_of_the_cycle_differs_by_seed_and_not_otherwise() {
+    let rate = |seed: u64| {
+        let document = json!({
+            "run": {"warmup": "0 s", "measure": "5 s", "seed": seed},
+            "queue": {"scheme": "droptail"},
+            "tcp": {"profile": "linux", "congestion_control": "bbr1"},
+            "groups": [{"name": "flow", "start_until": "0 s", "sources": [{"kind": "tcp"}]}],
+        });
+        let scenario = Scenario::read(&document).unwrap_or_else(|error| panic!("{error}"));
+        engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels").links[0].queue.mean_bytes
+    };
+    let means: Vec<f64> = (1..=5).map(rate).collect();
+    assert_eq!(means, (1..=5).map(rate).collect::<Vec<f64>>());
+    assert!(means.iter().any(|mean| *mean != means[0]), "{means:?}");
+}
