@@ -43,7 +43,7 @@ test: lint ## Run lint and tests, Rust and Python; test-long has those that take
 
 test-long: setup ## Run the tests that are too long for every change: once a night
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test soak --quiet)
-	cargo test --release --package fairlane-sim --lib --quiet -- --ignored
+	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md

@@ -3,8 +3,7 @@
 use super::*;
 use fairlane_schemes::base::rng::Rng;
 
-/// As many as the acceptance of a controller asks for; a tenth where they take ten times as long.
-const OPERATIONS: u32 = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+const OPERATIONS: u32 = 1_000_000;
 
 /// Any whole number below `bound`, small ones as likely as large ones.
 fn any(random: &mut Rng, bound: u64) -> u64 {
