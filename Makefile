@@ -13,7 +13,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
+.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-linux-tcp bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -77,6 +77,7 @@ lint: setup ## Check format, lints, types and stubs
 	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
 	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
+	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
 	$(BIN)/python -m fairlane.docs_generator --check docs
 
@@ -116,6 +117,9 @@ bench-forwarder: setup node ## Measure the user-space forwarder: packets per sec
 
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
+
+bench-linux-tcp: setup node ## Compare the profile linux with this kernel's TCP on a grid of 72 cells (needs root, iperf3; about 85 minutes)
+	$(BIN)/python benches/linux_tcp/compare.py
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 20 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3

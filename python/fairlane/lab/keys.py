@@ -73,7 +73,7 @@ def _each(section: str, rule: Refused) -> dict[str, Honoured | Refused]:
 _TCP = {
     **_each("tcp", KERNEL),
     "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
-    "congestion_control": Honoured("option -C of iperf3"),
+    "congestion_control": Honoured("option -C of iperf3; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
 }
 _UDP: dict[str, Honoured | Refused] = {

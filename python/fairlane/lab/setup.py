@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fairlane.base.errors import UserError
@@ -165,9 +167,15 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
     source = sources[0]
     match source["kind"]:
         case "tcp":
+            where = f"groups[{index}].sources[0]"
             if source.get("transfer") is not None:
-                raise UserError(f"groups[{index}].sources[0].transfer: the lab has endless flows only")
-            control = source["congestion_control"]
+                raise UserError(f"{where}.transfer: the lab has endless flows only")
+            control = KERNEL_CONTROLS.get(source["congestion_control"], source["congestion_control"])
+            if control not in kernel_controls():
+                raise UserError(
+                    f'{where}.congestion_control: "{source["congestion_control"]}", the kernel of this machine has '
+                    f"{', '.join(kernel_controls())}"
+                )
             return Source("tcp", flows=source["flows"], congestion_control=control, ecn=source["ecn"])
         case "cbr" | "poisson" as kind:
             simulated = round(_number(source["packet_size"], "bytes"))
@@ -182,6 +190,16 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
             return Source(kind, rate_bps=round(rate), payload_bytes=payload, jitter=source.get("jitter", 0.0))
         case kind:
             raise UserError(f'groups[{index}].sources[0].kind: "{kind}", the lab has tcp, cbr and poisson')
+
+
+@cache
+def kernel_controls() -> list[str]:
+    """Congestion controls that the kernel of this machine can take, by its names."""
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+
+
+KERNEL_CONTROLS = {"bbr1": "bbr"}
+"""What the kernel calls those that have another name in the simulator."""
 
 
 def seconds(text: str) -> float:

@@ -1,0 +1,96 @@
+"""The grid of cells in which the simulated profile `linux` and the kernel's TCP are compared.
+
+It was fixed before the first comparison. The 24 combinations of controls, flows and rate are crossed with the three
+round-trip times; buffer and queue rotate with them, so that each pair of levels of any two factors is in as many cells
+as every other pair of these factors.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+MIXES = (("reno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr1"), ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
+"""Congestion controls of the first and of the second user."""
+FLOWS = ((1, 1), (8, 1))
+RATES_MBPS = (20, 100)
+RTTS_MS = (10, 40, 100)
+BUFFERS_BDP = (0.5, 1.0, 4.0)
+QUEUES = ("droptail", "codel", "abc")
+
+ACCESS_DELAY_MS = 0.1
+WIRE_BITS = 12_000
+ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
+"""Thresholds of ABC over the limit of the queue, abc2018 Table 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Two users on one link.
+
+    Attributes:
+        mix: Congestion control of each user.
+        flows: Of each user.
+        rate_mbps: Of the link.
+        rtt_ms: Without queues.
+        buffer_bdp: Limit of the queue in bandwidth-delay products.
+        queue: Scheme.
+    """
+
+    mix: tuple[str, str]
+    flows: tuple[int, int]
+    rate_mbps: int
+    rtt_ms: int
+    buffer_bdp: float
+    queue: str
+
+    @property
+    def packets(self) -> int:
+        """Limit of the queue."""
+        return math.ceil(self.buffer_bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        users = " and ".join(f"{flows} {control}" for control, flows in zip(self.mix, self.flows, strict=True))
+        return f"{users}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self.packets} packets, {self.queue}"
+
+    def scenario(self) -> dict[str, Any]:
+        """As the simulator and the lab read it."""
+        queue: dict[str, Any] = {"scheme": self.queue, "limit": f"{self.packets} packets"}
+        if self.queue == "abc":
+            queue |= {key: f"{share * self.packets:.6g} packets" for key, share in ABC_SHARES.items()}
+        return {
+            "name": self.name,
+            "run": {"warmup": "5 s", "measure": "15 s"},
+            "topology": {
+                "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
+                "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
+                "access_delay": f"{ACCESS_DELAY_MS} ms",
+                "access_rate": "1 Gbit/s",
+                "access_limit": "10000 packets",
+            },
+            "tcp": {"profile": "linux"},
+            "queue": queue,
+            "groups": [
+                {
+                    "name": name,
+                    "start_until": "0.1 s",
+                    "sources": [{"kind": "tcp", "flows": flows, "congestion_control": control}],
+                }
+                for name, control, flows in zip(("first", "second"), self.mix, self.flows, strict=True)
+            ],
+        }
+
+
+def cells() -> list[Cell]:
+    """All 72."""
+    found = []
+    for number, (mix, flows, rate) in enumerate(itertools.product(MIXES, FLOWS, RATES_MBPS)):
+        for step, rtt in enumerate(RTTS_MS):
+            buffer = BUFFERS_BDP[(step + number) % 3]
+            queue = QUEUES[(2 * step + number // 3 + number) % 3]
+            found.append(Cell(mix, flows, rate, rtt, buffer, queue))
+    return found
