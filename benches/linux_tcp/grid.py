@@ -20,6 +20,8 @@ RTTS_MS = (10, 40, 100)
 BUFFERS_BDP = (0.5, 1.0, 4.0)
 QUEUES = ("droptail", "codel", "abc")
 
+OF_PACED = {"bbr1": {"tso": "0 B"}}
+"""The lab's hosts have no offloads: what is paced leaves segment by segment."""
 ACCESS_DELAY_MS = 0.1
 WIRE_BITS = 12_000
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
@@ -78,7 +80,9 @@ class Cell:
                 {
                     "name": name,
                     "start_until": "0.1 s",
-                    "sources": [{"kind": "tcp", "flows": flows, "congestion_control": control}],
+                    "sources": [
+                        {"kind": "tcp", "flows": flows, "congestion_control": control} | OF_PACED.get(control, {})
+                    ],
                 }
                 for name, control, flows in zip(("first", "second"), self.mix, self.flows, strict=True)
             ],
