@@ -63,6 +63,15 @@ def test_setup_is_that_of_the_scenario() -> None:
     assert (setup.measure_s, setup.bottleneck_bps) == (300, 50_000_000)
 
 
+def test_congestion_controls_are_those_of_linux_by_its_names() -> None:
+    scenario = fairlane.Scenario.from_dict(json.loads(canonical("fig6", R0_mbps=60))).changed(
+        {"groups[1].sources[0].congestion_control": "bbr1"}
+    )
+    assert setup_of(scenario.canonical()).clients[1].source.congestion_control == "bbr"
+    unknown = scenario.changed({"groups[1].sources[0].congestion_control": "copa"}).canonical()
+    assert 'congestion_control: "copa", the lab takes the kernel\'s TCP, which has' in said(lambda: setup_of(unknown))
+
+
 def test_eleven_users_have_addresses_of_their_own() -> None:
     clients = setup_of(canonical("eleven")).clients
     assert len({client.address for client in clients}) == len({client.mac for client in clients}) == 11

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from fairlane.base.errors import UserError
@@ -170,11 +168,11 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
             where = f"groups[{index}].sources[0]"
             if source.get("transfer") is not None:
                 raise UserError(f"{where}.transfer: the lab has endless flows only")
-            control = KERNEL_CONTROLS.get(source["congestion_control"], source["congestion_control"])
-            if control not in kernel_controls():
+            name = source["congestion_control"]
+            if (control := IN_LINUX.get(name)) is None:
+                has = ", ".join(IN_LINUX)
                 raise UserError(
-                    f'{where}.congestion_control: "{source["congestion_control"]}", the kernel of this machine has '
-                    f"{', '.join(kernel_controls())}"
+                    f'{where}.congestion_control: "{name}", the lab takes the kernel\'s TCP, which has {has}'
                 )
             return Source("tcp", flows=source["flows"], congestion_control=control, ecn=source["ecn"])
         case "cbr" | "poisson" as kind:
@@ -192,14 +190,8 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
             raise UserError(f'groups[{index}].sources[0].kind: "{kind}", the lab has tcp, cbr and poisson')
 
 
-@cache
-def kernel_controls() -> list[str]:
-    """Congestion controls that the kernel of this machine can take, by its names."""
-    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
-
-
-KERNEL_CONTROLS = {"bbr1": "bbr"}
-"""What the kernel calls those that have another name in the simulator."""
+IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
+"""Congestion controls of the simulator that Linux has as well, and what it calls them."""
 
 
 def seconds(text: str) -> float:
