@@ -42,6 +42,7 @@ impl TrackedSender {
         let prior_una = self.records.una();
         let delivered_before = self.rate.delivered;
         let mut news = News::default();
+        self.rack.begin_ack();
         self.take_in_blocks(params, ack, prior_una, &mut news, now);
         self.take_in_number(params, ack, &mut news, now);
         if news.in_order > 0 {

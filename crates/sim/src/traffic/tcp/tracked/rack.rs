@@ -16,6 +16,8 @@ pub(super) struct Rack {
     rtt: Time,
     /// One more than the highest segment delivered (RACK.fack).
     highest: u32,
+    /// The same as the last ACK left it.
+    highest_before: u32,
     /// RACK.reordering_seen.
     reordering_seen: bool,
     /// RACK.reo_wnd_mult.
@@ -39,18 +41,31 @@ pub(super) struct Reordering {
 
 impl Rack {
     pub(super) fn new() -> Self {
-        Self { number: 0, rtt: Time::ZERO, highest: 0, reordering_seen: false, steps: 1, persist: 0, step_round: None }
+        Self {
+            number: 0,
+            rtt: Time::ZERO,
+            highest: 0,
+            highest_before: 0,
+            reordering_seen: false,
+            steps: 1,
+            persist: 0,
+            step_round: None,
+        }
+    }
+
+    /// An ACK is to be taken in. What it reports came in whatever order: only what earlier ACKs reported tells of
+    /// reordering (`prior_fack` in `tcp_input.c` tcp_ack).
+    #[inline]
+    pub(super) fn begin_ack(&mut self) {
+        self.highest_before = self.highest;
     }
 
     /// Segment `seq` is delivered. RFC 8985 6.2, steps 2 and 3.
     #[inline]
     pub(super) fn on_delivered(&mut self, seq: u32, record: &Record, now: Time, min_rtt: Time) {
-        if seq >= self.highest {
-            self.highest = seq + 1;
-        } else if !record.resent {
-            // Step 3: below what is delivered already, and it was not sent again.
-            self.reordering_seen = true;
-        }
+        // Step 3: below what was delivered before this ACK, and it was not sent again.
+        self.reordering_seen |= seq < self.highest_before && !record.resent;
+        self.highest = self.highest.max(seq + 1);
         let rtt = now.saturating_sub(record.sent);
         // Step 2: too soon for the copy, so it was the original that arrived.
         if record.resent && rtt < min_rtt {
@@ -152,10 +167,21 @@ mod tests {
     fn reordering_is_seen_where_an_original_comes_below_what_is_delivered() {
         let mut rack = Rack::new();
         rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
+        rack.begin_ack();
         rack.on_delivered(3, &sent(8, 3, true), MS(62), MS(40));
         assert!(!rack.reordering_seen);
         rack.on_delivered(4, &sent(9, 4, false), MS(62), MS(40));
         assert!(rack.reordering_seen);
+    }
+
+    #[test]
+    fn what_one_ack_reports_in_whatever_order_is_no_reordering() {
+        // ACK 5 with the block 6: segment 4 waited for a delayed ACK, 5 is lost.
+        let mut rack = Rack::new();
+        rack.begin_ack();
+        rack.on_delivered(6, &sent(10, 6, false), MS(60), MS(40));
+        rack.on_delivered(4, &sent(8, 4, false), MS(60), MS(40));
+        assert!(!rack.reordering_seen);
     }
 
     #[test]

@@ -71,17 +71,15 @@ impl TrackedSender {
     /// Recovery begins. `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
-        let prior = (self.output.cwnd, self.output.ssthresh);
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         let reduced = std::mem::take(&mut self.reducing);
+        let prior = (!reduced).then_some((self.output.cwnd, self.output.ssthresh));
         self.phase = Phase::Recovery;
         self.recover = self.records.nxt();
         self.probe.settle();
         self.watches_timeout = false;
-        if reduced {
-            self.undo.settle();
-        } else {
-            self.undo.begin(self.records.una(), self.records.resent(), prior.0, prior.1);
+        self.undo.begin(self.records.una(), self.records.resent(), prior);
+        if !reduced {
             self.reduce(params, Cause::Loss);
             self.begin_reduction(params);
             if params.recovery == Recovery::NewReno && !Self::has_full_control(params) {
@@ -171,7 +169,7 @@ impl TrackedSender {
             (first && !self.reducing) || self.recover <= una || (self.phase == Phase::Loss && self.retries == 0);
         //= RFC 5681 3.1-14: A segment that times out again leaves ssthresh as it is.
         if settled {
-            self.undo.begin(una, self.records.resent(), self.output.cwnd, self.output.ssthresh);
+            self.undo.begin(una, self.records.resent(), Some((self.output.cwnd, self.output.ssthresh)));
             self.reduce(params, Cause::Timeout);
         }
         self.congestion.timed_out();

@@ -156,10 +156,13 @@ impl TrackedSender {
             self.undo.on_resend(now);
             self.records.resend(seq, record);
         }
-        // The timer runs while anything is outstanding, and anew when the first segment is sent again.
+        // The timer runs while anything is outstanding, and anew when the first segment is sent again, but not in place of
+        // one that waits for segments out of order (tcp_xmit_retransmit_queue).
+        let head_again = !new && seq == self.records.una() && self.phase == Phase::Recovery;
+        let awaits_order = matches!(self.timer, Timer::Reordering(_));
         if Self::is_numbered(params) {
             // The probe timeout starts when all is sent.
-        } else if self.timer == Timer::Off || (!new && seq == self.records.una() && self.phase == Phase::Recovery) {
+        } else if self.timer == Timer::Off || (head_again && !awaits_order) {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
         }

@@ -12,22 +12,22 @@ pub(super) struct Undo {
     unanswered: Option<u32>,
     /// When the first copy was sent (retrans_stamp); [`Time::NEVER`] before it.
     first_copy: Time,
-    /// Window and threshold before.
-    prior: (u32, u32),
+    /// Window and threshold before; none if another reduction had begun already, which stays.
+    prior: Option<(u32, u32)>,
 }
 
 impl Undo {
     pub(super) fn new() -> Self {
-        Self { marker: None, unanswered: None, first_copy: Time::NEVER, prior: (0, 0) }
+        Self { marker: None, unanswered: None, first_copy: Time::NEVER, prior: None }
     }
 
-    /// A reduction begins, with `resent` copies in flight.
-    pub(super) fn begin(&mut self, una: u32, resent: u32, cwnd: u32, ssthresh: u32) {
+    /// A reduction begins, with `resent` copies in flight; `prior` is what it can be undone to.
+    pub(super) fn begin(&mut self, una: u32, resent: u32, prior: Option<(u32, u32)>) {
         *self = Self {
             marker: Some(una),
             unanswered: (resent > 0).then_some(resent),
             first_copy: if resent > 0 { self.first_copy } else { Time::NEVER },
-            prior: (cwnd, ssthresh),
+            prior,
         };
     }
 
@@ -63,7 +63,7 @@ impl Undo {
 
     /// Window and threshold before the reduction, which is settled with that.
     pub(super) fn take(&mut self) -> Option<(u32, u32)> {
-        let prior = self.marker.map(|_| self.prior);
+        let prior = self.marker.and(self.prior);
         self.settle();
         prior
     }
@@ -84,7 +84,7 @@ mod tests {
     fn an_echo_older_than_the_first_copy_answers_an_original() {
         let mut undo = Undo::new();
         assert!(!undo.answers_original(MS(1)));
-        undo.begin(5, 0, 20_000, 90_000);
+        undo.begin(5, 0, Some((20_000, 90_000)));
         assert!(!undo.answers_original(MS(1)));
         undo.on_resend(MS(100));
         undo.on_resend(MS(120));
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn copies_were_needless_when_each_has_its_dsack() {
         let mut undo = Undo::new();
-        undo.begin(5, 0, 20_000, 90_000);
+        undo.begin(5, 0, Some((20_000, 90_000)));
         assert!(!undo.all_copies_were_needless());
         undo.on_resend(MS(100));
         undo.on_resend(MS(100));

@@ -100,7 +100,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
     }
 
     /// The next event; at one time packets come before timers.
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);
         let due = self.travelling.first_entry().filter(|entry| entry.key().0 == self.now);

@@ -1,6 +1,6 @@
 //! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
 
-use super::path::{Lot, MS, MSS, Path, plain};
+use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Pacing, TcpParams};
 
@@ -13,6 +13,20 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
     assert_eq!(path.resent(), [(200, 4)]);
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.timeouts, stats.tail_loss_probes), (1, 0, 0));
+}
+
+#[test]
+fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
+    // The profile's own delayed ACKs, after the first 16 segments. Of segments 10 to 29, sent at 200 ms, one is lost: for each
+    // second one the ACK of its predecessor waits, and comes with the first SACK.
+    for lost in 20..24 {
+        let params = TcpParams { delayed_ack: linux().delayed_ack, ..plain() };
+        let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
+        let mut path = Path::new(params, Some(100), lossy);
+        path.run_to_completion();
+        // No reordering: three SACKs start recovery, without 100 ms / 4 more.
+        assert_eq!(path.resent(), [(300, lost)]);
+    }
 }
 
 #[test]
@@ -105,6 +119,45 @@ fn reordering_within_the_window_costs_no_retransmission_once_it_was_seen() {
     // The first ones, before reordering was seen, with three SACKs above.
     let resent = path.resent();
     assert!(resent.iter().all(|&(at, _)| at <= 200), "{resent:?}");
+}
+
+#[test]
+fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
+    // ACKs spread over 18 ms, so that two losses are due at different times; 11 overtakes 10: reordering is seen.
+    let lot = |seq, time| match (seq, time) {
+        (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
+        (10, 0) => Lot::Late(MS(1)),
+        (32 | 46, 0) => Lot::Lost,
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(plain(), Some(50), lot);
+    path.run_to_completion();
+    let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
+    assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
+    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent.
+    assert_eq!(path.resent(), [(at(32) + 125, 32), (at(46) + 125, 46)]);
+}
+
+#[test]
+fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
+    // 30 to 69 leave at 300 ms. The mark of 30 comes back at 400 ms, with five losses of the same window.
+    let lot = |seq, time| match (seq, time) {
+        (30, 0) => Lot::Marked,
+        (34..=38, 0) => Lot::Lost,
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(TcpParams { ecn: true, ..plain() }, None, lot);
+    path.run_until(MS(450));
+    assert_eq!(path.sender.phase(), Phase::Recovery);
+    while path.sender.phase() == Phase::Recovery {
+        path.step();
+    }
+    let stats = path.sender.stats();
+    assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
+    // Half of 31 to 69, once. PRR, which counts whole segments, has left 19; the ACK that ends recovery delivers one segment
+    // and adds MSS^2 / cwnd to the threshold.
+    assert_eq!(path.sender.ssthresh(), 19_500);
+    assert_eq!(path.sender.cwnd(), 19_500 + 1000 * 1000 / 19_500);
 }
 
 #[test]

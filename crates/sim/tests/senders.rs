@@ -1,0 +1,54 @@
+//! Senders on a whole path, whose queue answers what they do.
+
+use fairlane_schemes::base::units::Time;
+use fairlane_sim::engine;
+use fairlane_sim::network::tcp_flow::TcpFlow;
+use fairlane_sim::scenario::Scenario;
+use fairlane_sim::traffic::tcp::{Phase, TcpParams};
+use fairlane_sim::watch::observer::Observer;
+use serde_json::json;
+use std::sync::atomic::AtomicBool;
+
+/// When the sender entered recovery.
+#[derive(Default)]
+struct Recoveries {
+    phase: Option<Phase>,
+    begun: Vec<Time>,
+}
+
+impl Observer for Recoveries {
+    fn sender_acted(&mut self, _: u32, flow: &TcpFlow, _: &TcpParams, now: Time) {
+        let phase = flow.sender.phase();
+        if phase == Phase::Recovery && self.phase != Some(Phase::Recovery) {
+            self.begun.push(now);
+        }
+        self.phase = Some(phase);
+    }
+}
+
+#[test]
+fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
+    // Recovery that began late, in wait for reordering, would send into the full queue, so that the next loss comes a round trip
+    // later. Whether it meets a full queue hangs on the phase of the ACKs: with these round-trip times it did.
+    for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
+        let begun = recoveries(rtt, limit);
+        assert!(begun.len() > 5, "{rtt}: {begun:?}");
+        // Two round trips of 50 ms and 25 packets of 1.2 ms at most.
+        let round_trips = Time::from_millis(2 * (50 + 30));
+        assert!(begun.is_sorted_by(|a, b| *b - *a > round_trips), "{rtt}: {begun:?}");
+    }
+}
+
+/// When a lone flow enters recovery after slow start, which overshoots.
+fn recoveries(rtt: &str, limit: u32) -> Vec<Time> {
+    let scenario = Scenario::read(&json!({
+        "run": {"warmup": "0 s", "measure": "20 s"},
+        "queue": {"scheme": "droptail", "limit": format!("{limit} packets")},
+        "topology": {"bottleneck_rate": "10 Mbit/s"},
+        "groups": [{"start_until": "0 s", "rtt": rtt, "sources": [{"kind": "tcp", "profile": "linux"}]}],
+    }));
+    let mut recoveries = Recoveries::default();
+    engine::observe(&scenario.unwrap(), 1, &AtomicBool::new(false), &mut recoveries).expect("nobody cancels");
+    recoveries.begun.retain(|&at| at > Time::from_secs(1));
+    recoveries.begun
+}
