@@ -5,7 +5,7 @@ use fairlane_schemes::base::units::Time;
 use super::TrackedSender;
 use super::hystart::Sign;
 use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample};
-use crate::traffic::tcp::{HyStartKind, TcpParams};
+use crate::traffic::tcp::{HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
     /// An ACK of `segments` while no reduction goes on.
@@ -37,16 +37,24 @@ impl TrackedSender {
         let room = (self.output.ssthresh - self.output.cwnd).div_ceil(mss);
         let steps = segments.min(room);
         let paced = self.pacing_rate(params).is_some();
-        let growth = self.hystart.growth(params.hystart, steps.saturating_mul(mss), mss, paced) + self.part_of_growth;
+        let growth =
+            self.hystart.growth(self.hystart_kind(params), steps.saturating_mul(mss), mss, paced) + self.part_of_growth;
         // The window grows by whole segments, as in Linux.
         self.part_of_growth = growth % mss;
         self.output.cwnd = self.output.cwnd.saturating_add(growth - self.part_of_growth);
         segments - steps
     }
 
+    /// What ends this slow start. RFC 9406 4.3: HyStart++ serves the first one, in which ssthresh is what it was at first.
+    fn hystart_kind(&self, params: &TcpParams) -> HyStartKind {
+        let first = self.output.ssthresh == clamped(params.initial_ssthresh);
+        if params.hystart == HyStartKind::PlusPlus && !first { HyStartKind::Off } else { params.hystart }
+    }
+
     /// HyStart ends slow start before losses do.
     fn look_for_end_of_slow_start(&mut self, params: &TcpParams, sample: &Sample) {
-        if params.hystart == HyStartKind::Off {
+        let kind = self.hystart_kind(params);
+        if kind == HyStartKind::Off {
             return;
         }
         let sign = Sign {
@@ -58,7 +66,7 @@ impl TrackedSender {
             rate: self.rate_of_window(params),
             paced: self.pacing_rate(params).is_some(),
         };
-        if self.hystart.ends_slow_start(params.hystart, &sign) {
+        if self.hystart.ends_slow_start(kind, &sign) {
             self.output.ssthresh = self.output.cwnd;
         }
     }

@@ -4,7 +4,7 @@
 use fairlane_schemes::base::units::Time;
 
 use super::acknowledge::News;
-use super::timer::Timer;
+use super::timer::{LEAST_TIMEOUT, Timer};
 use super::{Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event};
 use crate::traffic::tcp::phase::Phase;
@@ -21,8 +21,8 @@ impl TrackedSender {
             return Some(params.initial_rto);
         }
         // A lone segment may wait for a delayed ACK, in Linux for as long as the least timeout.
-        let alone = if self.records.outstanding() == 1 { params.min_rto } else { Time::ZERO };
-        Some(Time(2 * self.rtt.srtt().0).saturating_add(alone))
+        let more = if self.records.outstanding() == 1 { params.min_rto } else { LEAST_TIMEOUT };
+        Some(Time(2 * self.rtt.srtt().0).saturating_add(more))
     }
 
     /// The probe is due. RFC 8985 7.3.

@@ -5,7 +5,7 @@ use fairlane_schemes::base::units::Time;
 
 use super::acknowledge::News;
 use super::prr::Delivery;
-use super::timer::Timer;
+use super::timer::{LEAST_TIMEOUT, Timer};
 use super::{DATA_RETRIES, Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event, Flight};
 use crate::traffic::tcp::phase::Phase;
@@ -46,8 +46,14 @@ impl TrackedSender {
     /// Looks for losses and sets the timer for those that are due later.
     pub(super) fn look_for_losses(&mut self, params: &TcpParams, now: Time) {
         if let Some(due) = self.detect_losses(params, now) {
-            self.timer = Timer::Reordering(due);
+            self.await_order(params, due);
         }
+    }
+
+    /// Sets the timer for a segment that is lost at `due`.
+    pub(super) fn await_order(&mut self, params: &TcpParams, due: Time) {
+        let more = if Self::is_numbered(params) { Time::ZERO } else { LEAST_TIMEOUT };
+        self.timer = Timer::Reordering(due.saturating_add(more));
     }
 
     /// Segment `seq`, in flight, is taken for lost.

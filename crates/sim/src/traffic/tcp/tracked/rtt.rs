@@ -101,7 +101,8 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(self.variation).min(params.max_rto);
     }
 
-    /// RFC 9002 5.3, and the probe timeout of 6.2.1 for the timeout.
+    /// RFC 9002 A.7, and the probe timeout of 6.2.1 for the timeout. Section 5.3 moves smoothed_rtt first and takes the
+    /// difference from the new one; A.7 from the old one, as RFC 6298 does.
     fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
         if self.srtt == Time::ZERO {
             (self.srtt, self.deviation) = (rtt, Time(2 * rtt.0));
@@ -199,7 +200,7 @@ mod tests {
         // 100 + 4 x 50 + 25 ms.
         assert_eq!(rtt.rto(), MS(325));
         rtt.sample(&params, MS(180), 0, 0);
-        // smoothed_rtt = 110, rttvar = 3/4 50 + 1/4 80 = 57.5.
+        // A.7: smoothed_rtt = 110, rttvar = 3/4 50 + 1/4 80 = 57.5.
         assert_eq!((rtt.srtt(), rtt.rto()), (MS(110), MS(110 + 230 + 25)));
         for _ in 0..100 {
             rtt.sample(&params, MS(110), 0, 0);

@@ -2,6 +2,9 @@
 
 use fairlane_schemes::base::units::Time;
 
+/// What Linux adds to the delay of a probe and of the reordering window (TCP_TIMEOUT_MIN_US in `include/net/tcp.h`).
+pub(super) const LEAST_TIMEOUT: Time = Time::from_millis(2);
+
 /// What the timer stands for, and when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {

@@ -91,7 +91,7 @@ impl TrackedSender {
             self.window_due = true;
         }
         match due {
-            Some(due) => self.timer = Timer::Reordering(due),
+            Some(due) => self.await_order(params, due),
             None => {
                 self.timer = Timer::Reordering(now);
                 self.arm_timeout(now);

@@ -2,7 +2,7 @@
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{Pacing, TcpParams};
+use crate::traffic::tcp::{HyStartKind, Pacing, SenderStats, TcpParams};
 
 #[test]
 fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
@@ -31,11 +31,11 @@ fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
 
 #[test]
 fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
-    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue.
+    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue; the timer adds 2 ms.
     let mut path =
         Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    assert_eq!(path.resent(), [(225, 7)]);
+    assert_eq!(path.resent(), [(227, 7)]);
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
     path.run_to_completion();
-    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 ms later and repeats
-    // the last one (RFC 8985 7.3); its SACK at 500 ms makes the other overdue, for the RTT has passed.
-    assert_eq!(path.resent(), [(400, 9), (500, 8)]);
+    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 + 2 ms later and repeats
+    // the last one (RFC 8985 7.3); its SACK at 502 ms makes the other overdue, for the RTT has passed.
+    assert_eq!(path.resent(), [(402, 9), (502, 8)]);
     let stats = path.sender.stats();
     assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
 }
@@ -78,22 +78,49 @@ fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
     assert_eq!(path.resent(), [(400, 0)]);
 }
 
+/// Ten segments, of which `lot` befalls the last; 30 more follow before the answer to its copy, which leaves at 500 ms.
+fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
+    let mut path = Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { lot } else { Lot::Arrives });
+    path.run_until(MS(550));
+    assert_eq!(path.resent(), [(500, 9)]);
+    path.sender.end = 40;
+    path.run_to_completion();
+    (path.sender.ssthresh(), path.sender.stats())
+}
+
 #[test]
-fn a_copy_by_a_probe_that_repairs_a_loss_reduces_the_window() {
-    let mut path =
-        Path::new(plain(), Some(11), |seq, time| if (seq, time) == (9, 0) { Lot::Lost } else { Lot::Arrives });
-    // Segments 0 to 8 arrive at 150 ms, 9 is lost; 10 leaves at 200 ms and SACKs at 300 ms: no probe is needed.
-    path.run_to_completion();
-    assert_eq!(path.sender.stats().tail_loss_probes, 0);
-    let mut path =
-        Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { Lot::Lost } else { Lot::Arrives });
-    path.run_until(MS(450));
-    let before = path.sender.cwnd();
-    path.run_to_completion();
-    // RFC 8985 7.4.2: the ACK of the copy tells nothing more than that it arrived; the loss itself is masked only if more
-    // follows. Nothing follows: the window grows by what it delivers.
-    assert_eq!(path.sender.stats().tail_loss_probes, 1);
-    assert_eq!(path.sender.cwnd(), before + u64::from(MSS));
+fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
+    let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
+    // RFC 8985 7.4.2: known with the ACK of what was sent after the probe. The ACK of the copy, at 600 ms, lets 20 go; the
+    // first of their ACKs leaves 19 outstanding.
+    assert_eq!(ssthresh, u64::from(19 * MSS / 2));
+    assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
+}
+
+#[test]
+fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
+    // The original comes at 540 ms, the copy at 550 ms: a D-SACK.
+    let (ssthresh, stats) = window_after_a_probe(Lot::Late(MS(390)));
+    assert_eq!(ssthresh, u64::from(u32::MAX));
+    assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
+}
+
+#[test]
+fn hystart_plus_plus_serves_the_first_slow_start_alone() {
+    // The windows are 10, 20, 40, 80; the last one, from 70 on, is lost. After the timeout the round of 8 from 77 on takes
+    // 100 ms, those after it 130 ms: above the rise of 100 ms / 8 that would make the next rounds conservative.
+    let run = |hystart| {
+        let lot = |seq, time| match (seq, time) {
+            (70..150, 0) => Lot::Lost,
+            (85.., 1) => Lot::Late(MS(30)),
+            _ => Lot::Arrives,
+        };
+        let mut path = Path::new(TcpParams { hystart, tlp: false, frto: false, ..plain() }, Some(150), lot);
+        path.run_to_completion();
+        assert_eq!(path.sender.stats().timeouts, 1);
+        path.sent
+    };
+    assert_eq!(run(HyStartKind::PlusPlus), run(HyStartKind::Off));
 }
 
 #[test]
@@ -134,8 +161,8 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent.
-    assert_eq!(path.resent(), [(at(32) + 125, 32), (at(46) + 125, 46)]);
+    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, and the timer adds 2 ms.
+    assert_eq!(path.resent(), [(at(32) + 127, 32), (at(46) + 127, 46)]);
 }
 
 #[test]
