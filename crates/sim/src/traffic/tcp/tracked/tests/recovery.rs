@@ -1,5 +1,7 @@
 //! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
 
+use fairlane_schemes::base::units::Bytes;
+
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{HyStartKind, Pacing, SenderStats, TcpParams};
@@ -107,15 +109,17 @@ fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
 
 #[test]
 fn hystart_plus_plus_serves_the_first_slow_start_alone() {
-    // The windows are 10, 20, 40, 80; the last one, from 70 on, is lost. After the timeout the round of 8 from 77 on takes
-    // 100 ms, those after it 130 ms: above the rise of 100 ms / 8 that would make the next rounds conservative.
+    // The windows are 10, 20, 40 and 80, which is all that the buffer holds. 70 is lost twice, so that a timeout ends the wait with
+    // a threshold of 40. The slow start that follows has windows of 2, 4, 8 from 150 on, then 16 from 164 on, which take 130 ms:
+    // above the rise of 100 ms / 8 that would make the rest of it conservative.
     let run = |hystart| {
         let lot = |seq, time| match (seq, time) {
-            (70..150, 0) => Lot::Lost,
-            (85.., 1) => Lot::Late(MS(30)),
+            (70, 0 | 1) => Lot::Lost,
+            (164.., 0) => Lot::Late(MS(30)),
             _ => Lot::Arrives,
         };
-        let mut path = Path::new(TcpParams { hystart, tlp: false, frto: false, ..plain() }, Some(150), lot);
+        let params = TcpParams { hystart, socket_buffer: Bytes(80 * u64::from(MSS)), ..plain() };
+        let mut path = Path::new(params, Some(400), lot);
         path.run_to_completion();
         assert_eq!(path.sender.stats().timeouts, 1);
         path.sent
