@@ -86,16 +86,18 @@
 //! hold, and for the rest:
 //!
 //! 19. *Pipe* = segments neither SACKed nor lost; one that was lost is in it again once it is sent again.
-//! 20. *Loss* (RACK): of all delivered, let the one sent last have the RTT r. A segment sent before it is lost r + w after it
-//!     was sent. w = 0 in recovery or with `dupack_threshold` segments SACKed, unless reordering was seen; otherwise a quarter
-//!     of the least RTT, times one more for each round trip with a D-SACK until 16 recoveries have passed, at most SRTT.
-//!     A timer looks again 2 ms after the next segment is due. What one ACK reports is not out of order among itself. Copies that are lost are found in the same way.
+//! 20. *Loss* (RACK): of all delivered, let the one sent last have the RTT r. A segment sent before it is lost r + w after
+//!     it was sent. w = 0 in recovery or with `dupack_threshold` segments SACKed, unless reordering was seen; otherwise a
+//!     quarter of the least RTT, times one more for each round trip with a D-SACK until 16 recoveries have passed, at most
+//!     SRTT. A timer looks again 2 ms after the next segment is due. What one ACK reports is not out of order among itself.
+//!     Copies that are lost are found in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
 //!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh.
 //! 22. *PRR* as rule 16, where cwnd before it stands for RecoverFS and the additional segment needs an ACK that advances UNA
 //!     without new losses. Marks reduce the window in the same way, over a round trip.
 //! 23. *Probe* (`tlp`): 2 SRTT after the last segment was sent or the last ACK that advanced UNA, and `min_rto` more if one
-//!     segment is outstanding, else 2 ms, but not after the timeout: a new segment, or else the last one again. If its copy repaired a loss, the window is reduced as by a recovery.
+//!     segment is outstanding, else 2 ms, but not after the timeout: a new segment, or else the last one again. If its copy
+//!     repaired a loss, the window is reduced as by a recovery.
 //! 24. *Timeout*: RTO = SRTT + v, where v is the largest of four times the mean deviation in a round trip, at least
 //!     `min_rto`, and shrinks by a quarter of the difference in each. What was sent longer ago than r is lost;
 //!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows.
@@ -103,13 +105,13 @@
 //!     was sent once and before the timeout, it was spurious.
 //! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that advances
 //!     UNA echoes a time before the first copy was sent, or if D-SACKs have answered all copies.
-//! 27. *Slow start* ends by HyStart too (`hystart`), by HyStart++ the first one only, while ssthresh is the initial one. The window grows only if it bounds what is sent: if it is full, or in
-//!     slow start at least half full.
+//! 27. *Slow start* ends by HyStart too (`hystart`), by HyStart++ the first one only, while ssthresh is the initial one.
+//!     The window grows only if it bounds what is sent: if it is full, or in slow start at least half full.
 //! 28. *Pacing*: after ten segments, chunks leave each when the rate has paid for the one before. The rate is that of the
 //!     congestion control, or with `pacing = "on"` twice cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 times. A chunk is
 //!     2^-10 s of the rate, at least two segments, at most `tso`.
-//! 29. *Accurate ECN*: each ACK carries the number of marked segments; an ACK is 12 bytes longer, 8 with two blocks, and as
-//!     long with three, which fill its options.
+//! 29. *Accurate ECN*: each ACK carries the number of marked segments; an ACK is 12 bytes longer, or 8 with two SACK
+//!     blocks, and no longer with three, which fill its options.
 //! 30. *QUIC* (`packet_threshold`): a packet is lost if one sent `dupack_threshold` later, or one sent later and 9/8 of
 //!     max(SRTT, last RTT) after it, is delivered. Recovery halves the window at once and ends when a packet sent in it is
 //!     acknowledged. A probe timeout, SRTT + 4 RTTVAR + `delayed_ack_timeout`, doubled in a row, sends one packet and
@@ -201,18 +203,18 @@
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
 //! 27. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
 //!     acknowledged (`keep_backoff`), and forgets SRTT beyond a backoff of 8. A timeout in the loss state, or in recovery,
-//!     halves what cwnd is in ns-2 (`each_timeout_reduces`); here the threshold stays, or is half of the former one.
-//!     Both are off: with both, results under RED come close to those of ns-2.35 itself, but kept backoff starves flows
-//!     under fair queues as ns-2 does not. Something is still missing.
+//!     halves what cwnd is in ns-2 (`each_timeout_reduces`); here the threshold stays, or is half of the former one. Both
+//!     are off: with both, results under RED come close to those of ns-2.35 itself, but kept backoff starves flows under
+//!     fair queues as ns-2 does not. Something is still missing.
 //!
 //! # Deviations of the profile `linux` from Linux
 //!
 //! 28. The threshold of SACKed segments, which rule 20 has while no reordering was seen, does not grow with reordering; the
 //!     least RTT is that of the connection, not of the last five minutes. Of segments sent at one time RACK knows the order,
 //!     where Linux has their numbers; an echo older than a copy shows that the original arrived (RFC 8985 6.2).
-//! 29. CUBIC follows RFC 9438 in floating point. Congestion leaves a share of min(cwnd, NXT - UNA), in Linux of cwnd. HyStart
-//!     serves any control that leaves slow start to the sender, in Linux CUBIC alone; its least RTT is that of slow start, where
-//!     Linux takes in all samples but those of the first second of a CUBIC epoch.
+//! 29. CUBIC follows RFC 9438 in floating point. Congestion leaves a share of min(cwnd, NXT - UNA), in Linux of cwnd.
+//!     HyStart serves any control that leaves slow start to the sender, in Linux CUBIC alone; its least RTT is that of slow
+//!     start, where Linux takes in all samples but those of the first second of a CUBIC epoch.
 //! 30. Without pacing segments leave one by one as the window opens: a segment waits for no larger burst
 //!     (tcp_tso_should_defer), and no queue below the sender holds any back (TSQ). GRO merges by a time (`gro_timeout`, off
 //!     in the profile), not by polls of a device.
