@@ -59,7 +59,7 @@ def test_a_scheme_is_a_module_a_line_in_the_list_a_chapter_and_an_entry(checkout
 def test_a_congestion_control_is_a_module_and_a_line_in_the_list(checkout: Path) -> None:
     assert new("congestion-control", "toy_cc", checkout) == [f"{CONTROL}/mod.rs", f"{CONTROL}/toy_cc.rs"]
     text = (checkout / CONTROL / "mod.rs").read_text()
-    assert re.search(r"mod reno;\nmod toy_cc;", text)
+    assert re.search(r"mod testing;\nmod toy_cc;\nmod vegas;", text)
     listed = text[text.index("\ncongestion_controls! {") :].partition("\n}\n")[0]
     assert listed.endswith('ToyCc = "toy_cc", toy_cc::ToyCc;')
 

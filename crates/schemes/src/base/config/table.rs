@@ -5,6 +5,9 @@ use super::value::{ConfigValue, quoted, read_value};
 use serde_json::{Map, Value as Json};
 use std::fmt::Display;
 
+/// Most known keys that the message of an unknown one names.
+const MOST_NAMED: usize = 40;
+
 /// A table of the configuration being read: hands out values by key, then reports the keys that nobody asked for.
 #[derive(Debug)]
 pub struct Table<'a> {
@@ -93,17 +96,19 @@ impl<'a> Table<'a> {
     /// Checks that every key of the table was asked for.
     ///
     /// # Errors
-    /// Names the first unknown key, and the known one that it resembles or all of them.
+    /// Names the first unknown key, and the known one that it resembles, or all of them, at most [`MOST_NAMED`].
     pub fn finish(&self) -> Result<(), ConfigError> {
         let Some((unknown, value)) = self.map.iter().find(|(key, _)| !self.known.contains(&key.as_str())) else {
             return Ok(());
         };
-        let nearest = self.known.iter().max_by(|a, b| {
-            let similarity = |name: &str| strsim::jaro_winkler(name, unknown);
-            similarity(a).total_cmp(&similarity(b))
-        });
+        let similarity = |name: &str| strsim::jaro_winkler(name, unknown);
+        let nearest = self.known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
         let hint = match nearest {
-            Some(name) if strsim::jaro_winkler(name, unknown) > 0.8 => format!("did you mean {name}?"),
+            Some(name) if similarity(name) > 0.8 => format!("did you mean {name}?"),
+            _ if self.known.len() > MOST_NAMED => {
+                let (first, more) = (self.known[..MOST_NAMED].join(", "), self.known.len() - MOST_NAMED);
+                format!("known keys: {first}, and {more} more")
+            }
             _ => format!("known keys: {}", self.known.join(", ")),
         };
         Err(ConfigError::new(self.key(shortened(unknown)), format!("unknown key (value {}); {hint}", shown(value))))
