@@ -41,7 +41,7 @@ congestion_controls! {
     Prague = "prague", prague::Prague;
     /// A model of the path, from delivery rates and RTTs (draft-cardwell-iccrg-bbr-congestion-control-00, as in Linux).
     Bbr1 = "bbr1", bbr1::Bbr1;
-    /// The same, bounded by losses (draft-ietf-ccwg-bbr).
+    /// A model of the path, bounded by losses and marks (draft-ietf-ccwg-bbr).
     Bbr3 = "bbr3", bbr3::Bbr3;
 }
 
