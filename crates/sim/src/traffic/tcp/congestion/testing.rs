@@ -118,12 +118,13 @@ impl<C: Control> Flow<C> {
 }
 
 /// Any whole number below `bound`, small ones as likely as large ones.
-fn any(random: &mut Rng, bound: u64) -> u64 {
+pub fn any(random: &mut Rng, bound: u64) -> u64 {
     let bits = random.bits() % 64;
     (random.bits() >> bits) % bound
 }
 
-fn any_event(random: &mut Rng) -> Event {
+/// Any event, with any numbers.
+pub fn any_event(random: &mut Rng) -> Event {
     match random.bits() % 7 {
         0 => Event::Loss,
         1 => Event::Timeout,

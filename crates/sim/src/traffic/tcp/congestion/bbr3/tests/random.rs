@@ -1,33 +1,10 @@
 //! Whatever happens, window and rate stay positive and bounded.
 
 use super::*;
+use crate::traffic::tcp::congestion::testing::{any, any_event};
 use fairlane_schemes::base::rng::Rng;
 
 const OPERATIONS: u32 = 1_000_000;
-
-/// Any whole number below `bound`, small ones as likely as large ones.
-fn any(random: &mut Rng, bound: u64) -> u64 {
-    let bits = random.bits() % 64;
-    (random.bits() >> bits) % bound
-}
-
-fn any_event(random: &mut Rng) -> Event {
-    match random.bits() % 7 {
-        0 => Event::Loss,
-        1 => Event::Timeout,
-        2 => Event::RecoveryEnds,
-        3 => Event::Undo { cwnd: any(random, 1 << 32) as u32, ssthresh: any(random, 1 << 32) as u32 },
-        4 => Event::IdleRestart { idle: Time(any(random, 1 << 45)) },
-        5 => Event::Mark,
-        _ => Event::SegmentLost {
-            bytes: MSS,
-            tx_in_flight: any(random, 1 << 32) as u32,
-            lost_since_sent: any(random, 1 << 40),
-            prior_delivered: any(random, 1 << 40),
-            app_limited: random.bits().is_multiple_of(2),
-        },
-    }
-}
 
 #[test]
 fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
