@@ -169,6 +169,88 @@ void fairlane_marker_destroy(fairlane_marker *marker);
 /* Counts a packet at the meter of packet->user and writes packet->label. */
 fairlane_status fairlane_marker_label(fairlane_marker *marker, fairlane_packet *packet, uint64_t now_ns);
 
+/* ---- Simulations, with congestion controls of the host's own ---- */
+
+/* What a control sets; holds what is in force when a function is called. */
+typedef struct fairlane_output {
+	uint32_t window;     /* congestion window, bytes of payload; not 0, less than a segment counts as a segment */
+	uint32_t quantum;    /* most bytes sent at once if paced; 0 leaves it to the sender */
+	uint64_t pacing_bps; /* rate of payload; 0 leaves it to the sender */
+} fairlane_output;
+
+/* A segment that leaves, arrives or is taken for lost. */
+typedef struct fairlane_segment {
+	uint64_t now_ns;
+	uint64_t sent_ns;    /* when it was sent last */
+	uint32_t number;     /* of its last transmission; the first is 1 */
+	uint32_t bytes;      /* its payload */
+	uint8_t app_limited; /* 1 if the sender had too few data to fill the window when it was sent */
+} fairlane_segment;
+
+/* An ACK, after the segments that it delivers and shows to be lost. Sizes are bytes of payload. */
+typedef struct fairlane_ack {
+	uint64_t now_ns;
+	uint64_t rtt_ns; /* of the newest segment that it delivers; 0 if that was sent twice or there is none */
+	uint64_t smoothed_rtt_ns;
+	uint64_t min_rtt_ns; /* the least of the connection */
+	uint64_t total_delivered;
+	uint64_t total_lost;
+	uint64_t delivered_when_sent; /* total_delivered when the newest segment that it delivers was sent */
+	uint64_t delivery_rate_bps;   /* 0 without a sample */
+	uint32_t delivered;           /* newly */
+	uint32_t lost;                /* newly */
+	uint32_t marked;              /* newly delivered with a mark, if marks is not 0 */
+	uint32_t in_flight;           /* after it */
+	uint8_t app_limited;          /* 1 if the sender had too few data when that segment was sent */
+	uint8_t window_limited;       /* 1 if the window bounded what was sent */
+	uint8_t in_recovery;          /* 1 if losses are being repaired */
+} fairlane_ack;
+
+/* Events. */
+#define FAIRLANE_OPEN 0          /* the handshake is over */
+#define FAIRLANE_LOSS 1          /* recovery begins */
+#define FAIRLANE_MARK 2          /* a mark, once a round trip */
+#define FAIRLANE_TIMEOUT 3
+#define FAIRLANE_RECOVERY_ENDS 4
+#define FAIRLANE_UNDO 5          /* the last congestion was none */
+#define FAIRLANE_IDLE 6          /* data are about to be sent after a silence */
+
+/* Of the table below; it changes with the table, or with what a function of it means. */
+#define FAIRLANE_CONGESTION_CONTROL_VERSION 1
+
+/*
+ * A congestion control: functions that are called with the state of a connection, all in the thread that runs the
+ * simulation. Those that are null are not called. A function that gives an int gives 0, or else ends the run.
+ */
+typedef struct fairlane_congestion_control {
+	uint32_t version; /* FAIRLANE_CONGESTION_CONTROL_VERSION */
+	size_t size;      /* sizeof(fairlane_congestion_control) */
+	const char *name; /* in scenarios, where it goes before a built-in one; of two of one name the first counts */
+	void *context;    /* handed to create; without create it is the state */
+	int kind;         /* 0: sets the window always, needs on_ack; 1: leaves slow start and recovery to the sender, needs
+			     grow and reduce */
+	int marks;        /* feedback on marks: 0 one a round trip; 1 all, of packets with ECT(0); 2 all, with ECT(1) */
+	void *(*create)(void *context, uint32_t mss, uint64_t seed); /* null ends the run */
+	void (*destroy)(void *state);                                /* of what create gave */
+	int (*on_sent)(void *state, const fairlane_segment *segment, fairlane_output *output);
+	int (*on_delivered)(void *state, const fairlane_segment *segment, fairlane_output *output);
+	int (*on_lost)(void *state, const fairlane_segment *segment, fairlane_output *output);
+	int (*on_ack)(void *state, const fairlane_ack *ack, fairlane_output *output);
+	int (*on_event)(void *state, int event, uint64_t now_ns, fairlane_output *output);
+	uint32_t (*grow)(void *state, uint32_t window, uint32_t segments, uint64_t now_ns); /* the window, not 0 */
+	uint32_t (*reduce)(void *state, uint32_t window, uint64_t outstanding, uint64_t in_flight, int event); /* the same */
+} fairlane_congestion_control;
+
+/*
+ * Runs a replication (from 0) of a scenario, given as the text of its file (TOML, or JSON if it begins with a brace). Its
+ * senders may have one of count controls. *record is JSON, to be freed. A mistake in the text or in a table, and a control
+ * that fails, is FAIRLANE_CONFIG with a line in message, as for queues.
+ */
+fairlane_status fairlane_simulate(const char *scenario, uint32_t replication,
+				  const fairlane_congestion_control *const *controls, size_t count, char **record,
+				  char *message, size_t message_size);
+void fairlane_record_free(char *record);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,11 +1,12 @@
 //! The schemes behind a C interface: `include/fairlane.h` declares what is here, a test compares the two.
 //!
-//! Three parts:
+//! Four parts:
 //!
 //! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a P4
 //!   switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not rewritten.
 //! - [`queue`]: any scheme of the list as an opaque queue discipline, made from the text of a `[queue]` table.
 //! - [`marker`]: any marker, made from the text of a `[marker]` table.
+//! - [`simulation`]: a run of a scenario, with congestion controls of the host's own ([`control`]).
 //!
 //! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
 //! nanoseconds on a clock of the caller, up to 213 days (2^64 ps); a clock that runs backwards counts as standing
@@ -15,10 +16,12 @@
 #![allow(unsafe_code, reason = "pointers of callers in C: checked for null, each use with its reason")]
 
 pub mod aqm;
+pub mod control;
 pub mod marker;
 pub mod meter;
 pub mod packet;
 pub mod queue;
+pub mod simulation;
 mod status;
 mod text;
 

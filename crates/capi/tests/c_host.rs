@@ -146,7 +146,7 @@ fn a_host_in_c_gets_the_results_of_the_library() {
 
 #[test]
 fn the_header_declares_what_the_library_exports() {
-    let sources = ["lib", "status", "meter", "aqm", "queue", "marker"].map(|name| {
+    let sources = ["lib", "status", "meter", "aqm", "queue", "marker", "simulation"].map(|name| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs"));
         std::fs::read_to_string(path).unwrap()
     });

@@ -358,7 +358,7 @@ impl ExternalDiscipline for PyScheme {
 }
 
 /// An exception in one line, with the place where it was raised.
-fn describe(py: Python<'_>, error: &PyErr) -> String {
+pub fn describe(py: Python<'_>, error: &PyErr) -> String {
     let place = error.traceback(py).and_then(|traceback| place(traceback).ok()).unwrap_or_default();
     let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{text}{place}")

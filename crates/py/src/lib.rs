@@ -2,9 +2,13 @@
 //!
 //! Everything that a user sees is built in Python on top of it; types are in `_fairlane.pyi`.
 
+mod congestion_control;
 mod exit;
 mod external;
 
+use congestion_control::{
+    PyAck, PyConnection, PyEvent, PySegment, find_control, register_congestion_control, registered_congestion_controls,
+};
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
 use fairlane_schemes::base::config::{ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
@@ -15,11 +19,12 @@ use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::measure::summary::{self, ResultDocument};
 use fairlane_sim::network::sim_packet::SimPacket;
-use fairlane_sim::scenario::{self, Scenario};
+use fairlane_sim::scenario::{self, Externals, Scenario};
 use fairlane_sim::traffic::tcp::{self, Phase};
 use fairlane_sim::watch::pcap::PcapOptions;
+use fairlane_sim::watch::qlog::{Dialect, QlogOptions};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value as Json;
@@ -28,7 +33,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-create_exception!(fairlane, SchemeError, PyRuntimeError, "A scheme written in Python failed: scheme, method, mistake.");
+create_exception!(
+    fairlane,
+    SchemeError,
+    PyRuntimeError,
+    "A scheme or congestion control of the user's failed: its name, method, mistake."
+);
 create_exception!(fairlane, ThreadError, PyRuntimeError, "The system starts no thread for a run.");
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
 
@@ -39,10 +49,11 @@ mod _fairlane {
 
     #[pymodule_export]
     use super::{
-        Batch, Packet, Port, ScenarioError, SchemeError, ThreadError, WatchedRun, canonical, congestion_controls,
-        engine_version, gaps_of_trace, links, long_runs, notes, points_of_cdf, register_scheme, registered_schemes,
-        result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies, users, version,
-        with_queue,
+        Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
+        WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, links, long_runs, notes,
+        points_of_cdf, register_congestion_control, register_scheme, registered_congestion_controls,
+        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
+        users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -57,7 +68,8 @@ fn scenario_error(error: &ConfigError) -> PyErr {
 
 fn read_scenario(text: &str) -> PyResult<Scenario> {
     let value: Json = serde_json::from_str(text).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    Scenario::read_with(&value, &find).map_err(|error| scenario_error(&error))
+    Scenario::read_with(&value, Externals { schemes: &find, controls: &find_control })
+        .map_err(|error| scenario_error(&error))
 }
 
 /// Version of the extension, which is that of the package.
@@ -239,7 +251,7 @@ impl Batch {
         match py.detach(|| self.0.next(timeout)) {
             None => Ok(None),
             Some((index, Ok(record))) => Ok(Some((index, to_json(&record)?, known_cost(&record)))),
-            Some((_, Err(Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
+            Some((_, Err(Failure::External(problem)))) => Err(SchemeError::new_err(problem)),
             Some((_, Err(Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
         }
     }
@@ -303,7 +315,11 @@ type WatchedRecord = (String, f64);
 impl WatchedRun {
     /// Checks the request and starts the run.
     #[new]
-    #[pyo3(signature = (scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None))]
+    #[pyo3(signature = (
+        scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None, qlog=None, qlog_sequential=false,
+        qlog_flows=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
     fn new(
         scenario: &str,
         replication: u32,
@@ -312,6 +328,9 @@ impl WatchedRun {
         snaplen: u32,
         link: u32,
         interval: Option<&str>,
+        qlog: Option<PathBuf>,
+        qlog_sequential: bool,
+        qlog_flows: Option<Vec<u32>>,
     ) -> PyResult<Self> {
         let scenario = read_scenario(scenario)?;
         if link as usize >= scenario.topology.links.len() {
@@ -321,6 +340,10 @@ impl WatchedRun {
         let watch = Watch {
             pcap: pcap.map(|path| (path, PcapOptions { drops, snaplen, link })),
             trace: interval.transpose().map_err(|error| scenario_error(&error))?,
+            qlog: qlog.map(|path| {
+                let dialect = if qlog_sequential { Dialect::Sequential } else { Dialect::Contained };
+                (path, QlogOptions { dialect, flows: qlog_flows })
+            }),
         };
         watch.check(&scenario).map_err(|error| scenario_error(&error))?;
         let run = if scenario.is_external() {
@@ -328,7 +351,7 @@ impl WatchedRun {
         } else {
             watched_run::WatchedRun::start(scenario, replication, &watch)
         }
-        .map_err(start_error)?;
+        .map_err(failure_error)?;
         let run = Arc::new(Mutex::new(Some(run)));
         exit::ends_at_exit(&run);
         Ok(Self(run))
@@ -356,15 +379,28 @@ impl WatchedRun {
                 Ok((Some((chunk.table, columns)), None))
             }
             Some(Message::Ended(Ok(record))) => Ok((None, Some((to_json(&record)?, known_cost(&record))))),
-            Some(Message::Ended(Err(watched_run::Failure::Io(error)))) => Err(error.into()),
-            Some(Message::Ended(Err(watched_run::Failure::Scheme(problem)))) => Err(SchemeError::new_err(problem)),
-            Some(Message::Ended(Err(watched_run::Failure::Defect(defect)))) => Err(PyRuntimeError::new_err(defect)),
+            Some(Message::Ended(Err(failure))) => Err(failure_error(failure)),
         }
     }
 
     /// Stops the run within milliseconds.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| exit::Run::end(&*self.0));
+    }
+}
+
+/// Why a watched run has no record; an `OSError` names the file.
+fn failure_error(failure: watched_run::Failure) -> PyErr {
+    match failure {
+        watched_run::Failure::Io(path, error) => {
+            let text = error.to_string();
+            // As Python has it, which keeps the number apart.
+            let words = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((error.raw_os_error(), words, path))
+        }
+        watched_run::Failure::Thread(error) => start_error(error),
+        watched_run::Failure::External(problem) => SchemeError::new_err(problem),
+        watched_run::Failure::Defect(defect) => PyRuntimeError::new_err(defect),
     }
 }
 

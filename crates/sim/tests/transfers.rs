@@ -55,6 +55,51 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
 }
 
 #[test]
+fn a_transfer_alone_takes_the_ideal_time_and_one_of_two_windows_a_round_trip_more() {
+    // One way 20 ms. Ten segments of 1448 + 66 bytes at 10 Mbit/s: 12.112 ms, ideal 72.112 ms. The first window, ten
+    // segments, leaves at once after the handshake: what is left are headers of the SYN (78 B: 62.4 us at 10 Mbit/s, 0.6 us at
+    // 1 Gbit/s), of the SYN-ACK and of the first segment's transmission over the access link (12.1 us): below 0.2 ms.
+    // Eleven segments wait for the ACKs of the first ones: at most a round trip of 40 ms over 73.323 ms.
+    let mean = |segments: u32| {
+        let mut scenario = scenario(json!({"kind": "transfers", "interval": "2 s", "cdf":
+            {"file": "constant", "points": format!("{0}:0 {0}:1", 1448 * segments)}}));
+        scenario["topology"] = json!({"bottleneck_rate": "10 Mbit/s", "bottleneck_delay": "19 ms",
+            "access_rate": "1 Gbit/s", "access_delay": "1 ms"});
+        scenario["groups"][0]["users"] = 1.into();
+        run(&scenario).groups[0].transfer_times.as_ref().and_then(|times| times.slowdown).expect("some end")
+    };
+    let single = mean(10);
+    assert!(single.p50 > 0.968 && single.mean >= 1.0 && single.mean < 1.0 + 0.2 / 72.112, "{single:?}");
+    let two = mean(11);
+    assert!(two.mean > 1.0 + 0.2 / 73.323 && two.mean < 1.0 + 40.2 / 73.323, "{two:?}");
+}
+
+#[test]
+fn slowdowns_of_all_transfers_are_those_of_their_classes() {
+    let record = run(&scenario(json!({"kind": "transfers", "load": "80 %", "sizes": "web_search"})));
+    let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
+    let all = times.slowdown.expect("some end");
+    let of_class = |value: f64, completed: u64| value * completed as f64;
+    let sum: f64 = times.by_size.iter().filter_map(|class| Some(of_class(class.slowdown?.mean, class.completed))).sum();
+    assert!((sum / of_class(all.mean, times.completed) - 1.0).abs() < 1e-9, "{sum}");
+    assert!(times.by_time.iter().all(|class| class.slowdown.is_none()));
+    assert!(all.p50 <= all.p95 && all.p95 <= all.p99 && all.p99 <= all.max * 1.033, "{all:?}");
+}
+
+#[test]
+fn the_fair_share_of_a_group_counts_each_of_its_sources_once() {
+    let mut scenario = scenario(json!({"kind": "transfers", "load": "10 %", "sizes": "web_search"}));
+    let quic = json!({"kind": "transfers", "load": "20 %", "sizes": "web_search", "profile": "quic"});
+    let sources = scenario["groups"][0]["sources"].as_array_mut().expect("an array");
+    sources.push(quic);
+    let group = &run(&scenario).groups[0];
+    let offered = group.transfer_times.as_ref().expect("there are transfers").offered_bps;
+    // Ten users; a segment of 1448 bytes has 52 more, one of 1165 bytes 63.
+    let overhead = 10.0 * group.max_min_share_bps / offered;
+    assert!((1500.0 / 1448.0..1228.0 / 1165.0).contains(&overhead), "{overhead}");
+}
+
+#[test]
 fn what_is_missing_or_given_twice_is_one_line() {
     let error = |source: Json| Scenario::read(&scenario(source)).expect_err("it has a mistake").to_string();
     let cdf = json!({"file": "mine.txt", "points": "0:0 100:1"});

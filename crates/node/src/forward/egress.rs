@@ -159,8 +159,8 @@ impl PortObserver<NodePacket> for Recorder<'_> {
     }
 
     #[inline]
-    fn marked(&mut self, _: &NodePacket) {
-        self.stats.marked();
+    fn marked(&mut self, packet: &NodePacket) {
+        self.stats.marked(packet.user);
     }
 
     #[inline]

@@ -82,6 +82,7 @@ pub struct UserStats {
     arrived: Count,
     departed: Count,
     dropped: u64,
+    marked: u64,
 }
 
 /// What happened in front of the link that a port sends on.
@@ -90,7 +91,6 @@ pub struct EgressStats {
     since: Time,
     users: Vec<UserStats>,
     drops: [Count; DropReason::ALL.len()],
-    marks: u64,
     delay: DelayHistogram,
     busy: Time,
     queue: QueueIntegral,
@@ -108,7 +108,6 @@ impl EgressStats {
             since,
             users: vec![UserStats::default(); users],
             drops: Default::default(),
-            marks: 0,
             delay: DelayHistogram::default(),
             busy: Time::ZERO,
             queue: QueueIntegral { since, at: queued, packet_s: 0.0, byte_s: 0.0, max: queued.packets },
@@ -130,10 +129,10 @@ impl EgressStats {
         self.drops[reason.index()].add(bytes);
     }
 
-    /// A packet was marked.
+    /// A packet of `user` was marked.
     #[inline]
-    pub fn marked(&mut self) {
-        self.marks += 1;
+    pub fn marked(&mut self, user: u32) {
+        self.users[user as usize].marked += 1;
     }
 
     /// A packet of `user` that waited for `delay` takes the link for `busy`.
@@ -164,6 +163,7 @@ impl EgressStats {
                 "arrived": user.arrived,
                 "departed": user.departed,
                 "dropped_packets": user.dropped,
+                "marked_packets": user.marked,
             })
         });
         let drops = DropReason::ALL.iter().zip(&self.drops).map(|(reason, count)| {
@@ -185,7 +185,7 @@ impl EgressStats {
             },
             "delay": histogram::report(&self.delay),
             "drops": drops.collect::<Vec<_>>(),
-            "marks": self.marks,
+            "marks": total(|user| user.marked),
             "accounting": {
                 "arrived": arrived,
                 "departed": total(|user| user.departed.packets),

@@ -32,6 +32,7 @@
 use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 choices! {
     /// How a probability becomes decisions.
@@ -141,13 +142,73 @@ enum Fate {
     Drop,
 }
 
+/// Waiting times between which the L queue's own probability rises from 0 to 1, eq. (4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ramp {
+    /// minTh.
+    pub start: Time,
+    /// maxTh.
+    pub end: Time,
+}
+
+impl Ramp {
+    /// The probability after a wait of `waited`.
+    #[must_use]
+    #[inline]
+    pub fn probability(self, waited: Time) -> f64 {
+        if waited <= self.start {
+            0.0
+        } else if waited >= self.end {
+            1.0
+        } else {
+            //= RFC 9332 A.1-3: The L queue's own probability rises from 0 to 1 between two waiting times.
+            (waited - self.start).as_secs_f64() / (self.end - self.start).as_secs_f64()
+        }
+    }
+}
+
+/// What stands in front of the L queue and may send packets to the classic queue in its place.
+pub trait LowGuard: Clone + Debug {
+    /// Whether `packet`, which finds `waiting_bytes` in the L queue, has to go to the classic queue.
+    fn ejects<P: Packet>(&mut self, packet: &P, waiting_bytes: u64, now: Time, rng: &mut Rng) -> bool;
+    /// The rate of the link is `rate`; the ramp of the L queue from now on.
+    fn set_link_rate(&mut self, rate: BitRate) -> Ramp;
+    /// Records held, and bytes on the heap.
+    fn state_size(&self) -> StateSize;
+    /// See [`QueueDiscipline::report`].
+    fn report(&self, report: Report<'_>);
+}
+
+/// Nothing: every L packet gets in.
+#[derive(Clone, Debug)]
+pub struct Unguarded {
+    ramp: Ramp,
+}
+
+impl LowGuard for Unguarded {
+    #[inline]
+    fn ejects<P: Packet>(&mut self, _: &P, _: u64, _: Time, _: &mut Rng) -> bool {
+        false
+    }
+    fn set_link_rate(&mut self, _: BitRate) -> Ramp {
+        self.ramp
+    }
+    fn state_size(&self) -> StateSize {
+        StateSize::default()
+    }
+    fn report(&self, _: Report<'_>) {}
+}
+
 /// The two queues of a port and their controller.
 #[derive(Clone, Debug)]
-pub struct DualPi2<P> {
+pub struct DualPi2<P, G = Unguarded> {
     //= RFC 9332 2.5.1-2: There are two queues, and each has an AQM.
     low: VecDeque<P>,
     classic: VecDeque<P>,
     backlog: Backlog,
+    low_bytes: u64,
+    guard: G,
+    ramp: Ramp,
     limit: QueueLimit,
     /// p'.
     base_probability: f64,
@@ -164,10 +225,22 @@ impl<P: Packet> DualPi2<P> {
     /// Empty queues with the limit of `buffer`.
     #[must_use]
     pub fn new(params: &DualPi2Params, buffer: &BufferParams) -> Self {
+        let ramp = Ramp { start: params.step_start, end: params.step_end };
+        Self::guarded(params, buffer, Unguarded { ramp }, ramp)
+    }
+}
+
+impl<P: Packet, G: LowGuard> DualPi2<P, G> {
+    /// The same with `guard` in front of the L queue, whose ramp is `ramp` until the rate changes.
+    #[must_use]
+    pub fn guarded(params: &DualPi2Params, buffer: &BufferParams, guard: G, ramp: Ramp) -> Self {
         Self {
             low: VecDeque::new(),
             classic: VecDeque::new(),
             backlog: Backlog::default(),
+            low_bytes: 0,
+            guard,
+            ramp,
             limit: buffer.limit,
             base_probability: 0.0,
             delay_before_s: 0.0,
@@ -238,23 +311,14 @@ impl<P: Packet> DualPi2<P> {
         self.classic_credit =
             if contended { self.classic_credit + earned * f64::from(packet.wire_bytes()) } else { 0.0 };
         self.backlog.remove(packet.wire_bytes());
+        self.low_bytes -= if from_low { u64::from(packet.wire_bytes()) } else { 0 };
         Some((packet, from_low))
     }
 
     /// Eq. (4).
     fn ramp(&self, waited: Time) -> f64 {
-        let (start, end) = (self.params.step_start, self.params.step_end);
-        if self.low.is_empty() {
-            //= RFC 9332 A.2-2: A packet alone in the L queue is not marked for its own delay.
-            0.0 // it was the only one
-        } else if waited >= end && waited > start {
-            1.0
-        } else if waited > start {
-            //= RFC 9332 A.1-3: The L queue's own probability rises from 0 to 1 between two waiting times.
-            (waited - start).as_secs_f64() / (end - start).as_secs_f64()
-        } else {
-            0.0
-        }
+        //= RFC 9332 A.2-2: A packet alone in the L queue is not marked for its own delay.
+        if self.low.is_empty() { 0.0 } else { self.ramp.probability(waited) }
     }
 
     /// Eq. (3) and (5).
@@ -285,8 +349,8 @@ impl<P: Packet> DualPi2<P> {
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+impl<P: Packet, G: LowGuard> QueueDiscipline<P> for DualPi2<P, G> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         self.catch_up(now);
         //= RFC 9332 A.1-1, deviation: An arrival is dropped unless the shared buffer has room for a full packet.
         if !self.backlog.has_room_for(packet.wire_bytes(), self.limit) {
@@ -296,9 +360,12 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
         packet.set_enqueued_at(now);
         self.backlog.add(packet.wire_bytes());
         //= RFC 9332 2.3-1: ECT(1) and CE tell which packets go to the L queue.
-        match packet.ecn() {
-            Ecn::Ect1 | Ecn::Ce => self.low.push_back(packet),
-            Ecn::Ect0 | Ecn::NotEct => self.classic.push_back(packet),
+        let is_low = matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce);
+        if is_low && !self.guard.ejects(&packet, self.low_bytes, now, rng) {
+            self.low_bytes += u64::from(packet.wire_bytes());
+            self.low.push_back(packet);
+        } else {
+            self.classic.push_back(packet);
         }
     }
 
@@ -333,18 +400,24 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
         self.backlog
     }
 
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.ramp = self.guard.set_link_rate(rate);
+    }
+
     fn drop_probability(&self) -> Option<f64> {
         Some(self.classic_probability())
     }
 
     fn state_size(&self) -> StateSize {
-        StateSize { records: 0, bytes: size_of_val(self) + size_of_val(&*self.params) }
+        let StateSize { records, bytes } = self.guard.state_size();
+        StateSize { records, bytes: size_of_val(self) + size_of_val(&*self.params) + bytes }
     }
 
     fn report(&self, report: Report<'_>) {
         report("base_probability", self.base_probability);
         report("coupled_probability", self.coupled_probability());
         report("low_queue_packets", self.low.len() as f64);
+        self.guard.report(report);
     }
 }
 

@@ -1,17 +1,22 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
-//! Below the schemes: [`red_core`] and [`pie_core`], the averages and probabilities that several share; [`with_red`],
+//! Below the schemes: [`red_core`], [`pie_core`] and [`cobalt_core`], what several share; [`with_red`],
 //! RED as a part of another scheme; `virtual_queue`, the last packets, of which BLACK and AFC take shares.
 
 pub mod afc;
 pub mod afd;
+pub mod ahab;
 pub mod ared;
 pub mod black;
 pub mod blue;
 pub mod care;
 pub mod choke;
+pub mod cobalt;
+pub mod cobalt_core;
 pub mod codel;
+pub mod codel_af;
 pub mod cp_aqm;
+pub mod docsis_qp;
 pub mod droptail;
 pub mod dualpi2;
 pub mod fred;

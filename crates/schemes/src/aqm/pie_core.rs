@@ -5,12 +5,12 @@
 //!
 //! | number | equation, with the section of RFC 8033 | code |
 //! |---|---|---|
-//! | (1) | `dp = alpha*(d - target) + beta*(d - d_old)`, every update interval (4.2) | `PieCore::update` |
+//! | (1) | `dp = alpha*(d - target) + beta*(d - d_old)`, every update interval (4.2) | `PieState::update` |
 //! | (2) | dp divided by 2048, 512, 128, 32, 8, 2 while p is below 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1 (4.2) | `scale` |
-//! | (3) | `dp <= 0.02` from p = 0.1 on (5.5) | `PieCore::update` |
-//! | (4) | `p *= 0.98` if `d = d_old = 0` (4.2) | `PieCore::update` |
-//! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 (4.4) | `PieCore::update` |
-//! | (6) | sum of p since the last drop below 0.85: no drop; from 8.5 on: drop; else by chance with p (5.4) | `PieCore::decide` |
+//! | (3) | `dp <= 0.02` from p = 0.1 on (5.5) | `PieState::update` |
+//! | (4) | `p *= 0.98` if `d = d_old = 0` (4.2) | `PieState::update` |
+//! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 (4.4) | `PieState::update` |
+//! | (6) | sum of p since the last drop below 0.85: no drop; from 8.5 on: drop; else by chance with p (5.4) | `PieState::decide` |
 //!
 //! No drop while `burst > 0`, while `d_old < target/2` and `p < 0.2`, or behind at most two full packets (4.1). With
 //! ECN a packet is marked while `p <= ecn_limit` (5.1).
@@ -79,59 +79,47 @@ params! {
     }
 }
 
-/// Drop probability of one port.
-#[derive(Clone, Debug)]
-pub struct PieCore {
+/// The state of PIE at one queue; a discipline with many queues keeps one in each, and one ticker and one set of
+/// parameters for all.
+#[derive(Clone, Copy, Debug)]
+pub struct PieState {
     probability: f64,
     delay_s: f64,
     delay_before_s: f64,
     accumulated: f64,
     burst_allowance: Time,
-    ticker: Ticker,
     waiting_bytes: u64,
-    link_bytes_per_s: f64,
     departures: DepartureMeter,
+}
+
+/// PIE at a port with one queue: its state, the clock of its updates, its parameters.
+#[derive(Clone, Debug)]
+pub struct PieCore {
+    state: PieState,
+    ticker: Ticker,
+    link_bytes_per_s: f64,
     params: Box<PieParams>,
 }
 
-impl PieCore {
-    /// A port that has seen nothing, at a link of rate `rate`.
+impl PieState {
+    /// A queue that has seen nothing.
     #[must_use]
-    pub fn new(params: PieParams, rate: BitRate) -> Self {
+    pub fn new(params: &PieParams) -> Self {
         Self {
             probability: 0.0,
             delay_s: 0.0,
             delay_before_s: 0.0,
             accumulated: 0.0,
             burst_allowance: params.max_burst,
-            ticker: Ticker::new(params.update_interval),
             waiting_bytes: 0,
-            link_bytes_per_s: rate.as_f64() / 8.0,
             departures: DepartureMeter::default(),
-            params: Box::new(params),
-        }
-    }
-
-    /// The rate of the link is `rate` from now on.
-    pub fn set_link_rate(&mut self, rate: BitRate) {
-        self.link_bytes_per_s = rate.as_f64() / 8.0;
-    }
-
-    /// Makes up the updates that were due until `now`. First at every call of the discipline.
-    #[inline]
-    pub fn catch_up(&mut self, now: Time) {
-        while self.ticker.due(now).is_some() {
-            if !self.update() {
-                self.ticker.skip_to(now);
-            }
         }
     }
 
     /// One update of the probability, RFC 8033 sections 4.2 and 4.4; whether it changed anything.
-    fn update(&mut self) -> bool {
-        let params = &*self.params;
+    pub fn update(&mut self, params: &PieParams, link_bytes_per_s: f64) -> bool {
         let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
-        let (delay_s, target_s) = (self.current_delay_s(), params.target.as_secs_f64());
+        let (delay_s, target_s) = (self.current_delay_s(params, link_bytes_per_s), params.target.as_secs_f64());
         //= RFC 8033 4.2-1: p moves with the distance from the target and with the change of the delay.
         let raw = params.alpha * (delay_s - target_s) + params.beta * (delay_s - self.delay_before_s); // eq. (1)
 
@@ -161,11 +149,11 @@ impl PieCore {
 
     /// The queueing delay as PIE sees it, in seconds.
     #[must_use]
-    pub fn current_delay_s(&self) -> f64 {
+    pub fn current_delay_s(&self, params: &PieParams, link_bytes_per_s: f64) -> f64 {
         //= RFC 8033 4.3-1: The delay is the backlog over the rate of departures, or measured by time stamps.
-        match self.params.delay {
+        match params.delay {
             PieDelay::Sojourn => self.delay_s,
-            PieDelay::LinkRate => self.waiting_bytes as f64 / self.link_bytes_per_s,
+            PieDelay::LinkRate => self.waiting_bytes as f64 / link_bytes_per_s,
             //= RFC 8033 5.2-4: Without a measurement under way, the last average stands.
             PieDelay::Departures if self.departures.bytes_per_s > 0.0 => {
                 self.waiting_bytes as f64 / self.departures.bytes_per_s
@@ -177,8 +165,7 @@ impl PieCore {
     /// Whether an arrival that finds `backlog` passes whatever the probability is; RFC 8033 sections 4.1 and 4.4.
     #[must_use]
     #[inline]
-    pub fn exempts(&self, backlog: Backlog) -> bool {
-        let params = &*self.params;
+    pub fn exempts(&self, params: &PieParams, backlog: Backlog) -> bool {
         //= RFC 8033 4.1-2: No random drop while the delay was below half its target and p is below 0.2.
         let calm = self.delay_before_s < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         //= RFC 8033 4.4-1: Nothing is dropped at random while a burst is allowed.
@@ -187,11 +174,10 @@ impl PieCore {
     }
 
     /// Whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4 and 5.4.
-    pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
-        if self.exempts(backlog) {
+    pub fn decide(&mut self, params: &PieParams, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
+        if self.exempts(params, backlog) {
             return false;
         }
-        let params = &*self.params;
         //= RFC 8033 B-1: The probability is scaled by the length of the packet.
         let relative_length = if params.byte_mode { f64::from(wire_bytes) / params.mean_packet.0 as f64 } else { 1.0 };
         let p = f64::min(self.probability * relative_length, 1.0);
@@ -229,13 +215,13 @@ impl PieCore {
 
     /// A packet of `wire_bytes`, stored at `enqueued_at`, starts its transmission at `now`; `behind` stays.
     #[inline]
-    pub fn departed(&mut self, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
+    pub fn departed(&mut self, params: &PieParams, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
-        match self.params.delay {
+        match params.delay {
             PieDelay::LinkRate => {}
             PieDelay::Sojourn if behind.packets == 0 => self.delay_s = 0.0,
             PieDelay::Sojourn => self.delay_s = now.saturating_sub(enqueued_at).as_secs_f64(),
-            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, &self.params),
+            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, params),
         }
     }
 
@@ -250,6 +236,84 @@ impl PieCore {
     #[must_use]
     pub fn burst_allowance(&self) -> Time {
         self.burst_allowance
+    }
+}
+
+impl PieCore {
+    /// A port that has seen nothing, at a link of rate `rate`.
+    #[must_use]
+    pub fn new(params: PieParams, rate: BitRate) -> Self {
+        Self {
+            state: PieState::new(&params),
+            ticker: Ticker::new(params.update_interval),
+            link_bytes_per_s: rate.as_f64() / 8.0,
+            params: Box::new(params),
+        }
+    }
+
+    /// The rate of the link is `rate` from now on.
+    pub fn set_link_rate(&mut self, rate: BitRate) {
+        self.link_bytes_per_s = rate.as_f64() / 8.0;
+    }
+
+    /// Makes up the updates that were due until `now`. First at every call of the discipline.
+    #[inline]
+    pub fn catch_up(&mut self, now: Time) {
+        while self.ticker.due(now).is_some() {
+            if !self.state.update(&self.params, self.link_bytes_per_s) {
+                self.ticker.skip_to(now);
+            }
+        }
+    }
+
+    /// See [`PieState::current_delay_s`].
+    #[must_use]
+    pub fn current_delay_s(&self) -> f64 {
+        self.state.current_delay_s(&self.params, self.link_bytes_per_s)
+    }
+
+    /// See [`PieState::exempts`].
+    #[must_use]
+    #[inline]
+    pub fn exempts(&self, backlog: Backlog) -> bool {
+        self.state.exempts(&self.params, backlog)
+    }
+
+    /// See [`PieState::decide`].
+    #[inline]
+    pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
+        self.state.decide(&self.params, backlog, wire_bytes, rng)
+    }
+
+    /// See [`PieState::accepted`].
+    #[inline]
+    pub fn accepted(&mut self, wire_bytes: u32) {
+        self.state.accepted(wire_bytes);
+    }
+
+    /// See [`PieState::overflowed`].
+    #[inline]
+    pub fn overflowed(&mut self) {
+        self.state.overflowed();
+    }
+
+    /// See [`PieState::departed`].
+    #[inline]
+    pub fn departed(&mut self, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
+        self.state.departed(&self.params, wire_bytes, enqueued_at, behind, now);
+    }
+
+    /// See [`PieState::probability`].
+    #[must_use]
+    #[inline]
+    pub fn probability(&self) -> f64 {
+        self.state.probability()
+    }
+
+    /// See [`PieState::burst_allowance`].
+    #[must_use]
+    pub fn burst_allowance(&self) -> Time {
+        self.state.burst_allowance()
     }
 
     /// Bytes of the core, the parameters on the heap included.
@@ -313,8 +377,9 @@ mod tests {
     /// A core whose burst allowance is used up.
     fn core(probability: f64, delay_before_s: f64, delay_s: f64) -> PieCore {
         let mut core = PieCore::new(params(PieDelay::Sojourn), RATE);
-        (core.probability, core.delay_before_s, core.delay_s) = (probability, delay_before_s, delay_s);
-        core.burst_allowance = Time::ZERO;
+        (core.state.probability, core.state.delay_before_s, core.state.delay_s) =
+            (probability, delay_before_s, delay_s);
+        core.state.burst_allowance = Time::ZERO;
         core
     }
 
@@ -354,12 +419,12 @@ mod tests {
         let mut core = PieCore::new(params(PieDelay::Sojourn), RATE);
         core.catch_up(Time::from_secs(5));
         assert_eq!(core.burst_allowance(), Time::from_millis(150));
-        core.delay_s = 0.020;
+        core.state.delay_s = 0.020;
         core.catch_up(Time::from_millis(5_135)); // 9 intervals of 15 ms end at 5.010, 5.025, ... 5.130 s
         assert_eq!(core.burst_allowance(), Time::from_millis(15));
         core.catch_up(Time::from_millis(5_145));
         assert_eq!(core.burst_allowance(), Time::ZERO);
-        core.delay_s = 0.0;
+        core.state.delay_s = 0.0;
         core.catch_up(Time::from_secs(10));
         assert_eq!(core.burst_allowance(), Time::from_millis(150));
     }
@@ -376,7 +441,7 @@ mod tests {
             seldom.catch_up(now + Time::from_millis(99));
             assert_eq!(often.probability().to_bits(), seldom.probability().to_bits());
             let delay_s = rng.open01() * 0.1;
-            (often.delay_s, seldom.delay_s) = (delay_s, delay_s);
+            (often.state.delay_s, seldom.state.delay_s) = (delay_s, delay_s);
         }
         assert!(often.probability() > 0.0);
     }
@@ -391,7 +456,7 @@ mod tests {
         assert!(!decide(&mut core(0.199, 0.007, 0.1), LONG));
         assert!(decide(&mut core(1.0, 0.007, 0.1), LONG)); // p is not below 0.2
         let mut bursting = core(1.0, 0.1, 0.1);
-        bursting.burst_allowance = Time(1);
+        bursting.state.burst_allowance = Time(1);
         assert!(!decide(&mut bursting, LONG));
     }
 
@@ -426,17 +491,17 @@ mod tests {
     fn a_certain_drop_comes_at_the_sum_of_8_5() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut core = core(1e-9, 0.1, 0.1);
-        core.accumulated = 8.5;
+        core.state.accumulated = 8.5;
         assert!(core.decide(LONG, 1500, &mut rng));
-        assert_eq!(core.accumulated, 0.0);
-        core.accumulated = 3.0;
+        assert_eq!(core.state.accumulated, 0.0);
+        core.state.accumulated = 3.0;
         core.overflowed();
-        assert_eq!(core.accumulated, 0.0);
-        core.accumulated = 3.0;
-        core.probability = 0.0;
-        core.delay_before_s = 0.1;
+        assert_eq!(core.state.accumulated, 0.0);
+        core.state.accumulated = 3.0;
+        core.state.probability = 0.0;
+        core.state.delay_before_s = 0.1;
         assert!(!core.decide(LONG, 1500, &mut rng));
-        assert_eq!(core.accumulated, 0.0);
+        assert_eq!(core.state.accumulated, 0.0);
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with a CoDel of its own.
 //!
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the RFC leaves
-//! it open. A queue has credits ("deficit" in Linux) in bytes:
+//! it open. The turns are those of [`super::new_and_old`].
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | a packet comes to a queue in no list: it joins the new queues with `credits = quantum` | `FqCodel::enqueue` |
-//! | (2) | serve the first of the new queues, if there is none, of the old ones | `FqCodel::dequeue` |
-//! | (3) | `credits <= 0`: `credits += quantum`, to the end of the old queues, again from (2) | `FqCodel::dequeue` |
-//! | (4) | CoDel at the queue drops at its head; what it lets pass is sent, `credits -= L` | `FqCodel::serve` |
-//! | (5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (2) | `FqCodel::dequeue` |
-//! | (6) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `FqCodel::make_room` |
+//! | (N1) to (N5) | hashed queues take turns, new ones before old | [`super::new_and_old`] |
+//! | (1) | CoDel at the queue drops at its head; what it lets pass is sent | `serve` |
+//! | (2) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
 //!
-//! Cost: O(1) per packet but for (6), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for each
+//! Cost: O(1) per packet but for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for each
 //! of the 1024 queues, whether used or not; none per flow.
 //!
 //! Deviations:
@@ -31,9 +28,9 @@
 
 use crate::aqm::codel::{Codel, CodelTarget, check_target};
 use crate::contract::prelude::*;
-use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::cut_longest::{Stored, cut_longest};
+use crate::fairqueue::new_and_old::{NewAndOld, TakesTurns, Turn};
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
-use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::{bucket, hash};
 
 choices! {
@@ -98,28 +95,30 @@ impl SchemeSpec for FqCodelScheme {
     }
 }
 
-/// The list that a queue is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    New,
-    Old,
-}
-
 /// One hashed queue.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     //= RFC 8289 4.4-1: Of several queues, each has a CoDel of its own.
     codel: Codel,
-    credits: f64,
-    place: Option<Place>,
+    turn: Turn,
+}
+
+impl TakesTurns for Bucket {
+    #[inline]
+    fn turn(&self) -> &Turn {
+        &self.turn
+    }
+    #[inline]
+    fn turn_mut(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
 }
 
 /// The queues of one port.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     queues: QueueStore<P, (), Bucket>,
-    /// New and old queues, by [`Place`].
-    lists: [IntrusiveList; 2],
+    turns: NewAndOld,
     /// Drawn at the first packet.
     seed: Option<u64>,
     aim: CodelTarget,
@@ -133,88 +132,50 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Bytes);
         for _ in 0..params.buckets {
-            queues.open(Bucket { codel: Codel::default(), credits: 0.0, place: None });
+            queues.open(Bucket { codel: Codel::default(), turn: Turn::default() });
         }
         Self {
             queues,
-            lists: Default::default(),
+            turns: NewAndOld::new(params.quantum),
             seed: None,
             aim: CodelTarget { target: params.target, interval: params.interval, mtu: buffer.mtu.0 },
             params: params.clone(),
             limit: buffer.limit,
         }
     }
+}
 
-    /// Rule (6). `offered` is the queue that the arriving packet is in.
-    fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
-        //= RFC 8290 5.2.3-1: There is a limit to the packets that wait.
-        while self.queues.exceeds(self.limit) {
-            let fattest = self.queues.longest().expect("more waits than the limit");
-            //= RFC 8290 4.1-4, deviation: Over the limit, the queue of most bytes loses half its packets, 64 at most.
-            let half = self.queues.length(fattest).bytes / 2;
-            let (mut packets, mut bytes) = (0, 0);
-            //= RFC 8290 4.1-5: The head of that queue is dropped first.
-            while let Some((packet, ())) = self.queues.pop_front(fattest) {
-                let arriving = fattest == offered && self.queues.length(fattest).packets == 0;
-                drops.dropped(&packet, if arriving { DropReason::Overlimit } else { DropReason::PushedOut }, found);
-                packets += 1;
-                bytes += u64::from(packet.wire_bytes());
-                if packets >= self.params.drop_batch || bytes >= half {
-                    break;
-                }
+/// Rule (1): the next packet of `queue` that CoDel lets pass.
+fn serve<P: Packet>(
+    (aim, params): (&CodelTarget, &FqCodelParams),
+    queues: &mut QueueStore<P, (), Bucket>,
+    queue: u32,
+    now: Time,
+    drops: &mut impl DropSink<P>,
+) -> Option<P> {
+    while let Some((mut packet, ())) = queues.pop_front(queue) {
+        let behind = queues.backlog();
+        let short = match params.short_queue {
+            //= RFC 8289 4.4-2, deviation: The backlog of the whole link tells whether a queue is too short.
+            ShortQueue::Own => queues.length(queue).bytes,
+            //= RFC 8289 4.4-2: The backlog of the whole link tells whether a queue is too short.
+            ShortQueue::Port => behind.bytes,
+        };
+        let markable = params.ecn && packet.ecn().is_capable();
+        let sojourn = now.saturating_sub(packet.enqueued_at());
+        //= RFC 8290 4.2-3: CoDel drops at the head of the chosen queue, which loses credits for what is sent.
+        match queues[queue].codel.judge(aim, sojourn, short, markable, now) {
+            Verdict::Accept => return Some(packet),
+            Verdict::Mark => {
+                packet.set_ecn(Ecn::Ce);
+                drops.marked(&packet);
+                return Some(packet);
             }
-            //= RFC 8289 5.4-2, deviation: Drops at a full buffer do not count for CoDel.
-            self.queues[fattest].codel.overflowed(packets);
+            Verdict::Drop => drops.dropped(&packet, DropReason::Aqm, behind),
         }
     }
-
-    fn move_to(&mut self, queue: u32, place: Option<Place>) {
-        let Self { queues, lists, .. } = self;
-        if let Some(from) = queues[queue].place {
-            lists[from as usize].remove(queues.elements(), queue);
-        }
-        if let Some(to) = place {
-            lists[to as usize].push_back(queues.elements(), queue);
-        }
-        queues[queue].place = place;
-    }
-
-    /// Rule (4): the next packet of `queue` that CoDel lets pass.
-    fn serve(&mut self, queue: u32, now: Time, drops: &mut impl DropSink<P>) -> Option<P> {
-        while let Some((mut packet, ())) = self.queues.pop_front(queue) {
-            let behind = self.queues.backlog();
-            let short = match self.params.short_queue {
-                //= RFC 8289 4.4-2, deviation: The backlog of the whole link tells whether a queue is too short.
-                ShortQueue::Own => self.queues.length(queue).bytes,
-                //= RFC 8289 4.4-2: The backlog of the whole link tells whether a queue is too short.
-                ShortQueue::Port => behind.bytes,
-            };
-            let markable = self.params.ecn && packet.ecn().is_capable();
-            let sojourn = now.saturating_sub(packet.enqueued_at());
-            match self.queues[queue].codel.judge(&self.aim, sojourn, short, markable, now) {
-                Verdict::Accept => return Some(packet),
-                Verdict::Mark => {
-                    packet.set_ecn(Ecn::Ce);
-                    drops.marked(&packet);
-                    return Some(packet);
-                }
-                Verdict::Drop => drops.dropped(&packet, DropReason::Aqm, behind),
-            }
-        }
-        self.queues[queue].codel.emptied();
-        None
-    }
-
-    /// All old queues are in debt: makes up the rounds up to the last one of this kind.
-    fn skip_rounds(&mut self) {
-        let quantum = self.params.quantum.0 as f64;
-        // Credits are whole: grants to reach 1, and the visit after them.
-        let visits =
-            |queues: &QueueStore<P, (), Bucket>, queue| ((1.0 - queues[queue].credits) / quantum).ceil().max(0.0) + 1.0;
-        skip_rounds(&mut self.queues, &self.lists[Place::Old as usize], visits, |bucket, rounds| {
-            bucket.credits += rounds * quantum;
-        });
-    }
+    queues[queue].codel.emptied();
+    None
 }
 
 impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
@@ -230,40 +191,17 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
         //= RFC 8290 4.1-2: The packet is stamped and goes to the tail of its queue.
         packet.set_enqueued_at(now);
         self.queues.push_back(queue, packet, ());
-        if self.queues[queue].place.is_none() {
-            //= RFC 8290 4.1-3: A queue in neither list joins the end of the new ones with a quantum of credits.
-            self.queues[queue].credits = self.params.quantum.0 as f64;
-            self.move_to(queue, Some(Place::New)); // rule (1)
-        }
-        self.make_room(queue, found, drops);
+        self.turns.arrived(&mut self.queues, queue);
+        let stored = Stored { queue, found };
+        cut_longest(&mut self.queues, self.limit, self.params.drop_batch, stored, drops, |bucket, packets| {
+            //= RFC 8289 5.4-2, deviation: Drops at a full buffer do not count for CoDel.
+            bucket.codel.overflowed(packets);
+        });
     }
 
     fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
-        let mut first_in_debt = None;
-        loop {
-            //= RFC 8290 4.2-1: The first of the new queues is served; if there is none, the first of the old.
-            let queue = self.lists.iter().find_map(IntrusiveList::front)?; // rule (2)
-            if self.queues[queue].credits <= 0.0 {
-                if first_in_debt == Some(queue) {
-                    self.skip_rounds();
-                }
-                first_in_debt = first_in_debt.or(Some(queue));
-                //= RFC 8290 4.2-2: A queue out of credits gets a quantum and goes to the end of the old ones.
-                self.queues[queue].credits += self.params.quantum.0 as f64; // rule (3)
-                self.move_to(queue, Some(Place::Old));
-                continue;
-            }
-            if let Some(packet) = self.serve(queue, now, drops) {
-                //= RFC 8290 4.2-3: CoDel drops at the head of the chosen queue, which loses credits for what is sent.
-                self.queues[queue].credits -= f64::from(packet.wire_bytes());
-                return Some(packet);
-            }
-            let was_new = self.queues[queue].place == Some(Place::New);
-            //= RFC 8290 4.2-4: A new queue found empty goes to the end of the old ones, an old one leaves.
-            let stays = was_new && !self.lists[Place::Old as usize].is_empty();
-            self.move_to(queue, stays.then_some(Place::Old)); // rule (5)
-            first_in_debt = first_in_debt.filter(|&first| first != queue);
-        }
+        let Self { queues, turns, aim, params, .. } = self;
+        turns.next(queues, |queues, queue| serve((&*aim, &*params), queues, queue, now, drops))
     }
 
     fn backlog(&self) -> Backlog {

@@ -1,21 +1,35 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
 //! Below the schemes: [`queue_store`] keeps queues of packets by flow with the longest at hand, on [`intrusive_list`] and
-//! [`indexed_heap`]; [`skip_rounds`] makes up rounds without a packet.
+//! [`indexed_heap`]; [`skip_rounds`] makes up rounds without a packet; [`ranked_queues`] are priority queues for packets
+//! with ranks, which are [`start_tags`] or, for tests, [`drawn_ranks`]; [`rank_window`] remembers the last
+//! ranks.
 
 pub mod afq;
+pub mod aifo;
 pub mod cake;
 pub mod cebinae;
+pub mod cut_longest;
+pub mod drawn_ranks;
 pub mod drr;
 pub mod drr_lds;
 pub mod fdpa;
 pub mod fq_codel;
+pub mod fq_pie;
 pub mod indexed_heap;
 pub mod intrusive_list;
+pub mod new_and_old;
+pub mod packs;
 pub mod queue_store;
+pub mod rank_window;
+pub mod ranked_queues;
+pub mod rifo;
+pub mod scrr;
 pub mod sfq;
 pub mod skip_rounds;
+pub mod sp_pifo;
+pub mod start_tags;
 pub mod stfq;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod wfq;

@@ -5,9 +5,9 @@
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `S = max(v, F)`, F of the flow's packet before | `StfqQueue::enqueue` |
-//! | (2) | `F = S + L/w` | `StfqQueue::enqueue` |
-//! | - | v = S of the packet in service; after a busy period the largest F served | `StfqQueue::dequeue` |
+//! | (1) | `S = max(v, F)`, F of the flow's packet before | `StartTags::of` |
+//! | (2) | `F = S + L/w` | `StartTags::of` |
+//! | - | v = S of the packet in service; after a busy period the largest F served | `StartTags::served`, `StartTags::idle` |
 //!
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
@@ -21,7 +21,7 @@
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
 use crate::contract::prelude::*;
-use crate::flows::expiring_table::ExpiringTable;
+use crate::fairqueue::start_tags::StartTags;
 use crate::queue::sorted_queue::{Sorted, SortedQueue};
 
 params! {
@@ -58,34 +58,14 @@ impl SchemeSpec for StfqScheme {
 pub struct StfqQueue<P> {
     queue: SortedQueue<P>,
     limit: QueueLimit,
-    /// F of the last packet of each flow.
-    finish: ExpiringTable<f64>,
-    /// v in bits per unit of weight.
-    virtual_time: f64,
-    largest_finish: f64,
-    share_per: FlowKey,
-    weights: Weights,
+    tags: StartTags,
 }
 
 impl<P: Packet> StfqQueue<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: &StfqParams, buffer: &BufferParams, weights: Weights) -> Self {
-        Self {
-            queue: SortedQueue::default(),
-            limit: buffer.limit,
-            finish: ExpiringTable::default(),
-            virtual_time: 0.0,
-            largest_finish: 0.0,
-            share_per: params.share_per,
-            weights,
-        }
-    }
-
-    /// Virtual time that a packet takes: L/w.
-    #[inline]
-    fn span_of(&self, packet: &P) -> f64 {
-        f64::from(packet.wire_bytes()) * 8.0 / self.weights.of(packet.user())
+        Self { queue: SortedQueue::default(), limit: buffer.limit, tags: StartTags::new(params.share_per, weights) }
     }
 }
 
@@ -95,18 +75,12 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
         if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
             return drops.dropped(&packet, DropReason::Overlimit, found);
         }
-        let key = self.share_per.of(&packet);
-        let (virtual_time, span) = (self.virtual_time, self.span_of(&packet));
-        let finish = self.finish.get_or_insert_with(key, |&finish| finish > virtual_time, || 0.0);
-        let start = f64::max(virtual_time, *finish); // eq. (1)
-        *finish = start + span; // eq. (2)
+        let start = self.tags.of(&packet); // eq. (1) and (2)
         packet.set_enqueued_at(now);
         let arrival = self.queue.push(start, packet);
         while self.queue.backlog().exceeds(self.limit) {
             let Some(Sorted { packet, tag, arrival: number }) = self.queue.pop_back() else { break };
-            if let Some(finish) = self.finish.get_mut(self.share_per.of(&packet)) {
-                *finish = tag;
-            }
+            self.tags.withdraw(&packet, tag);
             let reason = if number == arrival { DropReason::Overlimit } else { DropReason::PushedOut };
             drops.dropped(&packet, reason, found);
         }
@@ -114,13 +88,10 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
 
     fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
         let Some(Sorted { packet, tag, .. }) = self.queue.pop_front() else {
-            self.virtual_time = self.largest_finish;
-            self.finish.clear(); // no finish is ahead of the largest
+            self.tags.idle();
             return None;
         };
-        self.virtual_time = tag;
-        let finish = tag + self.span_of(&packet);
-        self.largest_finish = self.largest_finish.max(finish);
+        self.tags.served(&packet, tag);
         Some(packet)
     }
 
@@ -129,12 +100,12 @@ impl<P: Packet> QueueDiscipline<P> for StfqQueue<P> {
     }
 
     fn state_size(&self) -> StateSize {
-        StateSize { records: self.finish.len(), bytes: size_of_val(self) + self.finish.bytes() }
+        StateSize { records: self.tags.flows(), bytes: size_of_val(self) + self.tags.bytes() }
     }
 
     fn report(&self, report: Report<'_>) {
-        report("virtual_time_bits", self.virtual_time);
-        report("flows", self.finish.len() as f64);
+        report("virtual_time_bits", self.tags.virtual_time());
+        report("flows", self.tags.flows() as f64);
     }
 }
 
@@ -159,11 +130,11 @@ mod tests {
         // Starts: flow 0 at 0, 4000, 8000, 12000; flow 1 at 0, 8000; of equal ones the first that came.
         let mut served = Vec::new();
         while let Some(packet) = queue.dequeue(Time::ZERO, &mut rng, &mut drops) {
-            served.push((packet.flow, queue.virtual_time));
+            served.push((packet.flow, queue.tags.virtual_time()));
         }
         assert_eq!(served, [(0, 0.0), (1, 0.0), (0, 4000.0), (0, 8000.0), (1, 8000.0), (0, 12_000.0)]);
         // The busy period is over: v is the largest finish, 16 000, and nobody is remembered.
-        assert_eq!((queue.virtual_time, queue.state_size().records), (16_000.0, 0));
+        assert_eq!((queue.tags.virtual_time(), queue.state_size().records), (16_000.0, 0));
         queue.enqueue(packet(0, 1000), Time::ZERO, &mut rng, &mut drops);
         queue.enqueue(packet(1, 1000), Time::ZERO, &mut rng, &mut drops);
         assert_eq!(queue.queue.pop_back().map(|last| last.tag), Some(16_000.0));
@@ -200,7 +171,7 @@ mod tests {
         let dropped: Vec<_> = drops.0.iter().map(|&(packet, reason, _)| (packet.flow, reason)).collect();
         assert_eq!(dropped, [(0, DropReason::Overlimit), (0, DropReason::PushedOut), (1, DropReason::Overlimit)]);
         // Flow 0 has packets at 0 and 8000: the next starts at 16 000, as if the two had never come.
-        assert_eq!(queue.finish.get_mut(0), Some(&mut 16_000.0));
+        assert_eq!(queue.tags.of(&packet(0, 1000)), 16_000.0);
     }
 
     #[test]
@@ -219,7 +190,7 @@ mod tests {
         // waits does, and of equal tags the first that came leaves: v grows by 8000 bits every other departure.
         assert_eq!(
             readings(|report| queue.report(report)),
-            [("virtual_time_bits", queue.virtual_time), ("flows", flows as f64)]
+            [("virtual_time_bits", queue.tags.virtual_time()), ("flows", flows as f64)]
         );
         assert_eq!(queue.backlog().packets, 1);
     }

@@ -144,12 +144,16 @@ schemes! {
     RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
     Pie = "pie", crate::aqm::pie::PieScheme;
     DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
+    DocsisQp = "docsis_qp", crate::aqm::docsis_qp::DocsisQpScheme;
     Codel = "codel", crate::aqm::codel::CodelScheme;
+    Cobalt = "cobalt", crate::aqm::cobalt::CobaltScheme;
+    CodelAf = "codel_af", crate::aqm::codel_af::CodelAfScheme;
     Care = "care", crate::aqm::care::CareScheme;
     Choke = "choke", crate::aqm::choke::ChokeScheme;
     Black = "black", crate::aqm::black::BlackScheme;
     Afc = "afc", crate::aqm::afc::AfcScheme;
     Afd = "afd", crate::aqm::afd::AfdScheme;
+    Ahab = "ahab", crate::aqm::ahab::AhabScheme;
     CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
     Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
     Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
@@ -157,10 +161,16 @@ schemes! {
     DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
     Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
     FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
+    FqPie = "fq_pie", crate::fairqueue::fq_pie::FqPieScheme;
     Cake = "cake", crate::fairqueue::cake::CakeScheme;
     Afq = "afq", crate::fairqueue::afq::AfqScheme;
     Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
     Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
+    SpPifo = "sp_pifo", crate::fairqueue::sp_pifo::SpPifoScheme;
+    Aifo = "aifo", crate::fairqueue::aifo::AifoScheme;
+    Packs = "packs", crate::fairqueue::packs::PacksScheme;
+    Rifo = "rifo", crate::fairqueue::rifo::RifoScheme;
+    Scrr = "scrr", crate::fairqueue::scrr::ScrrScheme;
 }
 
 /// As `dispatch!`, with the code of the two schemes that run most by far in the caller's place, and that of all others

@@ -1,6 +1,6 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
-//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, flows. That is also the
+//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players, flows. That is also the
 //! order of events at equal times; of a host, a packet comes before an acknowledgement. Links and shared lines, few and
 //! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
 
@@ -46,7 +46,8 @@ impl Agenda {
         let hosts = impairments + network.impairments.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
         let webs = sources + network.sources.len() as u32;
-        let flows = webs + network.webs.len() as u32;
+        // Video players follow the web sources.
+        let flows = webs + (network.webs.len() + network.players.len()) as u32;
         let shared_up = network.links.len() as u32;
         let (up, down) = network.hosts.shared_lines();
         let shared_down = shared_up + up;
@@ -151,7 +152,7 @@ impl Agenda {
     }
 
     /// An acknowledgement has been sent to `user`.
-    #[inline]
+    #[inline(always)]
     pub fn sent_down(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
             NextOf::Nobody => {}
@@ -166,7 +167,7 @@ impl Agenda {
         self.others.set(self.sources + source, time);
     }
 
-    /// When a web source next starts a transfer.
+    /// When a web source next starts a transfer, or a video player, numbered after them, next acts.
     pub fn set_web(&mut self, web: u32, time: Time) {
         self.others.set(self.webs + web, time);
     }

@@ -23,8 +23,8 @@ pub type Outcome = Result<RunRecord, Failure>;
 /// Why there is no record; one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A discipline from outside failed.
-    Scheme(String),
+    /// A scheme or congestion control from outside failed.
+    External(String),
     /// A defect of the simulator.
     Defect(String),
 }
@@ -121,7 +121,7 @@ impl Batch {
         let work = |pulse: &Arc<Pulse>| {
             let (jobs, next, cancelled, sender) = (jobs.clone(), next.clone(), cancelled.clone(), sender.clone());
             let pulse = pulse.clone();
-            thread::Builder::new().spawn(move || {
+            thread::Builder::new().name("fairlane-runs".to_owned()).spawn(move || {
                 around(&mut || {
                     while let Some((index, (scenario, replication))) = take(&jobs, &next) {
                         let mut pulsing = Pulsing { pulse: &pulse, job: index };
@@ -205,7 +205,7 @@ fn run_guarded(
     match std::panic::catch_unwind(run) {
         Ok(Ok(record)) => Some(Ok(record)),
         Ok(Err(Stop::Cancelled)) => None,
-        Ok(Err(Stop::SchemeFailed(problem))) => Some(Err(Failure::Scheme(problem))),
+        Ok(Err(Stop::ExternalFailed(problem))) => Some(Err(Failure::External(problem))),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect");

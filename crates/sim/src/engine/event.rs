@@ -17,7 +17,7 @@ pub enum Event {
     Host(u32),
     /// A source that does not react sends.
     Source(u32),
-    /// A transfer of a web source starts.
+    /// A transfer of a web source starts; or, numbered after them, a video player acts.
     Web(u32),
     /// A TCP flow starts, or one of its timers may be due.
     Flow(u32),

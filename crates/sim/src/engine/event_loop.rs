@@ -10,10 +10,11 @@ use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::FlowAck;
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::tcp_flow::{Span, flow_index};
+use crate::network::tcp_flow::{AtEnd, Span, flow_index};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
+use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
@@ -28,8 +29,8 @@ const EVENTS_PER_CHECK: u64 = 4096;
 pub enum Stop {
     /// It was cancelled, or its observer gave up.
     Cancelled,
-    /// A discipline from outside failed; one line.
-    SchemeFailed(String),
+    /// A scheme or congestion control from outside failed; one line.
+    ExternalFailed(String),
 }
 
 /// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
@@ -52,7 +53,7 @@ pub fn observe<O: Observer>(
 /// As [`observe`], and says why there is no record.
 ///
 /// # Errors
-/// The run was cancelled, its observer gave up, or a discipline from outside failed.
+/// The run was cancelled, its observer gave up, or a scheme or congestion control from outside failed.
 pub fn try_observe<O: Observer>(
     scenario: &Scenario,
     replication: u32,
@@ -112,7 +113,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             if cancelled.load(Ordering::Relaxed) || self.observer.gives_up() {
                 return Err(Stop::Cancelled);
             }
-            self.check_schemes()?;
+            self.check_externals()?;
             self.network.count_losses();
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, event) = self.agenda.next();
@@ -122,7 +123,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                     }
                     self.network.count_losses();
                     self.observer.finished(self.end, &self.network);
-                    return self.check_schemes();
+                    return self.check_externals();
                 }
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
@@ -132,9 +133,10 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
     }
 
-    fn check_schemes(&self) -> Result<(), Stop> {
-        let failure = self.network.links.iter().find_map(|link| link.discipline().failure());
-        failure.map_or(Ok(()), |problem| Err(Stop::SchemeFailed(problem.into())))
+    fn check_externals(&self) -> Result<(), Stop> {
+        let of_links = self.network.links.iter().find_map(|link| link.discipline().failure());
+        let failure = of_links.or_else(|| self.network.failed_control());
+        failure.map_or(Ok(()), |problem| Err(Stop::ExternalFailed(problem.into())))
     }
 
     #[inline]
@@ -213,9 +215,10 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         if passes && ack.echo < state.start {
             return;
         }
-        self.observer.ack_arrived(flow, state, &ack, now);
         let before = state.sender.timer();
-        let sample = state.sender.on_ack(&self.network.tcp_params[state.params as usize], &ack, now);
+        let params = &self.network.tcp_params[state.params as usize];
+        let sample = state.sender.on_ack(params, &ack, now);
+        self.observer.ack_taken_in(flow, state, params, &ack, sample, now);
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
@@ -261,8 +264,8 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             return self.deliver(&packet, now);
         }
         if entry != Entry::Core {
-            if entry == Entry::Impairment {
-                return self.impair(&packet, link, now);
+            if entry != Entry::Edge {
+                return self.beside_links(&packet, link, entry, now);
             }
             let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
             self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
@@ -275,13 +278,17 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
     }
 
-    /// A packet comes to an impairment.
+    /// A packet comes to an impairment, or to the receiver of a call.
     #[cold]
     #[inline(never)]
-    fn impair(&mut self, packet: &SimPacket, number: u32, now: Time) {
+    fn beside_links(&mut self, packet: &SimPacket, number: u32, entry: Entry, now: Time) {
+        if entry == Entry::Call {
+            self.network.receive_call(packet, now);
+            return self.forward_from_beside(*packet, now);
+        }
         let impairment = &mut self.network.impairments[number as usize];
         match impairment.enter(*packet, now) {
-            Outcome::Passes => self.forward_from_impairment(*packet, now),
+            Outcome::Passes => self.forward_from_beside(*packet, now),
             Outcome::Waits { is_next } => {
                 if is_next {
                     self.agenda.set_impairment(number, impairment.next());
@@ -303,12 +310,12 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let impairment = &mut self.network.impairments[number as usize];
         let packet = impairment.take();
         self.agenda.set_impairment(number, impairment.next());
-        self.forward_from_impairment(packet, now);
+        self.forward_from_beside(packet, now);
     }
 
     /// Apart, so that the loop has the code of [`EventLoop::forward`] where most packets need it.
     #[inline(never)]
-    fn forward_from_impairment(&mut self, mut packet: SimPacket, now: Time) {
+    fn forward_from_beside(&mut self, mut packet: SimPacket, now: Time) {
         packet.hop += 1;
         self.forward(packet, now);
     }
@@ -362,9 +369,13 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
         // The receiver is beyond its access link.
         flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
-        let (start, finish, bytes) = (flow.start, flow.finish, flow.transfer_bytes);
+        if let AtEnd::NextChunk { player } = flow.at_end {
+            return self.on_chunk(player, now);
+        }
+        let (span, bytes) = ((flow.start, flow.finish), flow.transfer_bytes);
+        let wire_bytes = params.transfer_wire_bytes(bytes);
         if let Some(probe) = self.network.transfer_probe(packet.user) {
-            probe.complete(start, finish, bytes);
+            probe.complete(packet.user, span, bytes, wire_bytes);
         }
     }
 
@@ -385,7 +396,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let user = flow.user;
         if now == flow.start {
             flow.sender.start();
-            if flow.transfer_bytes > 0 {
+            if flow.transfer_bytes > 0 && flow.span != Span::Chunks {
                 let (user, bytes) = (flow.user, flow.transfer_bytes);
                 if let Some(probe) = self.network.transfer_probe(user) {
                     probe.start(now, bytes);
@@ -396,6 +407,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let params = &self.network.tcp_params[flow.params as usize];
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
+            self.observer.timer_handled(index, flow, params, now);
         }
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
@@ -437,6 +449,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let hop = self.network.first_hops[flow.params as usize];
         let id = if flow.span == Span::Passing { flow.id } else { index };
         while let Some(segment) = flow.sender.poll_transmit(params, now) {
+            self.observer.segment_sent(index, flow, params, &segment, now);
             let packet = SimPacket {
                 label: 0.0,
                 enqueued_at: Time::ZERO,
@@ -470,6 +483,9 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     /// A transfer of a web source starts.
     #[inline(never)]
     fn on_web(&mut self, web: u32, now: Time) {
+        if let Some(player) = web.checked_sub(self.network.webs.len() as u32) {
+            return self.on_player(player, now);
+        }
         let opened = self.network.open_transfer(web, now);
         self.agenda.set_web(web, self.network.webs[web as usize].next());
         let Some(index) = opened else { return };
@@ -481,5 +497,49 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.agenda.set_flow(index, flow.armed);
+    }
+
+    /// The last byte of a chunk is at the end of its route: the receiver acknowledges it at once, and the player asks for
+    /// the next one when it has room.
+    fn on_chunk(&mut self, player: u32, now: Time) {
+        let state = &mut self.network.players[player as usize];
+        let flow = &mut self.network.flows[state.flow as usize];
+        state.receive(now, flow.finish - flow.start);
+        flow.receiver.hasten(now);
+        let next = state.next;
+        self.set_player(player, next);
+    }
+
+    /// A video player asks for a chunk, or what it asked for has reached the server.
+    fn on_player(&mut self, player: u32, now: Time) {
+        let state = &mut self.network.players[player as usize];
+        let index = state.flow;
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        if state.awaits == Awaits::Room {
+            // The request takes the way of an acknowledgement, and is one.
+            let (user, ack) = (flow.user, flow.receiver.answer());
+            let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
+            let (times, next) =
+                self.network.hosts.acknowledge(FlowAck { flow: index, user, ack }, ack_bytes, full, now);
+            self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
+            self.agenda.sent_down(user, next, &self.network.hosts);
+            state.request(now, times.at_host);
+            let next = state.next;
+            return self.set_player(player, next);
+        }
+        let segments = state.serve(params.segment_payload);
+        let user = flow.user;
+        flow.transfer_bytes += u64::from(segments) * u64::from(params.segment_payload);
+        flow.finish = Time::NEVER;
+        flow.sender.extend(segments);
+        self.set_player(player, Time::NEVER);
+        self.transmit(index, user, now);
+        let deadline = self.network.flows[index as usize].sender.timer();
+        self.arm(index, deadline);
+    }
+
+    fn set_player(&mut self, player: u32, time: Time) {
+        self.agenda.set_web(self.network.webs.len() as u32 + player, time);
     }
 }

@@ -37,7 +37,7 @@ impl Contender for Entry {
 pub struct RankedEventSet {
     /// All levels, the bottom one first.
     lines: Vec<TournamentNode<Entry>>,
-    /// Where each level begins.
+    /// Where each level above the bottom one begins.
     levels: Vec<u32>,
     first: Entry,
 }
@@ -47,15 +47,14 @@ impl RankedEventSet {
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let none = Entry::new(Time::NEVER, u32::MAX, 0);
-        let (mut lines, mut levels, mut width) = (Vec::new(), Vec::new(), slots.max(1));
-        loop {
+        let mut width = slots.max(1).div_ceil(FAN);
+        let (mut lines, mut levels) = (vec![TournamentNode([none; FAN]); width], Vec::new());
+        while width > 1 {
             levels.push(lines.len() as u32);
             width = width.div_ceil(FAN);
             lines.resize(lines.len() + width, TournamentNode([none; FAN]));
-            if width == 1 {
-                return Self { lines, levels, first: none };
-            }
         }
+        Self { lines, levels, first: none }
     }
 
     /// Time and rank of the earliest event, and its slot; [`Time::NEVER`] if there is none.
@@ -66,14 +65,14 @@ impl RankedEventSet {
     }
 
     /// Sets the event of `slot`.
-    #[inline]
+    // Always: nearly every event comes here, and most networks have no level above.
+    #[inline(always)]
     pub fn set(&mut self, slot: u32, time: Time, rank: u32) {
-        let (mut index, mut winner) = (slot as usize, Entry::new(time, rank, slot));
+        let mut index = slot as usize;
+        let mut winner = self.lines[index / FAN].put(index % FAN, Entry::new(time, rank, slot));
         for &level in &self.levels {
-            let line = &mut self.lines[level as usize + index / FAN];
-            line.0[index % FAN] = winner;
-            winner = line.winner();
             index /= FAN;
+            winner = self.lines[level as usize + index / FAN].put(index % FAN, winner);
         }
         self.first = winner;
     }

@@ -16,6 +16,13 @@ pub(crate) trait Contender: Copy {
 pub(crate) struct TournamentNode<E>(pub(crate) [E; FAN]);
 
 impl<E: Contender> TournamentNode<E> {
+    /// Puts an entry into its place; the first of the four.
+    #[inline]
+    pub(crate) fn put(&mut self, place: usize, entry: E) -> E {
+        self.0[place] = entry;
+        self.winner()
+    }
+
     /// The first of the four.
     #[inline]
     pub(crate) fn winner(&self) -> E {

@@ -1,4 +1,4 @@
-//! One run that is watched: a capture of the bottleneck, tables of senders and queues, or both.
+//! One run that is watched: a capture of the bottleneck, tables of senders and queues, a log of senders, or all of them.
 //!
 //! The run has a thread of its own. Tables come through a channel of few places, so that a reader who is slow slows the
 //! run down instead of filling the memory.
@@ -11,17 +11,18 @@ use crate::network::hosts::AckTimes;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::TcpFlow;
 use crate::scenario::Scenario;
-use crate::traffic::tcp::{Ack, TcpParams};
+use crate::traffic::tcp::{Ack, Segment, TcpParams};
 use crate::watch::observer::Observer;
 use crate::watch::pcap::{self, Pcap, PcapOptions};
+use crate::watch::qlog::{self, Dialect, Qlog, QlogOptions};
 use crate::watch::trace::{self, Chunk, Trace};
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -38,16 +39,22 @@ pub struct Watch {
     pub pcap: Option<(PathBuf, PcapOptions)>,
     /// Interval of the tables; zero for every change.
     pub trace: Option<Time>,
+    /// File of the log, and what it contains. A file beside it holds its traces for a while, under the same name with
+    /// `.spool` behind it, which it has for an instant only.
+    pub qlog: Option<(PathBuf, QlogOptions)>,
 }
 
 impl Watch {
     /// Says why a scenario cannot be watched, if it cannot.
     ///
     /// # Errors
-    /// Packets without room for headers, or tables without end.
+    /// Packets without room for headers, tables without end, or no such flow.
     pub fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         if self.pcap.is_some() {
             pcap::check(scenario)?;
+        }
+        if let Some((_, options)) = &self.qlog {
+            qlog::check(scenario, options)?;
         }
         self.trace.map_or(Ok(()), |interval| trace::check(scenario, interval))
     }
@@ -56,10 +63,12 @@ impl Watch {
 /// Why there is no record.
 #[derive(Debug)]
 pub enum Failure {
-    /// The capture could not be written.
-    Io(io::Error),
-    /// A discipline from outside failed.
-    Scheme(String),
+    /// This file could not be written.
+    Io(PathBuf, io::Error),
+    /// The system starts no thread.
+    Thread(io::Error),
+    /// A scheme or congestion control from outside failed.
+    External(String),
     /// A defect of the simulator.
     Defect(String),
 }
@@ -85,8 +94,8 @@ impl WatchedRun {
     /// Starts the run; [`Watch::check`] must have agreed.
     ///
     /// # Errors
-    /// The file of the capture cannot be written.
-    pub fn start(scenario: Scenario, replication: u32, watch: &Watch) -> io::Result<Self> {
+    /// A file cannot be written, or there is no thread.
+    pub fn start(scenario: Scenario, replication: u32, watch: &Watch) -> Result<Self, Failure> {
         Self::start_within(scenario, replication, watch, |work| work())
     }
 
@@ -94,20 +103,15 @@ impl WatchedRun {
     ///
     /// # Errors
     /// As [`WatchedRun::start`].
-    pub fn start_within(scenario: Scenario, replication: u32, watch: &Watch, around: Around) -> io::Result<Self> {
-        let pcap = match &watch.pcap {
-            Some((path, options)) => {
-                Some(Pcap::new(BufWriter::new(File::create(path)?), &scenario, replication, *options)?)
-            }
-            None => None,
-        };
+    pub fn start_within(scenario: Scenario, replication: u32, watch: &Watch, around: Around) -> Result<Self, Failure> {
+        let mut files = Some(Files::open(watch, &scenario, replication)?);
         let (sender, messages) = sync_channel(WAITING_CHUNKS);
         let cancelled = Arc::new(AtomicBool::new(false));
         let interval = watch.trace;
         let flag = cancelled.clone();
-        let mut pcap = pcap;
         let mut work = move || {
-            let work = AssertUnwindSafe(|| watched(&scenario, replication, pcap.take(), interval, &sender, &flag));
+            let files = files.take().unwrap_or_default();
+            let work = AssertUnwindSafe(|| watched(&scenario, replication, files, interval, &sender, &flag));
             let ended = match catch_unwind(work) {
                 Ok(None) => return, // cancelled, nobody listens
                 Ok(Some(ended)) => ended,
@@ -120,7 +124,8 @@ impl WatchedRun {
             // Nobody listens: nothing is lost.
             let _ = sender.send(Message::Ended(ended.map(Box::new)));
         };
-        let threads = Threads::of(vec![thread::Builder::new().spawn(move || around(&mut work))?]);
+        let thread = thread::Builder::new().spawn(move || around(&mut work)).map_err(Failure::Thread)?;
+        let threads = Threads::of(vec![thread]);
         Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 
@@ -148,26 +153,74 @@ impl Drop for WatchedRun {
     }
 }
 
+/// The files that are written by the run itself, each with its path.
+#[derive(Debug, Default)]
+struct Files {
+    pcap: Option<(PathBuf, Pcap<BufWriter<File>>)>,
+    qlog: Option<(PathBuf, Qlog<BufWriter<File>, File>)>,
+}
+
+impl Files {
+    fn open(watch: &Watch, scenario: &Scenario, replication: u32) -> Result<Self, Failure> {
+        let pcap = watch.pcap.as_ref().map(|(path, options)| {
+            let output = || Pcap::new(BufWriter::new(File::create(path)?), scenario, replication, *options);
+            named(path, output())
+        });
+        let qlog = watch.qlog.as_ref().map(|(path, options)| {
+            let output = || {
+                let storage = (options.dialect == Dialect::Contained).then(|| unnamed_beside(path)).transpose()?;
+                Qlog::new(BufWriter::new(File::create(path)?), storage, scenario, replication, options)
+            };
+            named(path, output())
+        });
+        Ok(Self { pcap: pcap.transpose()?, qlog: qlog.transpose()? })
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        if let Some((path, pcap)) = self.pcap {
+            named(&path, pcap.close().and_then(|mut file| file.flush()))?;
+        }
+        if let Some((path, qlog)) = self.qlog {
+            named(&path, qlog.close().and_then(|mut file| file.flush()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What was written to `path`, with it; or that it could not be.
+fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure> {
+    match written {
+        Ok(written) => Ok((path.to_owned(), written)),
+        Err(error) => Err(Failure::Io(path.to_owned(), error)),
+    }
+}
+
+/// A file that vanishes with the process, in the folder of `path`.
+fn unnamed_beside(path: &Path) -> io::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".spool");
+    let file = File::options().read(true).write(true).create_new(true).open(&name)?;
+    fs::remove_file(name)?;
+    Ok(file)
+}
+
 /// Does the run; `None` if it was cancelled.
 fn watched(
     scenario: &Scenario,
     replication: u32,
-    pcap: Option<Pcap<BufWriter<File>>>,
+    files: Files,
     interval: Option<Time>,
     sender: &SyncSender<Message>,
     cancelled: &AtomicBool,
 ) -> Option<Result<RunRecord, Failure>> {
     let sink = |chunk| sender.send(Message::Chunk(chunk)).is_ok();
-    let mut observer = Both { pcap, trace: interval.map(|interval| Trace::new(interval, sink)) };
+    let mut observer = All { files, trace: interval.map(|interval| Trace::new(interval, sink)) };
     let record = engine::try_observe(scenario, replication, cancelled, &mut observer);
-    let closed = observer.pcap.map_or(Ok(()), |pcap| pcap.close()?.flush());
-    match closed {
-        Err(error) => Some(Err(Failure::Io(error))),
-        Ok(()) => match record {
-            Ok(record) => Some(Ok(record)),
-            Err(Stop::Cancelled) => None,
-            Err(Stop::SchemeFailed(problem)) => Some(Err(Failure::Scheme(problem))),
-        },
+    match (observer.files.close(), record) {
+        (Err(failure), _) => Some(Err(failure)),
+        (Ok(()), Ok(record)) => Some(Ok(record)),
+        (Ok(()), Err(Stop::Cancelled)) => None,
+        (Ok(()), Err(Stop::ExternalFailed(problem))) => Some(Err(Failure::External(problem))),
     }
 }
 
@@ -176,26 +229,29 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect")
 }
 
-/// A capture, tables, or both.
+/// A capture, a log, tables, or any of them.
 #[derive(Debug)]
-struct Both<P, T> {
-    pcap: Option<P>,
+struct All<T> {
+    files: Files,
     trace: Option<T>,
 }
 
 /// Calls a hook of whichever is there.
 macro_rules! each {
-    ($both:ident, $hook:ident $(, $argument:expr)*) => {{
-        if let Some(pcap) = &mut $both.pcap {
+    ($all:ident, $hook:ident $(, $argument:expr)*) => {{
+        if let Some((_, pcap)) = &mut $all.files.pcap {
             pcap.$hook($($argument),*);
         }
-        if let Some(trace) = &mut $both.trace {
+        if let Some((_, qlog)) = &mut $all.files.qlog {
+            qlog.$hook($($argument),*);
+        }
+        if let Some(trace) = &mut $all.trace {
             trace.$hook($($argument),*);
         }
     }};
 }
 
-impl<P: Observer, T: Observer> Observer for Both<P, T> {
+impl<T: Observer> Observer for All<T> {
     fn started(&mut self, network: &Network) {
         each!(self, started, network);
     }
@@ -232,8 +288,24 @@ impl<P: Observer, T: Observer> Observer for Both<P, T> {
         each!(self, ack_sent, index, flow, ack, wire_bytes, times);
     }
 
-    fn ack_arrived(&mut self, index: u32, flow: &TcpFlow, ack: &Ack, now: Time) {
-        each!(self, ack_arrived, index, flow, ack, now);
+    fn ack_taken_in(
+        &mut self,
+        index: u32,
+        flow: &TcpFlow,
+        params: &TcpParams,
+        ack: &Ack,
+        rtt: Option<Time>,
+        now: Time,
+    ) {
+        each!(self, ack_taken_in, index, flow, params, ack, rtt, now);
+    }
+
+    fn timer_handled(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, now: Time) {
+        each!(self, timer_handled, index, flow, params, now);
+    }
+
+    fn segment_sent(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, segment: &Segment, now: Time) {
+        each!(self, segment_sent, index, flow, params, segment, now);
     }
 
     fn sender_acted(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, now: Time) {
@@ -245,6 +317,8 @@ impl<P: Observer, T: Observer> Observer for Both<P, T> {
     }
 
     fn gives_up(&self) -> bool {
-        self.pcap.as_ref().is_some_and(Observer::gives_up) || self.trace.as_ref().is_some_and(Observer::gives_up)
+        self.files.pcap.as_ref().is_some_and(|(_, pcap)| pcap.gives_up())
+            || self.files.qlog.as_ref().is_some_and(|(_, qlog)| qlog.gives_up())
+            || self.trace.as_ref().is_some_and(Observer::gives_up)
     }
 }

@@ -1,5 +1,7 @@
 //! Measuring: probes while a run goes on, its record, and summaries of many.
 
+pub mod call_probe;
+pub mod e_model;
 pub mod max_min_level;
 pub mod max_min_shares;
 pub mod occupancy;
@@ -7,7 +9,9 @@ pub mod path_probe;
 pub mod path_series;
 pub mod port_probe;
 pub mod recorder;
+pub mod responsiveness_probe;
 pub mod run_record;
 pub mod series;
+pub mod slowdown;
 pub mod summary;
 pub mod transfer_probe;

@@ -1,20 +1,25 @@
 //! Turns what the probes saw into the record of a run.
 
+use crate::measure::call_probe::{Call, CallFigures};
 use crate::measure::max_min_shares::{Demand, max_min_shares};
 use crate::measure::path_probe::PathProbe;
 use crate::measure::path_series::{Bin, ratio};
 use crate::measure::port_probe::{DropCount, PortProbe};
+use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::run_record::{
     AccessLossRecord, AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord,
-    PathRecord, Performance, QueueRecord, RunRecord, SCHEMA, SeriesRecord, StateRecord, TcpRecord, TimesRecord,
-    TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
+    PathRecord, Performance, QueueRecord, ResponsivenessRecord, RunRecord, SCHEMA, SeriesRecord, SlowdownRecord,
+    StateRecord, TcpRecord, TimesRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
+    VideoRecord, VoipRecord,
 };
+use crate::measure::slowdown::Slowdowns;
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
 use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Network, User};
-use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig};
+use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig, TcpConfig};
+use crate::traffic::video_player::{VideoFigures, VideoPlayer};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{DropReason, QueueDiscipline, StateSize};
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -63,6 +68,9 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             udp: udp_record(network, index, seconds),
             transfers: transfers(network, &users),
             transfer_times: network.transfers[index].as_deref().map(|probe| transfer_times(scenario, probe, seconds)),
+            voip: voip_record(network, index),
+            video: video_record(scenario, network, index),
+            responsiveness: network.probes[index].as_deref().map(responsiveness_record),
             access_loss: group.access.loss.as_ref().and_then(|_| access_loss(network, index)),
         });
     }
@@ -123,6 +131,74 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (throughput.len() as f64 * squares))
 }
 
+/// The calls of a group, if it has any.
+fn voip_record(network: &Network, group: usize) -> Option<VoipRecord> {
+    let delays = network.calls.delays(group as u16)?;
+    let calls: Vec<Option<CallFigures>> = network.calls.of_group(group as u16).map(Call::figures).collect();
+    if calls.is_empty() {
+        return None;
+    }
+    let mean_of = |value: fn(&CallFigures) -> Option<f64>| {
+        let values: Vec<f64> = calls.iter().flatten().filter_map(value).collect();
+        (!values.is_empty()).then(|| mean(&values))
+    };
+    let opinions = calls.iter().flatten().map(|call| call.opinion);
+    Some(VoipRecord {
+        calls: calls.iter().flatten().count() as u64,
+        mos: mean_of(|call| Some(call.opinion)),
+        worst_mos: opinions.min_by(f64::total_cmp),
+        r_factor: mean_of(|call| Some(call.rating)),
+        mouth_to_ear_s: mean_of(|call| call.mouth_to_ear.map(Time::as_secs_f64)),
+        jitter_s: mean_of(|call| call.jitter_s),
+        lost_share: mean_of(|call| Some(call.lost as f64 / call.due as f64)),
+        late_share: mean_of(|call| Some(call.late as f64 / call.due as f64)),
+        one_way_delay: times_record(delays),
+        call_mos: calls.iter().map(|call| call.map(|call| call.opinion)).collect(),
+    })
+}
+
+fn responsiveness_record(probe: &ResponsivenessProbe) -> ResponsivenessRecord {
+    let [tcp_f_s, http_f_s, http_l_s] = probe.trimmed_means_s();
+    ResponsivenessRecord {
+        probes: probe.probes(),
+        rpm: probe.rpm(),
+        foreign_rpm: probe.foreign_rpm(),
+        loaded_rpm: probe.loaded_rpm(),
+        tcp_f_s,
+        http_f_s,
+        http_l_s,
+    }
+}
+
+/// The videos of a group, if it has any.
+fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<VideoRecord> {
+    let of_group = |player: &&VideoPlayer| {
+        let user = network.flows[player.flow as usize].user;
+        usize::from(network.users[user as usize].group) == group
+    };
+    let players: Vec<&VideoPlayer> = network.players.iter().filter(of_group).collect();
+    let figures: Vec<VideoFigures> = players.iter().map(|player| player.figures(scenario.run.end())).collect();
+    let mean_of = |values: &[Option<f64>]| {
+        let values: Vec<f64> = values.iter().copied().flatten().collect();
+        (!values.is_empty()).then(|| mean(&values))
+    };
+    let mean_count = |value: fn(&VideoFigures) -> f64| mean(&figures.iter().map(value).collect::<Vec<_>>());
+    let player_bitrate_bps: Vec<_> = figures.iter().map(VideoFigures::bitrate_bps).collect();
+    let player_stalled_share: Vec<_> = figures.iter().map(VideoFigures::stalled_share).collect();
+    let startups: Vec<_> = players.iter().map(|player| player.startup.map(Time::as_secs_f64)).collect();
+    (!players.is_empty()).then(|| VideoRecord {
+        players: players.len() as u64,
+        bitrate_bps: mean_of(&player_bitrate_bps),
+        stalls: mean_count(|figures| figures.stalls as f64),
+        stalled_s: mean_count(|figures| figures.stalled.as_secs_f64()),
+        stalled_share: mean_of(&player_stalled_share),
+        switches: mean_count(|figures| figures.switches as f64),
+        startup_s: mean_of(&startups),
+        player_bitrate_bps,
+        player_stalled_share,
+    })
+}
+
 /// What the access links of a group lost.
 fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     let is_own = |impairment: &&Impairment| matches!(impairment.place(), Place::Access { group, .. } if usize::from(group) == index);
@@ -134,19 +210,30 @@ fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
 /// The max-min share of a user of each group in bit/s.
 fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], seconds: f64) -> Vec<f64> {
     let topology = &scenario.topology;
+    let started = started_bytes(network);
+    // One for each source table with TCP parameters.
+    let mut started = started.iter();
     let mut groups = Vec::new();
-    for (index, group) in scenario.groups.iter().enumerate() {
+    for group in &scenario.groups {
         let access = group.params.access_rate.unwrap_or(topology.access.access_rate).as_f64();
-        let web = network.transfers[index]
-            .as_deref()
-            .map_or(0.0, |probe| probe.started_bytes as f64 * 8.0 / seconds / f64::from(group.params.users));
-        let asks = |source: &SourceConfig| match source {
-            SourceConfig::Tcp { .. } => f64::INFINITY,
-            SourceConfig::Web { tcp, .. } | SourceConfig::Transfers { tcp, .. } => {
+        let asks = |source: &SourceConfig| {
+            let bytes = source.tcp().and_then(|_| started.next());
+            // On the wire, of a rate of payload.
+            let with_headers = |tcp: &TcpConfig, rate_bps: f64| {
                 let payload = f64::from(tcp.params.segment_payload);
-                web * (payload + f64::from(tcp.params.header_bytes)) / payload
+                rate_bps * (payload + f64::from(tcp.params.header_bytes)) / payload
+            };
+            match source {
+                SourceConfig::Tcp { .. } | SourceConfig::Rpm { .. } => f64::INFINITY,
+                SourceConfig::Web { tcp, .. } | SourceConfig::Transfers { tcp, .. } => {
+                    let bytes = bytes.map_or(0.0, |&bytes| bytes as f64);
+                    with_headers(tcp, bytes * 8.0 / seconds / f64::from(group.params.users))
+                }
+                SourceConfig::Video { video, tcp } => {
+                    with_headers(tcp, video.ladder.last().map_or(0.0, |rate| rate.as_f64()))
+                }
+                SourceConfig::Udp(udp) => udp.mean_rate_bps(),
             }
-            SourceConfig::Udp(udp) => udp.mean_rate_bps(),
         };
         groups.push(Demand {
             users: f64::from(group.params.users),
@@ -156,6 +243,15 @@ fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], secon
         });
     }
     max_min_shares(capacities, &groups)
+}
+
+/// Payload that the web sources of each source table have started during the measurement, by TCP parameters.
+fn started_bytes(network: &Network) -> Vec<u64> {
+    let mut bytes = vec![0; network.tcp_params.len()];
+    for web in &network.webs {
+        bytes[web.tcp as usize] += web.measured_bytes;
+    }
+    bytes
 }
 
 /// Mean rates of the links during the measurement in bit/s.
@@ -296,13 +392,24 @@ fn transfer_times(scenario: &Scenario, probe: &TransferProbe, seconds: f64) -> T
         p95_s: of_ended(times.quantile_s(0.95)),
         p99_s: of_ended(times.quantile_s(0.99)),
         max_s: of_ended(times.max().as_secs_f64()),
-        by_time: classes(&time_begins, &probe.by_time),
-        by_size: classes(&size_begins, &probe.by_size),
+        slowdown: slowdown_record(&probe.slowdowns),
+        by_time: classes(&time_begins, &probe.by_time, &[]),
+        by_size: classes(&size_begins, &probe.by_size, &probe.slowdowns_by_size),
     }
 }
 
-/// The classes that begin at zero and at `begins`.
-fn classes(begins: &[f64], classes: &[TransferClass]) -> Vec<TransferClassRecord> {
+fn slowdown_record(slowdowns: &Slowdowns) -> Option<SlowdownRecord> {
+    (slowdowns.count() > 0).then(|| SlowdownRecord {
+        mean: slowdowns.mean(),
+        p50: slowdowns.quantile(0.5),
+        p95: slowdowns.quantile(0.95),
+        p99: slowdowns.quantile(0.99),
+        max: slowdowns.max(),
+    })
+}
+
+/// The classes that begin at zero and at `begins`, with their slowdowns if they have any.
+fn classes(begins: &[f64], classes: &[TransferClass], slowdowns: &[Slowdowns]) -> Vec<TransferClassRecord> {
     let all: u64 = classes.iter().map(|class| class.completed).sum();
     let record = |(index, class): (usize, &TransferClass)| TransferClassRecord {
         from: if index == 0 { 0.0 } else { begins[index - 1] },
@@ -310,6 +417,7 @@ fn classes(begins: &[f64], classes: &[TransferClass]) -> Vec<TransferClassRecord
         completed: class.completed,
         share: if all == 0 { 0.0 } else { class.completed as f64 / all as f64 },
         mean_s: class.mean_s(),
+        slowdown: slowdowns.get(index).and_then(slowdown_record),
     };
     classes.iter().enumerate().map(record).collect()
 }

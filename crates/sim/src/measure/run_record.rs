@@ -90,9 +90,85 @@ pub struct GroupRecord {
     /// All finite transfers that started during the measurement; null without a source of any.
     #[serde(default)]
     pub transfer_times: Option<TransferTimesRecord>,
+    /// The group's telephone calls; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voip: Option<VoipRecord>,
+    /// The group's videos; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoRecord>,
+    /// The group's test of responsiveness; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responsiveness: Option<ResponsivenessRecord>,
     /// Loss on the group's access links during the measurement; absent without `access_loss`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_loss: Option<AccessLossRecord>,
+}
+
+/// Telephone calls during the measurement, each weighted alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoipRecord {
+    /// Calls that had packets to be played; of no others is anything told.
+    pub calls: u64,
+    /// Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without any, as all that follow.
+    pub mos: Option<f64>,
+    /// That of the worst call.
+    pub worst_mos: Option<f64>,
+    /// Transmission rating R of the E-model: mean over the calls.
+    pub r_factor: Option<f64>,
+    /// From mouth to ear: speech in a packet, look-ahead of the codec, way of the first packet, buffer.
+    pub mouth_to_ear_s: Option<f64>,
+    /// Interarrival jitter of RFC 3550, mean over packets and calls.
+    pub jitter_s: Option<f64>,
+    /// Packets that did not come over those that were to be played.
+    pub lost_share: Option<f64>,
+    /// Packets that came too late for the buffer, over the same.
+    pub late_share: Option<f64>,
+    /// From the host's sending to the receiver; null if no packet came.
+    pub one_way_delay: Option<TimesRecord>,
+    /// Mean opinion score of each call, user by user; null where nothing was to be played.
+    pub call_mos: Vec<Option<f64>>,
+}
+
+/// Videos during the measurement, each weighted alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VideoRecord {
+    /// Players.
+    pub players: u64,
+    /// Mean bitrate of the chunks that came; null if none did.
+    pub bitrate_bps: Option<f64>,
+    /// Stalls of a player: times at which it ran out of video.
+    pub stalls: f64,
+    /// Time that a player stood still, the start left out.
+    pub stalled_s: f64,
+    /// That time over the time that it played or stood still; null if it did neither.
+    pub stalled_share: Option<f64>,
+    /// Chunks of another bitrate than the one before, of a player.
+    pub switches: f64,
+    /// From the opening of the connection to the first picture, within the run; null if there was none.
+    pub startup_s: Option<f64>,
+    /// Mean bitrate of each player, user by user; null where no chunk came.
+    pub player_bitrate_bps: Vec<Option<f64>>,
+    /// Share of the time that each player stood still; null where it never played.
+    pub player_stalled_share: Vec<Option<f64>>,
+}
+
+/// A test of responsiveness during the measurement; means are of all samples but the largest twentieth, within 3.2 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponsivenessRecord {
+    /// Foreign probes that were answered.
+    pub probes: u64,
+    /// Responsiveness in round trips per minute, the mean of the next two; null without samples, as all that follow.
+    pub rpm: Option<f64>,
+    /// Round trips per minute on connections of their own.
+    pub foreign_rpm: Option<f64>,
+    /// Round trips per minute on load-generating connections.
+    pub loaded_rpm: Option<f64>,
+    /// Trimmed mean of handshakes.
+    pub tcp_f_s: Option<f64>,
+    /// Trimmed mean of requests on new connections.
+    pub http_f_s: Option<f64>,
+    /// Trimmed mean of round trips on load-generating connections.
+    pub http_l_s: Option<f64>,
 }
 
 /// What access links lost.
@@ -219,6 +295,9 @@ pub struct TransferTimesRecord {
     pub p99_s: Option<f64>,
     /// Longest.
     pub max_s: Option<f64>,
+    /// Their times over those that they would have taken alone.
+    #[serde(default)]
+    pub slowdown: Option<SlowdownRecord>,
     /// Those that ended, by time (`probes.transfer_times`).
     pub by_time: Vec<TransferClassRecord>,
     /// Those that ended, by payload (`probes.transfer_sizes`).
@@ -238,6 +317,25 @@ pub struct TransferClassRecord {
     pub share: f64,
     /// Their mean time; null if none ended.
     pub mean_s: Option<f64>,
+    /// Of a class by payload, the slowdown of those that ended; null if none did.
+    #[serde(default)]
+    pub slowdown: Option<SlowdownRecord>,
+}
+
+/// Times of transfers over those that they would have taken alone: a round trip for the handshake, the way to the
+/// receiver, and payload and headers at the rate of the slowest link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowdownRecord {
+    /// Mean, exact.
+    pub mean: f64,
+    /// Median, within 3.2 %.
+    pub p50: f64,
+    /// 95th percentile, within 3.2 %.
+    pub p95: f64,
+    /// 99th percentile, within 3.2 %.
+    pub p99: f64,
+    /// Maximum, exact.
+    pub max: f64,
 }
 
 /// A finite transfer.

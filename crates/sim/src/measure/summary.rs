@@ -1,8 +1,8 @@
 //! Joins the replications of a scenario: means and confidence intervals.
 
 use crate::measure::run_record::{
-    DelayRecord, DropRecord, LinkRecord, PathRecord, Performance, RunRecord, SCHEMA, StateRecord, TimesRecord,
-    TransferTimesRecord,
+    DelayRecord, DropRecord, GroupRecord, LinkRecord, PathRecord, Performance, RunRecord, SCHEMA, StateRecord,
+    TimesRecord, TransferTimesRecord,
 };
 use crate::scenario::{Note, Scenario};
 use schemars::JsonSchema;
@@ -168,6 +168,13 @@ pub struct GroupSummary {
     pub transfer_mean_s: Option<Estimate>,
     /// Their 95th percentile; null if none ended.
     pub transfer_p95_s: Option<Estimate>,
+    /// Mean of their times over those that they would have taken alone; null if none ended.
+    pub transfer_slowdown_mean: Option<Estimate>,
+    /// 99th percentile of the same; null if none ended.
+    pub transfer_slowdown_p99: Option<Estimate>,
+    /// Every number of the group's applications: `voip_mos` is `mos` in `voip` of the runs, and a number of a table within
+    /// has the table's name before its own. Empty without such a source.
+    pub applications: BTreeMap<String, Estimate>,
 }
 
 /// What packets met on their way from host to receiver, over all replications.
@@ -334,6 +341,9 @@ fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
         transfers_completed: transfers(|times| Some(times.completed as f64)),
         transfer_mean_s: transfers(|times| times.mean_s),
         transfer_p95_s: transfers(|times| times.p95_s),
+        transfer_slowdown_mean: transfers(|times| times.slowdown.map(|slowdown| slowdown.mean)),
+        transfer_slowdown_p99: transfers(|times| times.slowdown.map(|slowdown| slowdown.p99)),
+        applications: applications(all, group),
     }
 }
 
@@ -379,6 +389,37 @@ fn readings(all: Runs<'_>, link: usize) -> BTreeMap<String, Estimate> {
     let names: BTreeSet<&String> = all.runs.iter().flat_map(|run| run.links[link].readings.keys()).collect();
     let of_name = |name: &String| all.some(|run| run.links[link].readings.get(name).copied());
     names.into_iter().filter_map(|name| Some((name.clone(), of_name(name)?))).collect()
+}
+
+/// The numbers of the applications of a group, by name.
+fn applications(all: Runs<'_>, group: usize) -> BTreeMap<String, Estimate> {
+    let runs: Vec<_> = all.runs.iter().map(|run| application_numbers(&run.groups[group])).collect();
+    let names: BTreeSet<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
+    let of_name = |name: &String| Estimate::of(runs.iter().filter_map(|run| run.get(name).copied()), all.confidence);
+    names.into_iter().filter_map(|name| Some((name.clone(), of_name(name)?))).collect()
+}
+
+fn application_numbers(group: &GroupRecord) -> BTreeMap<String, f64> {
+    let mut numbers = BTreeMap::new();
+    let records = [
+        ("voip", serde_json::to_value(&group.voip)),
+        ("video", serde_json::to_value(&group.video)),
+        ("responsiveness", serde_json::to_value(group.responsiveness)),
+    ];
+    for (name, record) in records {
+        collect_numbers(name, &record.expect("a record is JSON"), &mut numbers);
+    }
+    numbers
+}
+
+/// The numbers in a record, those of records within it after the name of these.
+fn collect_numbers(name: &str, value: &serde_json::Value, numbers: &mut BTreeMap<String, f64>) {
+    if let Some(number) = value.as_f64() {
+        numbers.insert(name.into(), number);
+    }
+    for (key, value) in value.as_object().into_iter().flatten() {
+        collect_numbers(&format!("{name}_{key}"), value, numbers);
+    }
 }
 
 fn state_summary(all: Runs<'_>, state: impl Fn(&RunRecord) -> StateRecord) -> StateSummary {

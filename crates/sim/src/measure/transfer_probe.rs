@@ -1,5 +1,6 @@
 //! Finite transfers of a group: how many, how large, how long. What it keeps does not grow with their number.
 
+use super::slowdown::{Ideal, Slowdowns};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::port::DelayHistogram;
 
@@ -47,12 +48,17 @@ pub struct TransferProbe {
     pub by_time: Vec<TransferClass>,
     /// Those that ended, by payload.
     pub by_size: Vec<TransferClass>,
+    ideal: Ideal,
+    /// Slowdowns of those that ended.
+    pub slowdowns: Slowdowns,
+    /// The same by payload.
+    pub slowdowns_by_size: Vec<Slowdowns>,
 }
 
 impl TransferProbe {
     /// Counts transfers that start from `measured_from` on. The classes begin at zero and at the values given.
     #[must_use]
-    pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes]) -> Self {
+    pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes], ideal: Ideal) -> Self {
         Self {
             measured_from,
             time_begins: time_begins.to_vec(),
@@ -64,6 +70,9 @@ impl TransferProbe {
             times: DelayHistogram::default(),
             by_time: vec![TransferClass::default(); time_begins.len() + 1],
             by_size: vec![TransferClass::default(); size_begins.len() + 1],
+            ideal,
+            slowdowns: Slowdowns::default(),
+            slowdowns_by_size: vec![Slowdowns::default(); size_begins.len() + 1],
         }
     }
 
@@ -80,8 +89,9 @@ impl TransferProbe {
         self.refused += u64::from(now >= self.measured_from);
     }
 
-    /// The last byte of a transfer that started at `start` was received at `now`.
-    pub fn complete(&mut self, start: Time, now: Time, bytes: u64) {
+    /// The last byte of a transfer that `user` started at `start` was received at `now`: `bytes` of payload, and with
+    /// headers `wire_bytes`.
+    pub fn complete(&mut self, user: u32, (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
         if start < self.measured_from {
             return;
         }
@@ -89,24 +99,31 @@ impl TransferProbe {
         self.completed_bytes += bytes;
         self.times.record(time);
         self.by_time[self.time_begins.partition_point(|&begin| begin <= time)].record(time);
-        self.by_size[self.size_begins.partition_point(|&begin| begin.0 <= bytes)].record(time);
+        let class = self.size_begins.partition_point(|&begin| begin.0 <= bytes);
+        self.by_size[class].record(time);
+        let slowdown = self.ideal.slowdown(user, wire_bytes, time);
+        self.slowdowns.record(slowdown);
+        self.slowdowns_by_size[class].record(slowdown);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlane_schemes::base::units::BitRate;
 
     #[test]
     fn transfers_fall_into_the_class_that_begins_at_or_below_them() {
         let begins = [Time::from_millis(50), Time::from_millis(500)];
-        let mut probe = TransferProbe::new(Time::from_secs(10), &begins, &[Bytes(1000)]);
+        // Alone, a transfer takes 30 ms and 1 us for each byte.
+        let ideal = Ideal { first_user: 0, one_way: vec![Time::from_millis(10)], rate: BitRate(8_000_000) };
+        let mut probe = TransferProbe::new(Time::from_secs(10), &begins, &[Bytes(1000)], ideal);
         let at = |ms| Time::from_secs(10) + Time::from_millis(ms);
         probe.start(Time::from_secs(9), 500); // before the measurement
-        probe.complete(Time::from_secs(9), at(1), 500);
+        probe.complete(0, (Time::from_secs(9), at(1)), 500, 500);
         for (ms, bytes) in [(40, 999), (50, 1000), (499, 5000), (500, 1), (2000, 1001)] {
             probe.start(at(0), bytes);
-            probe.complete(at(0), at(ms), bytes);
+            probe.complete(0, (at(0), at(ms)), bytes, bytes);
         }
         probe.start(at(0), 7); // does not end
         probe.refuse(at(0));
@@ -119,5 +136,10 @@ mod tests {
         assert_eq!(probe.by_time[1].mean_s(), Some(0.2745));
         assert_eq!(probe.by_size[0].mean_s(), Some(0.27));
         assert_eq!(TransferClass::default().mean_s(), None);
+        // 40/30.999 and 500/30.001; 50/31, 499/35 and 2000/31.001.
+        let means: Vec<f64> = probe.slowdowns_by_size.iter().map(Slowdowns::mean).collect();
+        assert!((means[0] - f64::midpoint(40.0 / 30.999, 500.0 / 30.001)).abs() < 1e-9, "{means:?}");
+        assert!((means[1] - (50.0 / 31.0 + 499.0 / 35.0 + 2000.0 / 31.001) / 3.0).abs() < 1e-9, "{means:?}");
+        assert_eq!(probe.slowdowns.count(), 5);
     }
 }

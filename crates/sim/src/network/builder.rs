@@ -1,10 +1,13 @@
 //! Builds the network of a scenario.
 
 use super::{Entry, Hop, Network, Stopping, User};
+use crate::measure::call_probe::{Call, CallProbes};
 use crate::measure::path_probe::PathProbes;
 use crate::measure::path_series::PathSeries;
 use crate::measure::port_probe::PortProbe;
+use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::series::Series;
+use crate::measure::slowdown::Ideal;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::{HostParams, Hosts};
 use crate::network::impairment::{Impairment, Place};
@@ -13,12 +16,15 @@ use crate::network::random_stream::RandomStream;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, TcpFlow};
 use crate::network::way_back::WayBack;
-use crate::scenario::{Detail, GroupConfig, Impairments, Scenario, SourceConfig, TcpSourceParams, UdpConfig};
+use crate::scenario::{
+    Detail, GroupConfig, Impairments, Scenario, SourceConfig, TcpSourceParams, UdpConfig, VideoParams,
+};
 use crate::traffic::tcp::SenderStats;
 use crate::traffic::udp_source::UdpSource;
+use crate::traffic::video_player::VideoPlayer;
 use crate::traffic::web_source::WebSource;
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
@@ -50,9 +56,12 @@ impl Network {
                 flows: Vec::new(),
                 sources: Vec::new(),
                 webs: Vec::new(),
+                players: Vec::new(),
                 paths: PathProbes::default(),
                 transfers: Vec::new(),
+                probes: Vec::new(),
                 ended: vec![SenderStats::default(); scenario.groups.len()],
+                calls: CallProbes::default(),
                 delivered: 0,
                 lasting_flows: 0,
                 free: VecDeque::new(),
@@ -123,8 +132,8 @@ impl Builder<'_> {
     }
 
     /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
-    /// number of the impairment of the access links, if they have one.
-    fn first_hop(&mut self, route: &[u32], access: Option<u32>) -> u16 {
+    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers.
+    fn first_hop(&mut self, route: &[u32], access: Option<u32>, has_calls: bool) -> u16 {
         let impairment = |number: u32| Hop { link: number, entry: Entry::Impairment };
         let mut hops: Vec<Hop> = access.map(impairment).into_iter().collect();
         for (index, &link) in route.iter().enumerate() {
@@ -134,6 +143,7 @@ impl Builder<'_> {
                 hops.push(impairment(self.impairment_of_link[link as usize]));
             }
         }
+        hops.extend(has_calls.then_some(Hop::CALL));
         hops.push(Hop::END);
         let present = self.network.hops.windows(hops.len()).position(|other| *other == *hops);
         let first = present.unwrap_or(self.network.hops.len());
@@ -201,13 +211,11 @@ impl Builder<'_> {
         let first_params = self.network.tcp_params.len() as u32;
         for source in &group.sources {
             if let Some(tcp) = source.tcp() {
-                self.network.tcp_params.push(tcp.params.clone());
+                self.network.tcp_params.push(tcp.params.of_one_run());
                 let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
                 self.network.pauses.push(pause);
                 self.network.stops.push(source.stop());
-                if source.stop() < Time::NEVER
-                    && matches!(source, SourceConfig::Tcp { flows, .. } if flows.transfer.is_none())
-                {
+                if source.stop() < Time::NEVER && source.has_endless_flows() {
                     let flows = Stopping::Flows(self.network.tcp_params.len() as u32 - 1);
                     self.network.stops_to_come.push((source.stop(), flows));
                 }
@@ -215,20 +223,43 @@ impl Builder<'_> {
         }
         let transfers = |source: &SourceConfig| match source {
             SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
-            SourceConfig::Web { .. } | SourceConfig::Transfers { .. } => true,
-            SourceConfig::Udp(_) => false,
+            SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Rpm { .. } => true,
+            SourceConfig::Video { .. } | SourceConfig::Udp(_) => false,
         };
         let probes = &self.scenario.probes;
-        let probe =
-            || TransferProbe::new(self.scenario.run.warmup, &probes.transfer_times, &probes.transfer_sizes).into();
+        let probe = || {
+            let (times, sizes) = (&probes.transfer_times, &probes.transfer_sizes);
+            Box::new(TransferProbe::new(self.scenario.run.warmup, times, sizes, self.ideal(group)))
+        };
         self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
+        let tests = group.sources.iter().any(|source| matches!(source, SourceConfig::Rpm { .. }));
+        let responsiveness = || Box::new(ResponsivenessProbe::new(self.scenario.run.warmup));
+        self.network.probes.push(tests.then(responsiveness));
         let access = self.add_access_impairment(index, group);
-        let first_hop = self.first_hop(&group.route, access);
+        let first_hop = self.first_hop(&group.route, access, false);
+        let has_calls = group.sources.iter().any(SourceConfig::is_call);
+        let first_of_calls = if has_calls { self.first_hop(&group.route, access, true) } else { first_hop };
         self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
         self.add_hosts(group);
         let mut starts = self.stream(RandomStream::Start, index);
         for _ in 0..group.params.users {
-            self.add_user(index, group, (first_params, first_hop), &mut starts);
+            self.add_user(index, group, (first_params, first_hop, first_of_calls), &mut starts);
+        }
+    }
+
+    /// What transfers of a group would take alone.
+    fn ideal(&self, group: &GroupConfig) -> Ideal {
+        let topology = &self.scenario.topology;
+        let receiver = topology
+            .receivers
+            .as_ref()
+            .map_or(Time::ZERO, |receivers| group.params.receiver_delay.unwrap_or(receivers.receiver_delay));
+        let route = group.route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
+        let access = group.params.access_rate.unwrap_or(topology.access.access_rate);
+        Ideal {
+            first_user: self.network.users.len() as u32,
+            one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
+            rate: self.scenario.slowest_link(group).min(access),
         }
     }
 
@@ -262,8 +293,8 @@ impl Builder<'_> {
         }
     }
 
-    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, u16), starts: &mut Rng) {
-        let (first_params, hop) = firsts;
+    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, u16, u16), starts: &mut Rng) {
+        let (first_params, first_hop, first_of_calls) = firsts;
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, delivered_bytes: 0, datagrams: 0 });
         self.add_meters(group);
@@ -301,15 +332,35 @@ impl Builder<'_> {
                     self.add_web(source, (user, params), group);
                     params += 1;
                 }
+                SourceConfig::Rpm { rpm, .. } => {
+                    let first = self.network.flows.len() as u32;
+                    let flows = TcpSourceParams { flows: rpm.flows, ..TcpSourceParams::default() };
+                    for _ in 0..rpm.flows {
+                        let (ingress, start) = next_flow(starts);
+                        self.add_tcp(params, (user, ingress, group.params.traffic_class), start, &flows);
+                    }
+                    let rng = self.stream(RandomStream::Probes, self.network.webs.len());
+                    let load = first..first + rpm.flows;
+                    let source = WebSource::of_probes(rpm, load, group.params.start_from, rng);
+                    self.add_web(source, (user, params), group);
+                    params += 1;
+                }
+                SourceConfig::Video { video, .. } => {
+                    let (ingress, start) = next_flow(starts);
+                    self.add_player(video, params, (user, ingress, group.params.traffic_class), start);
+                    params += 1;
+                }
                 SourceConfig::Udp(config) => {
                     let (ingress, start) = next_flow(starts);
                     let class = group.params.traffic_class;
+                    let hop = if source.is_call() { first_of_calls } else { first_hop };
                     let template = SimPacket { user, hop, ingress, class, ..SimPacket::BLANK };
                     if source.stop() < Time::NEVER {
                         let udp = Stopping::Source(self.network.sources.len() as u32);
                         self.network.stops_to_come.push((source.stop(), udp));
                     }
                     self.add_udp(config, template, start);
+                    self.add_call(group_index, config);
                 }
             }
         }
@@ -331,6 +382,19 @@ impl Builder<'_> {
         self.meters.extend(parts.into_iter().map(meter));
     }
 
+    /// A connection for a video, with the player at its receiving end.
+    fn add_player(&mut self, video: &VideoParams, params: u32, origin: (u32, u16, TrafficClass), start: Time) {
+        let tcp = &self.network.tcp_params[params as usize];
+        let id = self.network.flows.len() as u32;
+        let payload = u64::from(tcp.segment_payload);
+        let chunk = Bytes(u64::from(video.segments(0, tcp.segment_payload)) * payload);
+        let at_end = AtEnd::NextChunk { player: self.network.players.len() as u32 };
+        let seed = self.network.sender_rng.bits();
+        self.network.flows.push(TcpFlow::new((params, tcp), origin, start, Some(chunk), (id, at_end), seed));
+        let run = &self.scenario.run;
+        self.network.players.push(VideoPlayer::new(video.clone(), id, (run.warmup, run.end())));
+    }
+
     fn add_tcp(&mut self, params: u32, origin: (u32, u16, TrafficClass), start: Time, flows: &TcpSourceParams) {
         let tcp = &self.network.tcp_params[params as usize];
         let id = self.network.flows.len() as u32;
@@ -347,6 +411,19 @@ impl Builder<'_> {
         for (flow, source) in (first..).zip(&mut self.network.sources) {
             source.set_flow(flow);
         }
+        self.network.calls.number_from(first);
+    }
+
+    /// The receiver of the last source added, if it is a call; none otherwise.
+    fn add_call(&mut self, group: usize, config: &UdpConfig) {
+        let run = &self.scenario.run;
+        let first = self.network.sources.last().map_or(Time::NEVER, UdpSource::next);
+        let call = if let UdpConfig::Voip(params) = config {
+            Some(Call::new(params.clone(), first, (run.warmup, run.end())))
+        } else {
+            None
+        };
+        self.network.calls.add(group as u16, call);
     }
 
     fn add_udp(&mut self, config: &UdpConfig, template: SimPacket, start: Time) {

@@ -271,7 +271,8 @@ impl Hosts {
 
     /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
     /// will be where.
-    #[inline]
+    // Always: what it returns would pass in memory.
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> (AckTimes, NextOf) {
         let host = &mut self.hosts[ack.user as usize];
         let Access { params, down, shared_down_line: number, .. } = &mut self.access[usize::from(host.access)];

@@ -11,14 +11,18 @@ pub mod sim_packet;
 pub mod tcp_flow;
 pub mod way_back;
 
+use crate::measure::call_probe::CallProbes;
 use crate::measure::path_probe::PathProbes;
+use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::Hosts;
 use crate::network::impairment::Impairment;
 use crate::network::link::Link;
+use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, next_id, previous_id};
 use crate::traffic::tcp::{SenderStats, TcpParams};
 use crate::traffic::udp_source::UdpSource;
+use crate::traffic::video_player::VideoPlayer;
 use crate::traffic::web_source::WebSource;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -44,9 +48,13 @@ pub enum Entry {
     Edge,
     /// It enters an impairment instead of a link.
     Impairment,
+    /// It reaches the receiver of a call, in front of the end of its route.
+    Call,
 }
 
 impl Hop {
+    /// The receiver of a call.
+    pub const CALL: Self = Self { link: 0, entry: Entry::Call };
     /// In place of a link: the packet has arrived.
     pub const DELIVER: u32 = u32::MAX;
     /// The end of a route.
@@ -91,12 +99,18 @@ pub struct Network {
     pub sources: Vec<UdpSource>,
     /// Web sources.
     pub webs: Vec<WebSource>,
+    /// Video players.
+    pub players: Vec<VideoPlayer>,
     /// What packets meet on their way.
     pub paths: PathProbes,
     /// Finite transfers of each group; `None` for a group without any.
     pub transfers: Vec<Option<Box<TransferProbe>>>,
+    /// Tests of responsiveness of each group; `None` for a group without any.
+    pub probes: Vec<Option<Box<ResponsivenessProbe>>>,
     /// What the connections that have ended counted, by group.
     pub ended: Vec<SenderStats>,
+    /// Receivers of calls.
+    pub calls: CallProbes,
     /// Packets that have reached the end of their route.
     pub delivered: u64,
     /// TCP connections that last as long as the run; the others follow them.
@@ -137,6 +151,7 @@ impl Network {
             flow.unmeasured_wire_bytes = flow.receiver.wire_bytes().cast_signed();
         }
         self.sources.iter_mut().for_each(UdpSource::restart);
+        self.webs.iter_mut().for_each(|web| web.measured_bytes = 0);
         self.impairments.iter_mut().for_each(Impairment::restart);
         self.count_losses();
         self.paths.restart();
@@ -149,6 +164,12 @@ impl Network {
         for losses in of_links.chain(of_access).chain([&mut self.hosts.losses]) {
             losses.drain(..).for_each(|loss| self.paths.dropped(loss));
         }
+    }
+
+    /// Why a congestion control from outside has failed, if one has.
+    #[must_use]
+    pub fn failed_control(&self) -> Option<&str> {
+        self.tcp_params.iter().find_map(|tcp| tcp.congestion.external.failure())
     }
 
     /// When something stops next; [`Time::NEVER`] if nothing will.
@@ -184,8 +205,14 @@ impl Network {
             return None;
         }
         probe.start(now, bytes);
+        if let Some(load) = web.draw_load()
+            && let Some(probe) = &mut self.probes[group]
+        {
+            probe.on_load(now, self.flows[load as usize].sender.srtt());
+        }
         let ingress = (web.transfers % u64::from(web.ingresses)) as u16;
         web.transfers += 1;
+        web.measured_bytes += bytes;
         web.open += 1;
         let (tcp, class, at_end) = (web.tcp, web.class, AtEnd::Recycle { web: index });
         let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
@@ -207,9 +234,15 @@ impl Network {
         let params = &self.tcp_params[old.params as usize];
         let user = &mut self.users[old.user as usize];
         let start = match old.at_end {
-            AtEnd::Stay | AtEnd::Repeat { left: 0 } => return None,
+            AtEnd::Stay | AtEnd::NextChunk { .. } | AtEnd::Repeat { left: 0 } => return None,
             AtEnd::Recycle { web } => {
-                self.webs[web as usize].open -= 1;
+                let web = &mut self.webs[web as usize];
+                web.open -= 1;
+                if !web.load.is_empty()
+                    && let Some(probe) = &mut self.probes[usize::from(user.group)]
+                {
+                    probe.foreign(old.start, old.receiver.echo(), now);
+                }
                 self.free.push_back((now, place));
                 Time::NEVER
             }
@@ -238,6 +271,12 @@ impl Network {
         flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;
         Some(start)
+    }
+
+    /// A packet of a call has come to the end of its route, at `now`.
+    pub fn receive_call(&mut self, packet: &SimPacket, now: Time) {
+        let arrival = now + self.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+        self.calls.receive(packet, arrival);
     }
 
     /// Finite transfers of the group of a user, if it has any.

@@ -13,6 +13,9 @@ choices! {
         Web = "web",
         /// What a source of transfers draws: their starts and sizes; index: the source, counted with web sources.
         Transfers = "transfers",
+        /// What a test of responsiveness draws: the times of its probes, and connections; index: the source, counted with web
+        /// sources.
+        Probes = "probes",
         /// Pauses between the repeated transfers of TCP connections; one stream.
         Pause = "pause",
         /// What the congestion controls of TCP connections draw: a seed for each connection; one stream.

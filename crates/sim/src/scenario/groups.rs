@@ -2,7 +2,7 @@
 
 use super::impairments::Impairments;
 use super::sources::SourceConfig;
-use super::tcp::TcpConfig;
+use super::tcp::TcpDefaults;
 use super::topology::TopologyConfig;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -96,7 +96,7 @@ pub struct GroupConfig {
 pub(super) fn read_groups(
     scenario: &mut Table<'_>,
     topology: &TopologyConfig,
-    tcp: &TcpConfig,
+    tcp: TcpDefaults<'_>,
     end: Time,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
@@ -123,8 +123,12 @@ pub(super) fn read_groups(
             }
         }
         // Access links with impairments are hops of the group's own.
-        routes.insert((group.route.clone(), group.access.any().then_some(i)));
-        let hops: usize = routes.iter().map(|(route, access)| hops(route, *access, topology)).sum();
+        let access = group.access.any().then_some(i);
+        routes.insert((group.route.clone(), access, false));
+        if group.sources.iter().any(SourceConfig::is_call) {
+            routes.insert((group.route.clone(), access, true));
+        }
+        let hops: usize = routes.iter().map(|(route, access, call)| hops(route, *access, *call, topology)).sum();
         if hops > MOST_HOPS {
             let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
             return Err(ConfigError::new(table.key("route"), problem));
@@ -153,10 +157,10 @@ pub(super) fn read_groups(
     Ok(groups)
 }
 
-/// Hops of a route: links, impairments behind them and behind the access links, and the end.
-fn hops(route: &[u32], access: Option<usize>, topology: &TopologyConfig) -> usize {
+/// Hops of a route: links, impairments behind them and behind the access links, the receiver of a call, and the end.
+fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyConfig) -> usize {
     let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
-    route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + 1
+    route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
 }
 
 /// The meters of all users together.
@@ -177,7 +181,7 @@ impl GroupConfig {
         table: &mut Table<'_>,
         index: usize,
         topology: &TopologyConfig,
-        tcp: &TcpConfig,
+        tcp: TcpDefaults<'_>,
         end: Time,
     ) -> Result<Self, ConfigError> {
         let name: String = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));

@@ -1,8 +1,11 @@
 //! A scenario: everything that determines a run, read from a table, checked once, written back with every default.
 
+mod codepoint;
 mod groups;
+mod headers;
 mod impairments;
 mod notes;
+mod rpm;
 mod schema;
 mod size_cdf;
 mod sources;
@@ -10,21 +13,30 @@ mod stop;
 mod tcp;
 mod topology;
 mod transfers;
+mod video;
+mod voip;
 
+pub use codepoint::{Codepoint, CodepointParams};
 pub use groups::{GroupConfig, GroupParams};
+pub use headers::UDP_HEADER_BYTES;
 pub use impairments::{
     GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
     RandomLossParams,
 };
 pub use notes::Note;
+pub use rpm::RpmParams;
 pub use schema::{scenario_schema, topologies};
 pub use size_cdf::{SizeCdf, SizeTable};
 pub use sources::*;
 pub use stop::StopParams;
 pub use tcp::TcpConfig;
+use tcp::TcpDefaults;
 pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind, TraceConfig, gaps_of_trace};
 pub use transfers::{TransfersConfig, TransfersParams};
+pub use video::VideoParams;
+pub use voip::{Codec, VoipParams};
 
+use crate::traffic::tcp::external::{FindControl, no_control};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::marker::MarkerScheme;
@@ -104,6 +116,20 @@ const MOST_DETAILED: u64 = 100_000;
 /// Most numbers in the classes of transfers of all groups, and with them about 100 MB of text in the record.
 const MOST_CLASS_NUMBERS: usize = 4_000_000;
 
+/// What a scenario may name besides what Fairlane has.
+#[derive(Clone, Copy)]
+pub struct Externals<'a> {
+    /// Schemes.
+    pub schemes: FindExternal<'a>,
+    /// Congestion controls.
+    pub controls: FindControl<'a>,
+}
+
+impl Externals<'static> {
+    /// Nothing.
+    pub const NONE: Self = Self { schemes: &no_external, controls: &no_control };
+}
+
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -131,14 +157,15 @@ impl Scenario {
     /// # Errors
     /// The first mistake: key, value, what is allowed.
     pub fn read(value: &Json) -> Result<Self, ConfigError> {
-        Self::read_with(value, &no_external)
+        Self::read_with(value, Externals::NONE)
     }
 
-    /// As [`Scenario::read`]; the queue's scheme may also be one that `find` finds.
+    /// As [`Scenario::read`]; queues and senders may also have what `externals` finds.
     ///
     /// # Errors
     /// As [`Scenario::read`].
-    pub fn read_with(value: &Json, find: FindExternal<'_>) -> Result<Self, ConfigError> {
+    pub fn read_with(value: &Json, externals: Externals<'_>) -> Result<Self, ConfigError> {
+        let find = externals.schemes;
         let mut table = Table::new("", value)?;
         let name = table.optional("name", None)?.unwrap_or_else(|| "scenario".to_string());
         let run = read_params::<RunParams>(&mut table, "run")?;
@@ -161,14 +188,16 @@ impl Scenario {
         }
         let tcp = match table.table("tcp")? {
             Some(mut table) => {
-                let tcp = TcpConfig::read(&mut table)?;
+                let tcp = TcpConfig::read(&mut table, externals.controls)?;
                 table.finish()?;
                 tcp
             }
             None => TcpConfig::default(),
         };
-        let groups = groups::read_groups(&mut table, &topology, &tcp, run.end())?;
+        let defaults = TcpDefaults { config: &tcp, find: externals.controls };
+        let groups = groups::read_groups(&mut table, &topology, defaults, run.end())?;
         table.finish()?;
+        tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
         scenario.check_series()?;
         scenario.check_class_numbers()?;
@@ -212,11 +241,13 @@ impl Scenario {
         Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), ..self.clone() }
     }
 
-    /// Whether a queue has a scheme from outside.
+    /// Whether a queue has a scheme, or a sender a congestion control, from outside.
     #[must_use]
     pub fn is_external(&self) -> bool {
-        let own = self.topology.links.iter().filter_map(|link| link.queue.as_ref());
-        own.chain([&self.queue]).any(|queue| queue.scheme().is_none())
+        let queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
+        let senders = self.groups.iter().flat_map(|group| group.sources.iter().filter_map(SourceConfig::tcp));
+        queues.into_iter().any(|queue| queue.scheme().is_none())
+            || senders.into_iter().any(|tcp| tcp.params.congestion.external.control.is_some())
     }
 
     /// Number of users in all groups.

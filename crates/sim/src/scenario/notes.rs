@@ -1,6 +1,6 @@
 //! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
-use super::{GroupConfig, Scenario, SourceConfig};
+use super::{GroupConfig, Scenario, SourceConfig, TcpConfig};
 use fairlane_schemes::base::units::{BitRate, Time};
 use std::fmt;
 
@@ -60,6 +60,13 @@ impl Scenario {
     fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
         let users = f64::from(group.params.users);
         let seconds = self.run.end().saturating_sub(group.params.start_from).as_secs_f64();
+        // What the slowest link carries.
+        let most = |tcp: &TcpConfig| {
+            let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());
+            let access = group.params.access_rate.unwrap_or(self.topology.access.access_rate).as_f64();
+            let rate = links.fold(users * access, f64::min);
+            seconds * rate / 8.0 / f64::from(tcp.params.segment_payload)
+        };
         match source {
             SourceConfig::Udp(udp) => users * seconds * udp.mean_rate_bps() / 8.0 / udp.packet_size().0 as f64,
             SourceConfig::Web { web, .. } => {
@@ -71,14 +78,15 @@ impl Scenario {
                 let interval = transfers.interval(tcp, group.params.users, self.slowest_link(group));
                 users * seconds / interval.as_secs_f64()
             }
+            SourceConfig::Video { video, tcp } => {
+                let highest = video.ladder.last().map_or(0.0, |rate| rate.as_f64());
+                users * seconds * highest / 8.0 / f64::from(tcp.params.segment_payload)
+            }
+            SourceConfig::Rpm { tcp, .. } => most(tcp),
             SourceConfig::Tcp { flows, tcp } => {
-                let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());
-                let access = group.params.access_rate.unwrap_or(self.topology.access.access_rate).as_f64();
-                let rate = links.fold(users * access, f64::min);
-                let most = seconds * rate / 8.0 / f64::from(tcp.params.segment_payload);
                 let payload = flows.transfer.map_or(f64::INFINITY, |transfer| transfer.0 as f64);
                 let segments = (payload / f64::from(tcp.params.segment_payload)).ceil();
-                most.min(users * f64::from(flows.flows) * f64::from(flows.repeat) * segments)
+                most(tcp).min(users * f64::from(flows.flows) * f64::from(flows.repeat) * segments)
             }
         }
     }

@@ -188,5 +188,5 @@ fn source(kind: SourceKind) -> Json {
         properties.insert("cdf".into(), cdf);
     }
     let name = json!({"const": kind.name(), "description": "The kind of source."});
-    object(with(properties, "kind", name), if kind.is_tcp() { &["kind"] } else { &["kind", "rate"] })
+    object(with(properties, "kind", name), if kind.has_rate() { &["kind", "rate"] } else { &["kind"] })
 }

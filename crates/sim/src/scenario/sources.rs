@@ -1,15 +1,17 @@
 //! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
 
+use super::codepoint::CodepointParams;
+use super::rpm::RpmParams;
 use super::stop::StopParams;
-use super::tcp::TcpConfig;
+use super::tcp::{TcpConfig, TcpDefaults};
 use super::transfers::{TransfersConfig, TransfersParams};
+use super::video::VideoParams;
+use super::voip::VoipParams;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
+use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
-
-/// Headers of a UDP packet on the wire: PPP 2, IP 20, UDP 8 bytes. abc2018 IV-A1.
-pub const UDP_HEADER_BYTES: u32 = 30;
 
 choices! {
     /// The sources there are.
@@ -20,19 +22,30 @@ choices! {
         Web = "web",
         /// TCP transfers of a distribution of sizes, at a load.
         Transfers = "transfers",
+        /// Video over TCP that adapts its bitrate.
+        Video = "video",
+        /// A test of responsiveness: TCP flows as load, and probes.
+        Rpm = "rpm",
         /// UDP with exponential gaps.
         Poisson = "poisson",
         /// UDP with equal gaps.
         Cbr = "cbr",
         /// UDP in bursts.
         OnOff = "on_off",
+        /// Telephone calls over UDP.
+        Voip = "voip",
     }
 }
 
 impl SourceKind {
     /// Whether it takes the keys of TCP too.
     pub(super) fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Web | Self::Transfers)
+        matches!(self, Self::Tcp | Self::Web | Self::Transfers | Self::Video | Self::Rpm)
+    }
+
+    /// Whether it must be told a rate.
+    pub(super) fn has_rate(self) -> bool {
+        matches!(self, Self::Poisson | Self::Cbr | Self::OnOff)
     }
 
     /// Documentation of its own parameters.
@@ -41,9 +54,12 @@ impl SourceKind {
             Self::Tcp => TcpSourceParams::specs(),
             Self::Web => WebParams::specs(),
             Self::Transfers => TransfersParams::specs(),
+            Self::Video => VideoParams::specs(),
+            Self::Rpm => RpmParams::specs(),
             Self::Poisson => UdpParams::specs(),
             Self::Cbr => CbrParams::specs(),
             Self::OnOff => OnOffParams::specs(),
+            Self::Voip => VoipParams::specs(),
         }
     }
 }
@@ -115,6 +131,7 @@ params! {
         rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
         /// Length of a packet on the wire, headers included.
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
+        with codepoint: CodepointParams;
         with until: StopParams;
     }
 }
@@ -128,6 +145,7 @@ params! {
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
         /// Width of the uniform change of each gap around its mean, in gaps; 1 is `random_` of ns-2.
         jitter: f64 = 0.0, in 0.0..=2.0, source "ns-2 tools/cbr_traffic.cc";
+        with codepoint: CodepointParams;
         with until: StopParams;
     }
 }
@@ -158,6 +176,7 @@ params! {
         distribution: BurstDistribution = "exponential", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.5, in 1.01..=100.0, source "ns-2 tools/pareto.cc";
+        with codepoint: CodepointParams;
         with until: StopParams;
     }
 }
@@ -171,6 +190,8 @@ pub enum UdpConfig {
     Cbr(CbrParams),
     /// Bursts.
     OnOff(OnOffParams),
+    /// A call.
+    Voip(VoipParams),
 }
 
 impl UdpConfig {
@@ -181,23 +202,30 @@ impl UdpConfig {
             Self::Poisson(params) => params.packet_size,
             Self::Cbr(params) => params.packet_size,
             Self::OnOff(params) => params.packet_size,
+            Self::Voip(params) => params.packet_size(),
         }
     }
 
-    /// Rate on the wire while it sends.
+    /// ECN field of its packets.
     #[must_use]
-    pub fn peak_rate(&self) -> BitRate {
+    pub fn ecn(&self) -> Ecn {
         match self {
-            Self::Poisson(params) => params.rate,
-            Self::Cbr(params) => params.rate,
-            Self::OnOff(params) => params.rate,
+            Self::Poisson(params) => params.codepoint.ecn.of_packets(),
+            Self::Cbr(params) => params.codepoint.ecn.of_packets(),
+            Self::OnOff(params) => params.codepoint.ecn.of_packets(),
+            Self::Voip(_) => Ecn::NotEct,
         }
     }
 
     /// Mean time between two packets while it sends, `E[T_IAT] = L / R_t` of abc2018 IV-A1.
     #[must_use]
     pub fn gap(&self) -> Time {
-        self.peak_rate().time_of(self.packet_size().0)
+        match self {
+            Self::Poisson(params) => params.rate.time_of(params.packet_size.0),
+            Self::Cbr(params) => params.rate.time_of(params.packet_size.0),
+            Self::OnOff(params) => params.rate.time_of(params.packet_size.0),
+            Self::Voip(params) => params.packet_interval,
+        }
     }
 
     /// Mean rate on the wire in bit/s.
@@ -211,6 +239,7 @@ impl UdpConfig {
                 let burst = packets * self.gap().as_secs_f64();
                 packets * params.packet_size.0 as f64 * 8.0 / (burst + params.off.as_secs_f64())
             }
+            Self::Voip(params) => params.packet_size().0 as f64 * 8.0 / params.packet_interval.as_secs_f64(),
         }
     }
 }
@@ -254,32 +283,55 @@ pub enum SourceConfig {
         /// Their TCP.
         tcp: TcpConfig,
     },
+    /// Video that adapts its bitrate.
+    Video {
+        /// Bitrates, chunks and buffer.
+        video: VideoParams,
+        /// Its TCP.
+        tcp: TcpConfig,
+    },
+    /// A test of responsiveness.
+    Rpm {
+        /// Load and probes.
+        rpm: RpmParams,
+        /// Their TCP.
+        tcp: TcpConfig,
+    },
     /// A UDP flow that does not react.
     Udp(UdpConfig),
 }
 
 impl SourceConfig {
     /// Reads a `[[groups.sources]]` table; `tcp` has the defaults of TCP.
-    pub(super) fn read(table: &mut Table<'_>, tcp: &TcpConfig) -> Result<Self, ConfigError> {
+    pub(super) fn read(table: &mut Table<'_>, tcp: TcpDefaults<'_>) -> Result<Self, ConfigError> {
         let kind: SourceKind = table.required("kind")?;
         let source = match kind {
             SourceKind::Tcp => {
                 let flows = TcpSourceParams::read(table)?;
                 check_repeat(&flows, table)?;
-                Self::Tcp { flows, tcp: TcpConfig::read_over(tcp, table)? }
+                Self::Tcp { flows, tcp: tcp.read_source(table)? }
             }
             SourceKind::Web => {
                 let web = WebParams::read(table)?;
                 check_arrivals(&web, table)?;
-                Self::Web { web, tcp: TcpConfig::read_over(tcp, table)? }
+                Self::Web { web, tcp: tcp.read_source(table)? }
             }
             SourceKind::Transfers => {
                 let transfers = TransfersConfig::read(table)?;
-                Self::Transfers { transfers, tcp: TcpConfig::read_over(tcp, table)? }
+                Self::Transfers { transfers, tcp: tcp.read_source(table)? }
+            }
+            SourceKind::Video => {
+                let video = VideoParams::read_checked(table)?;
+                Self::Video { video, tcp: tcp.read_source(table)? }
+            }
+            SourceKind::Rpm => {
+                let rpm = RpmParams::read(table)?;
+                Self::Rpm { rpm, tcp: tcp.read_source(table)? }
             }
             SourceKind::Poisson => Self::Udp(UdpConfig::Poisson(read_udp(table)?)),
             SourceKind::Cbr => Self::Udp(UdpConfig::Cbr(read_udp(table)?)),
             SourceKind::OnOff => Self::Udp(UdpConfig::OnOff(read_udp(table)?)),
+            SourceKind::Voip => Self::Udp(UdpConfig::Voip(VoipParams::read_checked(table)?)),
         };
         table.finish()?;
         Ok(source)
@@ -306,6 +358,16 @@ impl SourceConfig {
                 transfers.write(&mut map);
                 map.extend(tcp.write());
             }
+            Self::Video { video, tcp } => {
+                kind(SourceKind::Video);
+                video.write(&mut map);
+                map.extend(tcp.write());
+            }
+            Self::Rpm { rpm, tcp } => {
+                kind(SourceKind::Rpm);
+                rpm.write(&mut map);
+                map.extend(tcp.write());
+            }
             Self::Udp(UdpConfig::Poisson(params)) => {
                 kind(SourceKind::Poisson);
                 params.write(&mut map);
@@ -316,6 +378,10 @@ impl SourceConfig {
             }
             Self::Udp(UdpConfig::OnOff(params)) => {
                 kind(SourceKind::OnOff);
+                params.write(&mut map);
+            }
+            Self::Udp(UdpConfig::Voip(params)) => {
+                kind(SourceKind::Voip);
                 params.write(&mut map);
             }
         }
@@ -329,9 +395,12 @@ impl SourceConfig {
             Self::Tcp { flows, .. } => &flows.until,
             Self::Web { web, .. } => &web.until,
             Self::Transfers { transfers, .. } => &transfers.params.until,
+            Self::Video { video, .. } => &video.until,
+            Self::Rpm { rpm, .. } => &rpm.until,
             Self::Udp(UdpConfig::Poisson(params)) => &params.until,
             Self::Udp(UdpConfig::Cbr(params)) => &params.until,
             Self::Udp(UdpConfig::OnOff(params)) => &params.until,
+            Self::Udp(UdpConfig::Voip(params)) => &params.until,
         };
         until.stop.unwrap_or(Time::NEVER)
     }
@@ -355,13 +424,30 @@ impl SourceConfig {
         Err(ConfigError::new(key, format!("\"{stop}\" {problem}")))
     }
 
+    /// Whether it has TCP flows that always have data.
+    #[must_use]
+    pub fn has_endless_flows(&self) -> bool {
+        match self {
+            Self::Tcp { flows, .. } => flows.transfer.is_none(),
+            Self::Rpm { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it is a telephone call.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Udp(UdpConfig::Voip(_)))
+    }
+
     /// Flows of each user that last as long as the run.
     #[must_use]
     pub fn lasting_flows(&self) -> u64 {
         match self {
             Self::Tcp { flows, .. } => u64::from(flows.flows),
+            Self::Rpm { rpm, .. } => u64::from(rpm.flows),
             Self::Web { .. } | Self::Transfers { .. } => 0,
-            Self::Udp(_) => 1,
+            Self::Video { .. } | Self::Udp(_) => 1,
         }
     }
 
@@ -372,7 +458,7 @@ impl SourceConfig {
         match self {
             Self::Tcp { flows, .. } => flows.transfer.is_none(),
             Self::Web { .. } | Self::Transfers { .. } => false,
-            Self::Udp(_) => true,
+            Self::Video { .. } | Self::Rpm { .. } | Self::Udp(_) => true,
         }
     }
 
@@ -380,7 +466,11 @@ impl SourceConfig {
     #[must_use]
     pub fn tcp(&self) -> Option<&TcpConfig> {
         match self {
-            Self::Tcp { tcp, .. } | Self::Web { tcp, .. } | Self::Transfers { tcp, .. } => Some(tcp),
+            Self::Tcp { tcp, .. }
+            | Self::Web { tcp, .. }
+            | Self::Transfers { tcp, .. }
+            | Self::Video { tcp, .. }
+            | Self::Rpm { tcp, .. } => Some(tcp),
             Self::Udp(_) => None,
         }
     }

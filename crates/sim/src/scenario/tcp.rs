@@ -1,6 +1,7 @@
 //! TCP in a scenario: a named profile, and single parameters that differ from it.
 
-use crate::traffic::tcp::{Recovery, TcpParams, TcpProfile};
+use crate::traffic::tcp::external::FindControl;
+use crate::traffic::tcp::{CongestionControl, Recovery, TcpParams, TcpProfile};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
 
@@ -23,22 +24,85 @@ impl TcpConfig {
         Self { profile, params: TcpParams::profile(profile) }
     }
 
-    /// Reads the `[tcp]` table; the caller checks for unknown keys.
+    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also be one that `find` finds.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
-    pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        Self::read_over(&Self::default(), table)
+    pub fn read(table: &mut Table<'_>, find: FindControl<'_>) -> Result<Self, ConfigError> {
+        TcpDefaults { config: &Self::default(), find }.read(table)
     }
 
-    /// Reads the TCP keys of a source; absent ones are those of `base`, or of the profile if it names one.
+    /// Refuses a key of `[tcp]` that has no effect in any of the `sources` that it reaches, or by itself if there are none.
+    ///
+    /// # Errors
+    /// The first such key.
+    pub(super) fn check_effects<'a>(&'a self, sources: impl Iterator<Item = &'a Self>) -> Result<(), ConfigError> {
+        let mut idle: Vec<_> = self.changed().into_iter().map(|(key, value)| (key, value, None)).collect();
+        if idle.is_empty() {
+            return Ok(());
+        }
+        let mut sources = sources.peekable();
+        let alone = sources.peek().is_none().then_some(self);
+        for source in alone.into_iter().chain(sources) {
+            let own = written(&source.params);
+            idle.retain_mut(|(key, value, reason)| {
+                if own.get(key) != Some(&*value) {
+                    return true;
+                }
+                let why = source.params.why_without_effect(key);
+                let is_idle = why.is_some();
+                *reason = reason.take().or(why);
+                is_idle
+            });
+            if idle.is_empty() {
+                return Ok(());
+            }
+        }
+        // What each source has for itself is a default that nobody needed.
+        let unread = idle.into_iter().find_map(|(key, value, reason)| Some((key, value, reason?)));
+        unread.map_or(Ok(()), |(key, value, reason)| {
+            Err(ConfigError::new(format!("tcp.{key}"), format!("{value} has no effect with {reason}")))
+        })
+    }
+
+    /// Keys that differ from those of the profile.
+    fn changed(&self) -> Vec<(String, Json)> {
+        let profile = TcpParams::profile(self.profile);
+        if profile == self.params {
+            return Vec::new();
+        }
+        let before = written(&profile);
+        written(&self.params).into_iter().filter(|(key, value)| before.get(key) != Some(value)).collect()
+    }
+
+    /// Writes profile and parameters, every default filled in.
+    #[must_use]
+    pub fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        map.insert("profile".into(), self.profile.to_json());
+        self.params.write(&mut map);
+        map
+    }
+}
+
+/// What the TCP keys of a source are read over.
+#[derive(Clone, Copy)]
+pub(super) struct TcpDefaults<'a> {
+    /// The `[tcp]` table.
+    pub(super) config: &'a TcpConfig,
+    /// Finds congestion controls from outside.
+    pub(super) find: FindControl<'a>,
+}
+
+impl TcpDefaults<'_> {
+    /// Reads TCP keys; absent ones are those of the `[tcp]` table, or of the profile if this table names one.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
-    pub fn read_over(base: &Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        let base = table.optional("profile", None)?.map_or_else(|| base.clone(), Self::of);
+    pub(super) fn read(self, table: &mut Table<'_>) -> Result<TcpConfig, ConfigError> {
+        let base = table.optional("profile", None)?.map_or_else(|| self.config.clone(), TcpConfig::of);
         let before = base.params.clone();
-        let params = TcpParams::read_over(base.params, table)?;
+        let params = self.read_params(base.params, table)?;
         if params.min_rto > params.max_rto {
             // Blame the one that was written here.
             let (key, value, problem) = if table.get("max_rto").is_some() {
@@ -47,6 +111,13 @@ impl TcpConfig {
                 ("min_rto", params.min_rto, format!("at most max_rto, {}", params.max_rto))
             };
             return Err(ConfigError::new(table.key(key), format!("\"{value}\" is out of range, it must be {problem}")));
+        }
+        if let Some(until) = params.app_limited_until
+            && until <= params.app_limited_from
+        {
+            let problem =
+                format!("\"{until}\" is out of range, it must be after app_limited_from, {}", params.app_limited_from);
+            return Err(ConfigError::new(table.key("app_limited_until"), problem));
         }
         if params.segment_payload + params.header_bytes > 65_535 {
             let problem = format!(
@@ -67,17 +138,43 @@ impl TcpConfig {
             return Err(ConfigError::new(table.key("recovery"), problem));
         }
         check_loss_detection(&params, table)?;
-        check_effects(&before, &params, table)?;
-        Ok(Self { profile: base.profile, params })
+        check_order(&before, &params, table)?;
+        Ok(TcpConfig { profile: base.profile, params })
     }
 
-    /// Writes profile and parameters, every default filled in.
-    #[must_use]
-    pub fn write(&self) -> Map<String, Json> {
-        let mut map = Map::new();
-        map.insert("profile".into(), self.profile.to_json());
-        self.params.write(&mut map);
-        map
+    /// Single parameters, and the congestion control, which may be one from outside.
+    fn read_params(self, mut base: TcpParams, table: &mut Table<'_>) -> Result<TcpParams, ConfigError> {
+        let named = table.get("congestion_control").and_then(Json::as_str);
+        if let Some(control) = named.and_then(self.find) {
+            table.settle("congestion_control");
+            base.set_external(control);
+        }
+        let mut params = TcpParams::read_over(base, table)?;
+        if !matches!(params.congestion_control, CongestionControl::External(_)) {
+            params.congestion.external.control = None;
+        }
+        Ok(params)
+    }
+
+    /// Reads the TCP keys of a source, and refuses those that are its own and have no effect.
+    ///
+    /// # Errors
+    /// As [`TcpDefaults::read`]; or a key of its own has no effect.
+    pub(super) fn read_source(self, table: &mut Table<'_>) -> Result<TcpConfig, ConfigError> {
+        let config = self.read(table)?;
+        if config.params == self.config.params {
+            return Ok(config);
+        }
+        let shared = written(&self.config.params);
+        for (key, value) in config.changed() {
+            // What it shares with [tcp] is judged there.
+            if shared.get(&key) != Some(&value)
+                && let Some(reason) = config.params.why_without_effect(&key)
+            {
+                return Err(ConfigError::new(table.key(&key), format!("{value} has no effect with {reason}")));
+            }
+        }
+        Ok(config)
     }
 }
 
@@ -94,7 +191,7 @@ fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(),
         return Err(ConfigError::new(blame("loss_detection", "sack"), problem));
     }
     if params.congestion_control.needs_samples() && !params.is_tracked() {
-        let name = params.congestion_control.name();
+        let name = params.control_name();
         let problem =
             format!("\"{name}\" needs loss_detection = \"rack\" or \"packet_threshold\", as the profile linux has it");
         return Err(ConfigError::new(blame("congestion_control", "loss_detection"), problem));
@@ -102,28 +199,46 @@ fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(),
     Ok(())
 }
 
-/// Refuses a key that is written here, differs from what was in force before, and has no effect.
-fn check_effects(before: &TcpParams, params: &TcpParams, table: &mut Table<'_>) -> Result<(), ConfigError> {
-    let (mut old, mut new) = (Map::new(), Map::new());
-    before.write(&mut old);
-    params.write(&mut new);
-    for (key, reason) in params.keys_without_effect() {
-        if table.get(key).is_some() && old.get(key) != new.get(key) {
-            let problem = format!("{} has no effect with {reason}", new[key]);
-            return Err(ConfigError::new(table.key(key), problem));
+/// Refuses keys of a congestion control that contradict each other.
+fn check_order(before: &TcpParams, params: &TcpParams, table: &mut Table<'_>) -> Result<(), ConfigError> {
+    if before.congestion == params.congestion {
+        return Ok(());
+    }
+    let map = written(params);
+    for &(low, high) in CongestionControl::ALL.iter().flat_map(|control| control.ordered()) {
+        if map[low].as_f64() > map[high].as_f64() {
+            let (key, problem) = if table.get(low).is_some() {
+                (low, format!("at most {high}, {}", map[high]))
+            } else {
+                (high, format!("at least {low}, {}", map[low]))
+            };
+            return Err(ConfigError::new(
+                table.key(key),
+                format!("{} is out of range, it must be {problem}", map[key]),
+            ));
         }
     }
     Ok(())
 }
 
+/// Every key with its value.
+fn written(params: &TcpParams) -> Map<String, Json> {
+    let mut map = Map::new();
+    params.write(&mut map);
+    map
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::Scenario;
     use super::*;
+    use crate::traffic::tcp::external::no_control;
     use serde_json::json;
 
     fn read(value: &Json) -> Result<TcpConfig, ConfigError> {
         let mut table = Table::new("tcp", value)?;
-        let config = TcpConfig::read(&mut table)?;
+        let config = TcpConfig::read(&mut table, &no_control)?;
+        config.check_effects([].into_iter())?;
         table.finish()?;
         Ok(config)
     }
@@ -136,7 +251,7 @@ mod tests {
         }
         let linux = TcpParams::profile(TcpProfile::Linux);
         let params = read(&json!({"profile": "linux", "ecn": true, "congestion_control": "reno"})).unwrap().params;
-        let congestion_control = crate::traffic::tcp::CongestionControl::Reno;
+        let congestion_control = CongestionControl::Reno;
         assert_eq!(params, TcpParams { ecn: true, congestion_control, ..linux });
     }
 
@@ -158,6 +273,83 @@ mod tests {
         let dupack = json!({"profile": "linux", "loss_detection": "dupack"});
         let written = Json::Object(read(&dupack).unwrap().write());
         assert_eq!(read(&written), read(&dupack));
+    }
+
+    /// A scenario with `[tcp]` and a group of one source for each of `sources`, as the profile linux has them.
+    fn scenario(tcp: &Json, sources: &[Json]) -> Result<Scenario, ConfigError> {
+        let with = |base: Json, own: &Json| {
+            let mut map = base.as_object().expect("a table").clone();
+            map.extend(own.as_object().expect("a table").clone());
+            Json::Object(map)
+        };
+        let groups = sources.iter().map(|own| json!({"sources": [with(json!({"kind": "tcp"}), own)]}));
+        let tcp = with(json!({"profile": "linux"}), tcp);
+        Scenario::read(&json!({"queue": {"scheme": "droptail"}, "tcp": tcp, "groups": groups.collect::<Vec<_>>()}))
+    }
+
+    fn refusal(tcp: &Json, sources: &[Json]) -> String {
+        scenario(tcp, sources).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn keys_that_no_congestion_control_in_use_reads_are_refused() {
+        let none = [json!({})];
+        assert_eq!(
+            refusal(&json!({"dctcp_gain": 0.1}), &none),
+            "tcp.dctcp_gain: 0.1 has no effect with congestion_control = \"cubic\": only dctcp reads it"
+        );
+        assert_eq!(
+            refusal(&json!({}), &[json!({}), json!({"congestion_control": "reno", "cubic_c": 0.5})]),
+            "groups[1].sources[0].cubic_c: 0.5 has no effect with congestion_control = \"reno\": only cubic reads it"
+        );
+        assert_eq!(
+            refusal(&json!({"byte_counting": false}), &[json!({"congestion_control": "bbr1"})]),
+            "tcp.byte_counting: false has no effect with congestion_control = \"bbr1\": only reno, dctcp, vegas, ledbat read it"
+        );
+        assert_eq!(
+            refusal(&json!({"flight_size": "pipe"}), &none),
+            "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, ledbat read it"
+        );
+        // Slow start of the sender counts bytes whatever the control.
+        for profile in ["ns3", "linux"] {
+            assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_key_of_tcp_is_taken_if_one_of_the_sources_that_it_reaches_reads_it_and_what_is_written_can_be_read() {
+        let cases = [
+            (json!({"cubic_c": 0.5}), vec![json!({"congestion_control": "reno"}), json!({})]),
+            (
+                json!({"congestion_control": "reno", "cubic_c": 0.5}),
+                vec![json!({"congestion_control": "cubic"}), json!({})],
+            ),
+            (json!({"accurate_ecn": true}), vec![json!({"ecn": true}), json!({"congestion_control": "vegas"})]),
+            (
+                json!({"bbr1_cwnd_gain": 3.0}),
+                vec![json!({"kind": "cbr", "rate": "1 Mbit/s"}), json!({"congestion_control": "bbr1"})],
+            ),
+        ];
+        for (tcp, sources) in cases {
+            let scenario = scenario(&tcp, &sources).unwrap_or_else(|error| panic!("{tcp}: {error}"));
+            assert_eq!(Scenario::read(&scenario.write()), Ok(scenario), "{tcp}");
+        }
+        // Not if the one that reads it has a value of its own.
+        let own = [json!({}), json!({"congestion_control": "reno"}), json!({"cubic_c": 0.6})];
+        assert!(scenario(&json!({"cubic_c": 0.5}), &own[..2]).is_ok());
+        assert!(scenario(&json!({"cubic_c": 0.5}), &own[1..]).is_err());
+    }
+
+    #[test]
+    fn bounds_of_vegas_that_are_the_wrong_way_round_are_refused() {
+        assert_eq!(
+            refusal(&json!({"congestion_control": "vegas", "vegas_alpha": 5}), &[json!({})]),
+            "tcp.vegas_alpha: 5 is out of range, it must be at most vegas_beta, 4"
+        );
+        assert_eq!(
+            refusal(&json!({"congestion_control": "vegas"}), &[json!({"vegas_beta": 1})]),
+            "groups[0].sources[0].vegas_beta: 1 is out of range, it must be at least vegas_alpha, 2"
+        );
     }
 
     #[test]

@@ -2,4 +2,5 @@
 
 pub mod tcp;
 pub mod udp_source;
+pub mod video_player;
 pub mod web_source;

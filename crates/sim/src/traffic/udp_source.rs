@@ -68,13 +68,18 @@ impl UdpSource {
     #[must_use]
     pub fn new(config: &UdpConfig, template: SimPacket, start: Time, rng: Rng) -> Self {
         let wire_bytes = config.packet_size().0 as u16;
-        let packet =
-            SimPacket { wire_bytes, payload: wire_bytes - UDP_HEADER_BYTES as u16, kind: PacketKind::Udp, ..template };
+        let packet = SimPacket {
+            wire_bytes,
+            payload: wire_bytes - UDP_HEADER_BYTES as u16,
+            kind: PacketKind::Udp,
+            ecn: config.ecn(),
+            ..template
+        };
         let gap = config.gap();
         let pattern = match config {
             UdpConfig::Poisson(_) => Pattern::Poisson,
             UdpConfig::Cbr(params) if params.jitter > 0.0 => Pattern::Jittered(params.jitter * gap.0 as f64),
-            UdpConfig::Cbr(_) => Pattern::Cbr,
+            UdpConfig::Cbr(_) | UdpConfig::Voip(_) => Pattern::Cbr,
             UdpConfig::OnOff(params) => Pattern::Bursts(Box::new(Bursts { params: params.clone(), left: 0 })),
         };
         let mut source = Self { pattern, packet, gap, next: start, emitted: 0, unmeasured: 0, rng };
@@ -159,8 +164,9 @@ impl UdpSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{CbrParams, UdpParams};
+    use crate::scenario::{CbrParams, Codepoint, CodepointParams, UdpParams};
     use fairlane_schemes::base::units::{BitRate, Bytes};
+    use fairlane_schemes::contract::packet::Ecn;
 
     const PACKET: Bytes = Bytes(1500);
 
@@ -184,6 +190,17 @@ mod tests {
             source.emit();
         }
         times
+    }
+
+    #[test]
+    fn packets_have_the_ecn_field_that_was_asked_for() {
+        let ecn = |codepoint| {
+            let codepoint = CodepointParams { ecn: codepoint };
+            source(&UdpConfig::Cbr(CbrParams { codepoint, ..CbrParams::default() })).emit().ecn
+        };
+        let fields = [Codepoint::NotEct, Codepoint::Ect0, Codepoint::Ect1].map(ecn);
+        assert_eq!(fields, [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]);
+        assert_eq!(poisson(1_000_000).emit().ecn, Ecn::NotEct);
     }
 
     #[test]

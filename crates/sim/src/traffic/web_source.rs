@@ -3,12 +3,13 @@
 //! Open loop: a transfer starts at its time, whether or not those before it have ended. A session takes memory from its
 //! start to its last object; so what a source holds grows with the sessions under way, not with time.
 
-use crate::scenario::{SizeCdf, SizeDistribution, TransfersConfig, TransfersParams, WebParams};
+use crate::scenario::{RpmParams, SizeCdf, SizeDistribution, TransfersConfig, TransfersParams, WebParams};
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::TrafficClass;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// A session that has more objects to come, by the time of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,10 +46,14 @@ pub struct WebSource {
     pub class: TrafficClass,
     /// Ingress nodes of the user.
     pub ingresses: u32,
+    /// The load-generating flows that its transfers are probes beside; none if it is no test of responsiveness.
+    pub load: Range<u32>,
     /// Its transfers that are open.
     pub open: u32,
     /// Transfers that have started: they take turns over the user's ingress nodes.
     pub transfers: u64,
+    /// Payload of those that have started during the measurement.
+    pub measured_bytes: u64,
 }
 
 impl WebSource {
@@ -70,8 +75,10 @@ impl WebSource {
             tcp: 0,
             class: TrafficClass::BestEffort,
             ingresses: 1,
+            load: 0..0,
             open: 0,
             transfers: 0,
+            measured_bytes: 0,
         };
         source.schedule_session();
         source
@@ -84,6 +91,26 @@ impl WebSource {
         let params =
             WebParams { interval: Some(interval), whole_segments: false, limit, until, ..WebParams::default() };
         Self { cdf: Some(config.sizes()), ..Self::new(&params, 1, (from, from), rng) }
+    }
+
+    /// Probes of one byte beside the flows of `load`.
+    #[must_use]
+    pub fn of_probes(rpm: &RpmParams, load: Range<u32>, from: Time, rng: Rng) -> Self {
+        let params = WebParams {
+            interval: Some(rpm.interval),
+            size: Bytes(1),
+            distribution: SizeDistribution::Constant,
+            whole_segments: false,
+            until: rpm.until.clone(),
+            ..WebParams::default()
+        };
+        Self { load, ..Self::new(&params, 1, (from, from), rng) }
+    }
+
+    /// One of the load-generating flows, if there are any.
+    pub fn draw_load(&mut self) -> Option<u32> {
+        let flows = self.load.end - self.load.start;
+        (flows > 0).then(|| self.load.start + (self.rng.bits() % u64::from(flows)) as u32)
     }
 
     /// What it was told to do.
@@ -179,7 +206,6 @@ impl WebSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlane_schemes::base::units::Bytes;
 
     fn rng() -> Rng {
         Rng::stream(1, 0, "web", 0)

@@ -2,4 +2,5 @@
 
 pub mod observer;
 pub mod pcap;
+pub mod qlog;
 pub mod trace;

@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::network::hosts::AckTimes;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::TcpFlow;
-use crate::traffic::tcp::{Ack, TcpParams};
+use crate::traffic::tcp::{Ack, Segment, TcpParams};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::port::PortObserver;
@@ -46,9 +46,25 @@ pub trait Observer {
     /// The receiver of a flow sends an acknowledgement. Its whole way back is known: nothing can be lost on it.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// An acknowledgement reaches the sender of a flow, which has not looked at it yet.
+    /// The sender of a flow has taken in an acknowledgement, by which it may take segments for lost, and has sent nothing
+    /// yet; `rtt` is the sample that it gave.
     #[inline]
-    fn ack_arrived(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _now: Time) {}
+    fn ack_taken_in(
+        &mut self,
+        _index: u32,
+        _flow: &TcpFlow,
+        _params: &TcpParams,
+        _ack: &Ack,
+        _rtt: Option<Time>,
+        _now: Time,
+    ) {
+    }
+    /// A timer of the sender of a flow was due; it may take segments for lost, and has sent nothing yet.
+    #[inline]
+    fn timer_handled(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
+    /// The sender of a flow has sent a segment.
+    #[inline]
+    fn segment_sent(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _segment: &Segment, _now: Time) {}
     /// The sender of a flow has handled an acknowledgement or a timer and has sent what it may.
     #[inline]
     fn sender_acted(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}

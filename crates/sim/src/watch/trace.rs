@@ -92,6 +92,8 @@ impl SenderState {
 pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
     let tcp = |source: &SourceConfig| match source {
         SourceConfig::Tcp { flows, .. } => u128::from(flows.flows),
+        SourceConfig::Video { .. } => 1,
+        SourceConfig::Rpm { rpm, .. } => u128::from(rpm.flows),
         SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Udp(_) => 0,
     };
     let flows = scenario

@@ -23,7 +23,9 @@ pub const UNFAIR: &[Unfair] = &[
             Scheme::Blue,
             Scheme::Pie,
             Scheme::DualPi2,
+            Scheme::DocsisQp,
             Scheme::Codel,
+            Scheme::Cobalt,
         ],
         cases: &["poisson", "flood"],
         reason: "it does not tell users apart: all lose the same part, and TCP gives way",
@@ -57,7 +59,7 @@ pub const UNFAIR: &[Unfair] = &[
                  packets, loses whole windows meanwhile",
     },
     Unfair {
-        schemes: &[Scheme::Fred, Scheme::Choke, Scheme::Sfb, Scheme::Care, Scheme::Black],
+        schemes: &[Scheme::Fred, Scheme::Choke, Scheme::Sfb, Scheme::Care, Scheme::Black, Scheme::CodelAf],
         cases: &["lengths"],
         reason: "it counts packets, not bytes",
     },
@@ -102,5 +104,44 @@ pub const UNFAIR: &[Unfair] = &[
         cases: &["poisson", "lengths", "flood"],
         reason: "it lowers rates for senders that slow down; a group that does not is shut out for whole rounds, and the \
                  limits end when the link is not full for that",
+    },
+    Unfair {
+        schemes: &[Scheme::Cobalt],
+        cases: &["lengths"],
+        reason: "an overflow raises BLUE's probability by sixteen times what an idle link takes off: under an overload that \
+                 does not react it stays too high, and the link is idle for a part of the time",
+    },
+    Unfair {
+        schemes: &[Scheme::FqPie],
+        cases: &["flood"],
+        reason: "a full buffer drops what comes, whoever has filled it: here 24 packets, 10 240 in Linux",
+    },
+    Unfair {
+        schemes: &[Scheme::SpPifo, Scheme::Aifo, Scheme::Packs],
+        cases: &["flood"],
+        reason: "unlike a sorted queue it cannot push out: of 24 packets those of the heavy user leave little room for TCP, \
+                 which gives way; with 200 packets TCP has at least three quarters of its share",
+    },
+    Unfair {
+        schemes: &[Scheme::Aifo, Scheme::Packs],
+        cases: &["lengths"],
+        reason: "the part of the queue that is used counts packets if the limit does; with a limit in bytes nobody is short",
+    },
+    Unfair {
+        schemes: &[Scheme::Rifo],
+        cases: &["poisson", "flood"],
+        reason: "start tags grow, so that the range of the last 150 is wide and most tags look low; with 15, Poisson users \
+                 share fairly",
+    },
+    Unfair {
+        schemes: &[Scheme::CodelAf],
+        cases: &["flood"],
+        reason: "it signals to flows, and one that does not react is held back by overflows alone, not down to its share",
+    },
+    Unfair {
+        schemes: &[Scheme::Ahab],
+        cases: &["poisson", "lengths", "flood"],
+        reason: "its memories, 4 and 16 ms for links of 100 Mbit/s and more, hold 3 and 13 packets of this one: rates of \
+                 users are read too high, those of the link by chance",
     },
 ];

@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 
 /// Schemes that do otherwise for good reasons: they hash numbers of flows, which here are hashes of addresses themselves, or
 /// change something when the link falls idle, which the vectors never tell them and the forwarder does.
-const DIFFERING: [&str; 10] = ["afpft", "red", "blue", "sfb", "red_pd", "black", "afc", "stfq", "fq_codel", "afq"];
+const DIFFERING: [&str; 16] = [
+    "afpft", "red", "blue", "sfb", "red_pd", "cobalt", "codel_af", "black", "afc", "stfq", "fq_codel", "fq_pie", "afq",
+    "sp_pifo", "packs", "rifo",
+];
 
 /// What a vector says: arrivals, and when packets depart, in picoseconds.
 struct Vector {

@@ -14,6 +14,7 @@ pub struct Table<'a> {
     path: String,
     map: &'a Map<String, Json>,
     known: Vec<&'static str>,
+    settled: Option<&'static str>,
 }
 
 impl<'a> Table<'a> {
@@ -24,7 +25,7 @@ impl<'a> Table<'a> {
     pub fn new(path: impl Into<String>, value: &'a Json) -> Result<Self, ConfigError> {
         let path = path.into();
         match value.as_object() {
-            Some(map) => Ok(Self { path, map, known: Vec::new() }),
+            Some(map) => Ok(Self { path, map, known: Vec::new(), settled: None }),
             None => Err(ConfigError::new(
                 if path.is_empty() { "scenario" } else { &path },
                 format!("{} is not a table of keys", shown(value)),
@@ -46,6 +47,11 @@ impl<'a> Table<'a> {
         self.map.get(name)
     }
 
+    /// Settles what `name` says, since its value is none of those that its type knows: from now on it reads as absent.
+    pub fn settle(&mut self, name: &'static str) {
+        self.settled = Some(name);
+    }
+
     /// A value that may be absent.
     ///
     /// # Errors
@@ -56,7 +62,8 @@ impl<'a> Table<'a> {
         range: Option<(Json, Json)>,
     ) -> Result<Option<T>, ConfigError> {
         let key = self.key(name);
-        self.get(name).map(|value| read_value(&key, value, range)).transpose()
+        let value = self.get(name).filter(|_| self.settled != Some(name));
+        value.map(|value| read_value(&key, value, range)).transpose()
     }
 
     /// A value that must be there.

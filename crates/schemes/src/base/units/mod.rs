@@ -122,6 +122,22 @@ impl BitRate {
         self.0 as f64
     }
 
+    /// The rate of `bytes` in `span`, which must not be zero, in whole bits per second, rounded down.
+    #[must_use]
+    #[inline]
+    pub fn of(bytes: u64, span: Time) -> Self {
+        // In 64 bits as far as they reach, 2.3 MB.
+        let bits_ps = bytes.checked_mul(8 * Time::PER_SECOND);
+        bits_ps.map_or_else(|| Self::long_of(bytes, span), |bits_ps| Self(bits_ps / span.0))
+    }
+
+    /// The same in 128 bits.
+    #[cold]
+    fn long_of(bytes: u64, span: Time) -> Self {
+        let bits_ps = u128::from(bytes) * 8 * u128::from(Time::PER_SECOND);
+        Self(u64::try_from(bits_ps / u128::from(span.0)).unwrap_or(u64::MAX))
+    }
+
     /// The time that `bytes` take at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate must
     /// not be zero.
     #[must_use]
@@ -227,6 +243,15 @@ mod tests {
         assert_eq!(BitRate(100_000_000_000).time_of(54), Time(4_320));
         // 1500 B at 10 Mbit/s: 1.2 ms, abc2018 section IV-G4.
         assert_eq!(BitRate(10_000_000).time_of(1500), Time::from_micros(1200));
+    }
+
+    #[test]
+    fn a_rate_is_bits_over_time_rounded_down_for_any_number_of_bytes() {
+        // 1500 B in 1.2 ms, and a picosecond more.
+        assert_eq!(BitRate::of(1500, Time::from_micros(1200)), BitRate(10_000_000));
+        assert_eq!(BitRate::of(1500, Time::from_micros(1200) + Time(1)), BitRate(9_999_999));
+        // 10 GB in 8 s: 8e10 bits times 1e12 ps are beyond 64 bits.
+        assert_eq!(BitRate::of(10_000_000_000, Time::from_secs(8)), BitRate(10_000_000_000));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! CAKE: flows in queues that take turns, with quanta that shrink as the host has more flows, each queue with COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
-//! Solution for Home Gateways", LANMAN 2018; [`cobalt`]. MTU time is the time of a full packet on the link.
+//! Solution for Home Gateways", LANMAN 2018; [`crate::aqm::cobalt_core`]. MTU time is the time of a full packet on the link.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -47,15 +47,14 @@
 //! Not implemented: the shaper, since the link itself has the rate; tins (classes are not looked at); the ACK filter;
 //! overhead compensation; ingress mode; NAT lookup.
 
-pub mod cobalt;
 mod set_associative;
 
+use crate::aqm::cobalt_core::{Cobalt, CobaltTarget, Signal};
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::hash;
-use cobalt::{Cobalt, CobaltTarget, Signal};
 use set_associative::{Found, SetAssociative};
 
 choices! {
@@ -207,7 +206,7 @@ impl<P: Packet> Cake<P> {
             hosts,
             lists: Default::default(),
             seed: None,
-            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement },
+            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement, whole_spells: false },
             quantum: 0.0,
             mtu: buffer.mtu.0,
             params: Box::new(params.clone()),
@@ -288,7 +287,8 @@ impl<P: Packet> Cake<P> {
             let is_last = self.queues.length(queue).packets == 0;
             let markable = self.params.ecn && packet.ecn().is_capable();
             let sojourn = now.saturating_sub(packet.enqueued_at());
-            let Signal { drop, mark } = self.queues[queue].cobalt.judge(&self.aim, sojourn, markable, now, rng);
+            let too_long = self.aim.is_exceeded(sojourn);
+            let Signal { drop, mark } = self.queues[queue].cobalt.judge(&self.aim, too_long, markable, now, rng);
             if drop && !is_last {
                 drops.dropped(&packet, DropReason::Aqm, self.queues.backlog());
                 continue;

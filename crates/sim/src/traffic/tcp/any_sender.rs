@@ -1,6 +1,6 @@
 //! The sender of a connection: which one its parameters ask for.
 
-use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
 #[cfg(test)]
 use super::congestion::{control::Output, dispatch::Congestion};
@@ -13,7 +13,7 @@ use super::{Ack, Segment, TcpParams};
 /// A sender of either kind. The caller starts it, hands it each ACK and, when [`AnySender::timer`] is due, calls
 /// [`AnySender::on_timer`]. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more. `params`
 /// must be the same in every call.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum AnySender {
     /// Duplicate ACKs or RFC 6675, in place.
     Classic(Sender),
@@ -51,6 +51,11 @@ impl AnySender {
     /// Has no more new data: what was sent is repaired to its end.
     pub fn stop(&mut self) {
         either!(self, sender => sender.stop());
+    }
+
+    /// Has so many more whole segments to send. All before must be whole too.
+    pub fn extend(&mut self, segments: u32) {
+        either!(self, sender => sender.extend(segments));
     }
 
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
@@ -123,6 +128,24 @@ impl AnySender {
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         either!(self, sender => sender.in_flight(params))
+    }
+
+    /// The rate by which segments leave, if they are paced.
+    #[must_use]
+    pub fn pacing_rate(&self, params: &TcpParams) -> Option<BitRate> {
+        match self {
+            Self::Classic(_) => None,
+            Self::Tracked(sender) => sender.pacing_rate(params),
+        }
+    }
+
+    /// The segments that it takes for lost and has not sent again yet; `None` if it keeps no record of each.
+    #[must_use]
+    pub fn lost_segments(&self) -> Option<impl Iterator<Item = u32>> {
+        match self {
+            Self::Classic(_) => None,
+            Self::Tracked(sender) => Some(sender.lost_segments()),
+        }
     }
 
     /// The congestion control of a sender with a record per segment, and what it has set.

@@ -41,6 +41,28 @@ impl SackBlocks {
         self.0.into_iter().take_while(|block| block.start < block.end)
     }
 
+    /// The same in place.
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[SackBlock] {
+        &self.0[..self.len()]
+    }
+
+    /// Where the part of `block` begins that these blocks, those of the last ACK, do not report.
+    #[inline]
+    pub(super) fn first_news(&self, block: SackBlock) -> u32 {
+        // An empty block, from 0 to 0, changes nothing.
+        let known = self.0.iter().find(|old| old.start <= block.start && block.start <= old.end);
+        known.map_or(block.start, |old| old.end.min(block.end))
+    }
+
+    /// Lengthens the first block by `seq` if it ends there, and tells whether it does.
+    #[inline]
+    pub(super) fn lengthen_first(&mut self, seq: u32) -> bool {
+        let lengthens = !self.is_empty() && self.0[0].end == seq;
+        self.0[0].end += u32::from(lengthens);
+        lengthens
+    }
+
     /// Whether there are none.
     #[must_use]
     #[inline]
@@ -50,8 +72,9 @@ impl SackBlocks {
 
     /// Number of blocks.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
-        self.iter().count()
+        self.0.iter().position(|block| block.start == block.end).unwrap_or(MOST)
     }
 
     /// Puts `block` first. RFC 2018 section 4: the blocks reported before follow, the most recent first, save those

@@ -29,7 +29,8 @@
 //! 1. *Growth*, per ACK of new data that covers n segments: if cwnd < ssthresh, cwnd += MSS and n -= 1; then, if
 //!    cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that crosses ssthresh may do both. With
 //!    `byte_counting` the first step is repeated up to n times while cwnd < ssthresh, and the second step counts n times.
-//!    CUBIC replaces the second step.
+//!    CUBIC replaces the second step. With `whole_windows` a window of segments acknowledged adds one in the second step, and
+//!    what congestion leaves is a share of cwnd, rounded down to segments.
 //!
 //! Without SACK:
 //!
@@ -82,14 +83,14 @@
 //!     rule 3 and cwnd = ssthresh. A loss in such a window reduces nothing more. After any reduction the next new
 //!     segment carries CWR.
 //!
-//! With a record of each outstanding segment (`loss_detection = "rack"` or `"packet_threshold"`), rules 1, 9, 10, 11 and 18
+//! With a record of each outstanding segment (`loss_detection = "rack"`, `"scoreboard"` or `"packet_threshold"`), rules 1, 9, 10, 11 and 18
 //! hold, and for the rest:
 //!
 //! 19. *Pipe* = segments neither SACKed nor lost; one that was lost is in it again once it is sent again.
 //! 20. *Loss* (RACK): of all delivered, let the one sent last have the RTT r. A segment sent before it is lost r + w after
 //!     it was sent. w = 0 in recovery or with `dupack_threshold` segments SACKed, unless reordering was seen; otherwise a
 //!     quarter of the least RTT, times one more for each round trip with a D-SACK until 16 recoveries have passed, at most
-//!     SRTT. A timer looks again 2 ms after the next segment is due. What one ACK reports is not out of order among itself.
+//!     SRTT. A timer looks again 2 ms after the last of those sent before it is due. What one ACK reports is not out of order among itself.
 //!     Copies that are lost are found in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
 //!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh.
@@ -116,9 +117,14 @@
 //!     max(SRTT, last RTT) after it, is delivered. Recovery halves the window at once and ends when a packet sent in it is
 //!     acknowledged. A probe timeout, SRTT + 4 RTTVAR + `delayed_ack_timeout`, doubled in a row, sends one packet and
 //!     reduces nothing; losses over three of them leave two segments. The rate of pacing is 1.25 cwnd / SRTT.
+//! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, which is that of rule 8, takes all
+//!     that is in flight for lost. Thresholds after congestion are in bytes; by `rack`, as in Linux, in whole segments. With
+//!     `impatient_timer` only the first ACK in a recovery that advances UNA restarts the timer.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
-//! first (D-SACK). With `gro_timeout` an ACK waits for the segments that follow at once.
+//! first (D-SACK). With `gro_timeout` an ACK waits for the segments that follow at once. With `sack_delay` the fourth ACK of a
+//! segment beyond a gap, counted since RCV.NXT moved, and each that follows waits for that time or RTT / 20, whichever is
+//! less, unless 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
 //!
 //! # Wire sizes
 //!
@@ -131,8 +137,8 @@
 //!
 //! # Cost
 //!
-//! 144 bytes for a classic sender, 96 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more
-//! at the sender, CUBIC 56. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
+//! 144 bytes for a classic sender, 104 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more
+//! at the sender, CUBIC 112. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
 //! to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to know which segments
 //! were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so these are always the
 //! first of the outstanding ones, and one number tells where they end. A sender with records has about 1 kB, and 64 bytes
@@ -183,8 +189,7 @@
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
 //! 17. HyStart, on in ns-3's CUBIC, is missing here: slow start overshoots more.
-//! 18. CUBIC follows RFC 9438 in floating point; ns-3 counts ACKs in whole segments and takes its target from the least
-//!     RTT. The Reno-friendly region adds alpha per RTT here until the window before congestion, and 1 from there.
+//! 18. CUBIC's target is a smoothed RTT ahead, in ns-3 the least RTT.
 //! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
 //!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
 //!     restarts the timer at the first partial ACK only.
@@ -212,15 +217,16 @@
 //! 28. The threshold of SACKed segments, which rule 20 has while no reordering was seen, does not grow with reordering; the
 //!     least RTT is that of the connection, not of the last five minutes. Of segments sent at one time RACK knows the order,
 //!     where Linux has their numbers; an echo older than a copy shows that the original arrived (RFC 8985 6.2).
-//! 29. CUBIC follows RFC 9438 in floating point. Congestion leaves a share of min(cwnd, NXT - UNA), in Linux of cwnd.
-//!     HyStart serves any control that leaves slow start to the sender, in Linux CUBIC alone; its least RTT is that of slow
+//! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, which Debian has. The least RTT of HyStart is that of slow
 //!     start, where Linux takes in all samples but those of the first second of a CUBIC epoch.
 //! 30. Without pacing segments leave one by one as the window opens: a segment waits for no larger burst
 //!     (tcp_tso_should_defer), and no queue below the sender holds any back (TSQ). GRO merges by a time (`gro_timeout`, off
 //!     in the profile), not by polls of a device.
-//! 31. The receive window is kept at the sender, by what is acknowledged. The delayed ACK has a fixed 40 ms.
-//! 32. Timers are exact, not in jiffies. Undo restores the threshold as it was; Linux takes at least 3/4 of cwnd for it
-//!     (tcp_current_ssthresh).
+//! 31. The receive window is kept at the sender, by what is acknowledged. The delayed ACK has a fixed 40 ms. No ACK waits until
+//!     the application has read (tcp_backlog_ack_defer).
+//! 32. Pacing, delayed SACKs and the SYN have exact timers: in Linux the first two may be 0.1 ms late, the last ticks. The RTT
+//!     that bounds the delay of SACKs is that of the handshake. Undo restores the threshold as it was; Linux takes at least
+//!     3/4 of cwnd for it (tcp_current_ssthresh).
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
@@ -228,14 +234,18 @@
 //!     that of TCP in datagrams of QUIC's size, and gives the first RTT.
 //! 34. An ACK has three ranges, those that changed last: none is lost on its way here, so that more would tell nothing. Its
 //!     delay is not reported, and 8 bytes a range is more than QUIC takes.
-//! 35. Of two packets that a probe timeout may send, it sends one.
+//! 35. Of two packets that a probe timeout may send, it sends one: what is lost first, then new data, then what is in flight
+//!     for the longest time (6.2.4).
 //! 36. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: the difference is that from the old
 //!     smoothed RTT.
+//! 37. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, the wait for a delayed ACK included
+//!     (5.1). The least RTT is that of the connection, after persistent congestion too (5.2).
+//! 38. Recovery leaves Reno half of what is outstanding, cwnd at most (7.3.2): the same while the window is in use.
 //!
 //! # Not implemented
 //!
 //! FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once), path MTU,
-//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), ABE (RFC 8511), ACK compression.
+//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), ABE (RFC 8511).
 
 mod any_sender;
 mod blocks;
@@ -257,7 +267,9 @@ use fairlane_schemes::contract::packet::Ecn;
 pub use any_sender::AnySender;
 pub use blocks::{SackBlock, SackBlocks};
 pub use congestion::catalogue::catalogue as congestion_controls;
+pub use congestion::control;
 pub use congestion::control::FlightSize;
+pub use congestion::external;
 pub use congestion::{CongestionControl, CongestionParams};
 pub use phase::Phase;
 pub use profile::{TcpParams, TcpProfile};
@@ -292,6 +304,9 @@ choices! {
         Dupack = "dupack",
         /// The time since it was sent, if one sent later is delivered (RFC 8985).
         Rack = "rack",
+        /// The number of segments SACKed above it (RFC 6675), by a sender with records. A copy that is lost is found by the
+        /// timeout.
+        Scoreboard = "scoreboard",
         /// The number of packets sent later and delivered, or the time (RFC 9002).
         PacketThreshold = "packet_threshold",
     }
@@ -314,7 +329,7 @@ choices! {
     pub enum HyStartKind {
         /// Nothing.
         Off = "off",
-        /// A long train of ACKs, or a higher RTT, as in Linux.
+        /// A long train of ACKs, or a higher RTT, as in Linux: there it is part of CUBIC, and serves no other control.
         Classic = "classic",
         /// A higher RTT, after conservative slow start (RFC 9406).
         PlusPlus = "plusplus",

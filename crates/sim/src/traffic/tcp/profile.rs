@@ -4,6 +4,8 @@ use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
 
 use super::congestion::control::{Authority, EcnUse};
+use super::congestion::external::{Failures, NamedControl, Outside};
+use super::congestion::readers;
 use super::{
     Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, HyStartKind, LossDetection, Pacing, Recovery,
     Segment,
@@ -64,15 +66,25 @@ params! {
         full_ack_window: FullAckWindow = "inflight", source "RFC 6582 3.2 step 3; tcp-socket-base.cc ReceivedAck";
         /// Whether growth counts the segments that an ACK covers instead of ACKs.
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
+        /// Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
+        /// congestion window, rounded down.
+        whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
+        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; 0 for an exact clock.
+        clock_tick: Time = "0 s", in "0 s"..="100 ms", source "HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
         /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
+        /// How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most for a
+        /// twentieth of the RTT; 0 for none.
+        sack_delay: Time = "0 s", in "0 s"..="100 ms", source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
         /// How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
-        /// By what losses are detected. `rack` and `packet_threshold` keep a record of each outstanding segment; the keys
-        /// below need it, and `sack`.
+        /// By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need it, and
+        /// `sack`.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
+        /// Whether in recovery only the first ACK of new data restarts the retransmission timer.
+        impatient_timer: bool = false, source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
         /// Whether a probe looks for a lost tail before the timeout does.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
         /// Whether a timeout waits for what was sent before it to arrive, in case it was spurious.
@@ -110,7 +122,7 @@ choices! {
         Ns3 = "ns3",
         /// New Reno as in ns-2, what afpft and afc used.
         Ns2 = "ns2",
-        /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart.
+        /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart; compared with Linux 6.18.
         Linux = "linux",
         /// New Reno as QUIC has it (RFC 9002).
         Quic = "quic",
@@ -180,6 +192,9 @@ impl TcpParams {
             congestion_control: CongestionControl::Cubic, // tcp_congestion_control
             flight_size: FlightSize::Outstanding,         // tcp_reno_ssthresh: half of cwnd
             byte_counting: true,                          // tcp_slow_start, tcp_cong_avoid_ai
+            whole_windows: true,                          // tcp_cong_avoid_ai
+            clock_tick: Time::from_millis(4),             // CONFIG_HZ=250, as Debian has it
+            sack_delay: Time::from_millis(1),             // tcp_comp_sack_delay_ns
             loss_detection: LossDetection::Rack,          // tcp_recovery
             tlp: true,                                    // tcp_early_retrans
             frto: true,                                   // tcp_frto
@@ -197,22 +212,60 @@ impl TcpParams {
             // RFC 9000 14.1: 1200. Short header: flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag; STREAM frame:
             // type, ID, 4 of offset, 2 of length.
             segment_payload: 1200 - 27 - 8,
-            header_bytes: 20 + 8 + 27 + 8,                  // IP, UDP and these
-            syn_bytes: 20 + 8 + 1200,                       // RFC 9000 14.1: Initial packets fill a datagram
-            initial_window: 10,                             // RFC 9002 7.2
-            socket_buffer: Bytes(16 * 1024 * 1024),         // flow control that limits nobody
-            delayed_ack_timeout: Time::from_millis(25),     // RFC 9000 18.2 max_ack_delay
-            min_rto: Time::from_micros(1),                  // the probe timeout has no least value
-            initial_rto: Time::from_millis(999),            // RFC 9002 6.2.2: three times kInitialRtt
-            syn_timeout: Time::from_millis(999),            // the same
-            sack: true,                                     // ACK ranges
-            recovery: Recovery::NewReno,                    // RFC 9002 7.3.2
-            flight_size: FlightSize::Outstanding,           // RFC 9002 7.3.2: half of the window
-            byte_counting: true,                            // RFC 9002 7.3.1, 7.3.3
+            header_bytes: 20 + 8 + 27 + 8, // IP, UDP and these
+            syn_bytes: 20 + 8 + 1200,      // RFC 9000 14.1: Initial packets fill a datagram
+            //= RFC 9002 7.2-1: The initial window is ten datagrams, at most the larger of 14720 bytes and two datagrams.
+            initial_window: 10,                         // RFC 9002 7.2
+            socket_buffer: Bytes(16 * 1024 * 1024),     // flow control that limits nobody
+            delayed_ack_timeout: Time::from_millis(25), // RFC 9000 18.2 max_ack_delay
+            min_rto: Time::from_micros(1),              // the probe timeout has no least value
+            //= RFC 9002 6.2.2-2: Without an earlier one the initial RTT is 333 ms.
+            initial_rto: Time::from_millis(999), // RFC 9002 6.2.2: three times kInitialRtt
+            syn_timeout: Time::from_millis(999), // the same
+            sack: true,                          // ACK ranges
+            recovery: Recovery::NewReno,         // RFC 9002 7.3.2
+            flight_size: FlightSize::Outstanding, // RFC 9002 7.3.2: half of the window
+            byte_counting: true,                 // RFC 9002 7.3.1, 7.3.3
             loss_detection: LossDetection::PacketThreshold, // RFC 9002 6.1
-            pacing: Pacing::On,                             // RFC 9002 7.7
+            //= RFC 9002 7.7-1, by pacing: Packets are paced.
+            //= RFC 9002 7.7-2, by pacing: Senders pace or limit bursts.
+            pacing: Pacing::On, // RFC 9002 7.7
             ..Self::default()
         }
+    }
+
+    /// Makes the congestion control one from outside.
+    pub fn set_external(&mut self, control: NamedControl) {
+        let (authority, ecn) = (control.factory.authority(), control.factory.ecn());
+        self.congestion_control = CongestionControl::External(Outside { authority, ecn });
+        self.congestion.external.control = Some(control);
+    }
+
+    /// The same for the senders of one run, which fail for themselves.
+    #[must_use]
+    pub(crate) fn of_one_run(&self) -> Self {
+        let mut params = self.clone();
+        params.congestion.external.failures = Failures::default();
+        params
+    }
+
+    /// Name of the congestion control in a scenario.
+    #[must_use]
+    pub fn control_name(&self) -> &str {
+        match &self.congestion.external.control {
+            Some(control) => &control.name,
+            None => self.congestion_control.name(),
+        }
+    }
+
+    /// When a timer set now for `delay` is due. In Linux it counts whole ticks, without the one that goes on (calc_index).
+    #[inline]
+    pub(super) fn due(&self, now: Time, delay: Time) -> Time {
+        let tick = self.clock_tick.0;
+        if tick == 0 {
+            return now.saturating_add(delay);
+        }
+        Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
     }
 
     /// Whether the sender keeps a record of each outstanding segment.
@@ -222,45 +275,67 @@ impl TcpParams {
         self.loss_detection != LossDetection::Dupack
     }
 
-    /// Keys that change nothing as the others are, with the one that makes it so.
+    /// What makes a key change nothing; none if it has an effect.
     #[must_use]
-    pub fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
-        const OF_RECORDS: [&str; 9] =
-            ["tlp", "frto", "undo", "hystart", "pacing", "tso", "autotuning", "accurate_ecn", "app_rate"];
-        const OF_CLASSIC: [&str; 6] = [
-            "limited_transmit",
-            "full_ack_window",
-            "keep_backoff",
-            "each_timeout_reduces",
-            "rtt_tick",
-            "rto_granularity",
+    pub fn why_without_effect(&self, key: &str) -> Option<String> {
+        let mut of_sender = self.keys_without_effect().into_iter();
+        self.why_unread(key).or_else(|| of_sender.find(|(names, _)| names.contains(&key)).map(|(_, reason)| reason))
+    }
+
+    /// Why the congestion control does not read a key that others read.
+    fn why_unread(&self, key: &str) -> Option<String> {
+        // Slow start is the sender's, unless the control grows the window itself.
+        let by_sender = !self.is_tracked() || self.congestion_control.authority() == Authority::Avoidance;
+        let in_slow_start = key == "byte_counting" && by_sender;
+        let readers = readers(key);
+        let control = self.congestion_control;
+        let is_read = readers.contains(&control) || control.reads().contains(&key);
+        if readers.is_empty() || is_read || in_slow_start {
+            return None;
+        }
+        let names: Vec<_> = readers.iter().map(|control| control.name()).collect();
+        let (control, verb) = (self.control_name(), if names.len() == 1 { "reads" } else { "read" });
+        Some(format!("congestion_control = \"{control}\": only {} {verb} it", names.join(", ")))
+    }
+
+    /// Keys that change nothing with the sender as the others make it, with those that make it so.
+    fn keys_without_effect(&self) -> Vec<(&'static [&'static str], String)> {
+        const OF_RECORDS: &[&str] = &[
+            "impatient_timer",
+            "tlp",
+            "frto",
+            "undo",
+            "hystart",
+            "pacing",
+            "tso",
+            "autotuning",
+            "accurate_ecn",
+            "app_rate",
         ];
-        let mut keys = Vec::new();
-        let mut add = |names: &[&'static str], reason| keys.extend(names.iter().map(|&name| (name, reason)));
-        match self.loss_detection {
-            LossDetection::Dupack => add(&OF_RECORDS, "loss_detection = \"dupack\""),
-            LossDetection::Rack => add(&OF_CLASSIC, "loss_detection = \"rack\""),
-            LossDetection::PacketThreshold => {
-                add(&OF_CLASSIC, "loss_detection = \"packet_threshold\"");
-                add(&["tlp", "frto", "undo", "min_rto"], "loss_detection = \"packet_threshold\"");
-            }
-        }
-        if !self.ecn {
-            add(&["accurate_ecn", "bbr3_ecn"], "ecn = false");
-        }
-        if self.app_rate.is_none() {
-            add(&["app_limited_from", "app_limited_until"], "no app_rate");
-        }
-        if self.pacing == Pacing::Off {
-            add(&["tso"], "pacing = \"off\"");
-        }
-        if self.congestion_control.authority() != Authority::Avoidance {
-            add(&["hystart"], "this congestion_control");
-        }
-        if self.congestion_control.authority() == Authority::Full {
-            add(&["recovery", "initial_ssthresh"], "this congestion_control");
-        }
-        keys
+        const OF_CLASSIC: &[&str] =
+            &["limited_transmit", "full_ack_window", "keep_backoff", "each_timeout_reduces", "rtt_tick"];
+        let detection = format!("loss_detection = \"{}\"", self.loss_detection.name());
+        let control = format!("congestion_control = \"{}\"", self.control_name());
+        let authority = self.congestion_control.authority();
+        let rfc_timeout = matches!(self.loss_detection, LossDetection::Dupack | LossDetection::Scoreboard);
+        let rules: [(bool, &'static [&'static str], &str); 10] = [
+            (!self.sack, &["sack_delay"], "sack = false"),
+            (!self.is_tracked(), OF_RECORDS, &detection),
+            (self.is_tracked(), OF_CLASSIC, &detection),
+            (!rfc_timeout, &["rto_granularity"], &detection),
+            (
+                self.loss_detection == LossDetection::PacketThreshold,
+                &["impatient_timer", "tlp", "frto", "undo", "min_rto"],
+                &detection,
+            ),
+            (!self.ecn, &["accurate_ecn", "bbr3_ecn"], "ecn = false"),
+            (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),
+            (self.pacing == Pacing::Off, &["tso"], "pacing = \"off\""),
+            (authority != Authority::Avoidance, &["hystart"], &control),
+            (authority == Authority::Full, &["recovery", "initial_ssthresh"], &control),
+        ];
+        let holding = rules.into_iter().filter(|(holds, ..)| *holds);
+        holding.map(|(_, keys, reason)| (keys, reason.to_string())).collect()
     }
 
     /// Whether the receiver counts marks for the sender.
@@ -275,6 +350,12 @@ impl TcpParams {
     #[inline]
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
         if segment.syn { self.syn_bytes } else { self.header_bytes + segment.payload }
+    }
+
+    /// Bytes on the wire of a transfer of `payload` bytes, each segment sent once.
+    #[must_use]
+    pub fn transfer_wire_bytes(&self, payload: u64) -> u64 {
+        payload + payload.div_ceil(u64::from(self.segment_payload)) * u64::from(self.header_bytes)
     }
 
     /// Size of `ack` on the wire in bytes.
@@ -336,6 +417,16 @@ mod tests {
         assert!(!params.sack && !params.ecn && !params.byte_counting);
         assert_eq!(params.full_ack_window, FullAckWindow::Ssthresh);
         assert_eq!((params.congestion_control, params.recovery), (CongestionControl::Reno, Recovery::NewReno));
+    }
+
+    #[test]
+    fn a_timer_waits_for_whole_ticks_beside_the_one_that_goes_on() {
+        let params = TcpParams::profile(TcpProfile::Linux);
+        let due = |now, delay| params.due(Time::from_micros(now), Time::from_micros(delay));
+        // Ticks of 4 ms: 4.5 ms are two of them, after that which began at 8 ms: 8 + 4 + 8.
+        assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
+        let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
+        assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
     }
 
     #[test]

@@ -9,6 +9,15 @@ use super::{Ack, Segment, TcpParams};
 
 /// Segments acknowledged one by one after a mark. `tcp_input.c` tcp_ecn_check_ce of Linux.
 const QUICK_AFTER_MARK: u8 = 2;
+/// ACKs of segments beyond a gap that do not wait (TCP_FASTRETRANS_THRESH), and how many may (tcp_comp_sack_nr).
+const PROMPT: u8 = 3;
+const MOST_WAITING: u8 = 44;
+/// Runs beyond gaps that an ACK which waits may have to report (TCP_SACK_BLOCKS_EXPECTED).
+const KEPT_RUNS: usize = 2;
+/// The share of the RTT for which it may wait: 5 %.
+const RTT_SHARE: u64 = 20;
+/// Says that `Receiver::handshake` is an RTT.
+const TIMED: u32 = 1 << 31;
 /// Bytes that GRO merges at most.
 const MOST_MERGED: u32 = 65_536;
 /// `short_seq` of a transfer whose short segment, if any, has not arrived.
@@ -26,6 +35,8 @@ pub struct Receiver {
     early: BitRing,
     /// The blocks to report: runs of `early`, each one whole.
     sacks: SackBlocks,
+    /// RTT of the handshake in microseconds, with [`TIMED`]; until it is known, when the SYN was answered.
+    handshake: u32,
     // What is touched by each segment: the last 48 bytes.
     /// When the delayed ACK is due.
     timer: Time,
@@ -53,6 +64,8 @@ pub struct Receiver {
     congestion_echo: bool,
     /// Whether a SYN has arrived.
     open: bool,
+    /// ACKs of segments beyond gaps since RCV.NXT moved, up to [`PROMPT`], and above that, those that wait.
+    beyond: u8,
 }
 
 impl Receiver {
@@ -73,9 +86,11 @@ impl Receiver {
             marks: 0,
             quick: params.quickack as u8,
             sacks: SackBlocks::default(),
+            handshake: 0,
             gap: false,
             congestion_echo: false,
             open: false,
+            beyond: 0,
         }
     }
 
@@ -84,10 +99,14 @@ impl Receiver {
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
-            return Some(self.syn_ack(params, segment));
+            return Some(self.syn_ack(params, segment, now));
         }
         if segment.payload == 0 {
-            return None; // The ACK that ends the handshake.
+            // The ACK that ends the handshake.
+            if self.handshake & TIMED == 0 {
+                self.handshake = (micros(now).wrapping_sub(self.handshake) & !TIMED) | TIMED;
+            }
+            return None;
         }
         if params.ecn {
             //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
@@ -119,9 +138,13 @@ impl Receiver {
             //= RFC 5681 4.2-4: A segment beyond a gap is acknowledged at once.
             //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged, with blocks.
             let is_new = self.early.insert(self.next, segment.seq);
+            self.beyond = if self.gap { self.beyond } else { 0 };
             self.gap = true;
             if !is_new && params.is_tracked() {
                 return Some(self.answer_duplicate(params, segment.seq));
+            }
+            if params.sack && params.sack_delay > Time::ZERO && self.may_wait() {
+                return self.wait_for_more(params, segment.seq, now);
             }
             if params.sack {
                 self.report(segment.seq);
@@ -136,6 +159,7 @@ impl Receiver {
         self.next += 1 + filled;
         self.sacks.drop_below(self.next);
         self.gap = !self.early.is_empty();
+        self.beyond = 0;
         //= RFC 5681 4.2-5: A segment that fills a gap, or part of one, is acknowledged at once.
         Some(self.ack())
     }
@@ -143,6 +167,24 @@ impl Receiver {
     /// Sends the delayed ACK if it is due; harmless if early.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         (now >= self.timer).then(|| self.ack())
+    }
+
+    /// The timestamp that ACKs echo: when the segment was sent that came last in order.
+    #[must_use]
+    pub fn echo(&self) -> Time {
+        self.echo
+    }
+
+    /// A delayed ACK is due at once.
+    pub fn hasten(&mut self, now: Time) {
+        if self.timer < Time::NEVER {
+            self.timer = now;
+        }
+    }
+
+    /// An ACK of all that is in order, as it comes with data of the receiver's own.
+    pub fn answer(&mut self) -> Ack {
+        self.ack()
     }
 
     /// When the delayed ACK is due, [`Time::NEVER`] if there is none.
@@ -172,7 +214,8 @@ impl Receiver {
     }
 
     /// Answers a SYN.
-    fn syn_ack(&mut self, params: &TcpParams, segment: Segment) -> Ack {
+    fn syn_ack(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Ack {
+        self.handshake = micros(now) & !TIMED;
         // ns-3.26 ProcessOptionTimestamp: a repeated SYN is no longer the segment expected, so the first is echoed.
         if !self.open || (params.sack && segment.timestamp > self.echo) {
             self.open = true;
@@ -185,6 +228,7 @@ impl Receiver {
     fn ack(&mut self) -> Ack {
         self.timer = Time::NEVER;
         self.unacked = 0;
+        self.beyond = self.beyond.min(PROMPT);
         self.quick = self.quick.saturating_sub(1);
         self.last_ack = self.next;
         //= RFC 2018 4-1: Every ACK that does not cover all that arrived carries blocks.
@@ -201,6 +245,32 @@ impl Receiver {
         }
     }
 
+    /// Whether the ACK of a segment beyond a gap may wait: three were sent since RCV.NXT moved, and not too many wait.
+    /// `tcp_input.c` __tcp_ack_snd_check.
+    fn may_wait(&mut self) -> bool {
+        if self.quick > 0 || self.beyond >= PROMPT + MOST_WAITING {
+            return false;
+        }
+        self.beyond += 1;
+        self.beyond > PROMPT
+    }
+
+    /// The ACK of segment `seq` waits for more like it, but for none that makes a third run while others wait: no run is to
+    /// be forgotten (tcp_sack_new_ofo_skb).
+    fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
+        let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
+        let others_wait = self.beyond > PROMPT + 1;
+        self.report(seq);
+        if others_wait && !is_known && self.sacks.len() > KEPT_RUNS {
+            return Some(self.ack());
+        }
+        if self.timer == Time::NEVER {
+            let rtt = Time::from_micros(u64::from(self.handshake & !TIMED));
+            self.timer = now.saturating_add(params.sack_delay.min(Time(rtt.0 / RTT_SHARE)));
+        }
+        None
+    }
+
     /// Answers a segment that has arrived before: with a D-SACK, if the sender makes use of it.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
@@ -214,6 +284,10 @@ impl Receiver {
 
     /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
     fn report(&mut self, seq: u32) {
+        // Most segments lengthen the block that was reported last, and join it to no other.
+        if !self.early.contains(self.next, seq + 1) && self.sacks.lengthen_first(seq) {
+            return;
+        }
         let (mut start, mut end) = (None, None);
         for block in self.sacks.iter().filter(|block| block.touches(seq)) {
             // A block that `seq` is in or lengthens shows one end of the run, or both; the rest is in the ring.
@@ -241,10 +315,15 @@ impl Receiver {
         }
         if self.timer == Time::NEVER {
             //= RFC 5681 4.2-3: An ACK comes within 500 ms.
-            self.timer = now.saturating_add(params.delayed_ack_timeout);
+            self.timer = params.due(now, params.delayed_ack_timeout);
         }
         None
     }
+}
+
+/// Microseconds, modulo 2^32.
+fn micros(time: Time) -> u32 {
+    (time.0 / Time::from_micros(1).0) as u32
 }
 
 #[cfg(test)]
@@ -524,5 +603,47 @@ mod tests {
         // RFC 3168 6.1.3: a mark on the very packet that carries CWR is new congestion.
         assert!(echo(6, Ecn::Ce, true));
         assert!(!echo(7, Ecn::Ect0, true));
+    }
+
+    #[test]
+    fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
+        let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let syn = Segment { syn: true, ..Segment::default() };
+        receiver.on_segment(&params, syn, ms(5));
+        // An RTT of 10 ms: the least of 1 ms and a twentieth of it is 0.5 ms.
+        receiver.on_segment(&params, Segment { syn: false, ..syn }, ms(15));
+        let mut at = |seq, us| {
+            let segment = Segment { seq, payload: MSS, ..Segment::default() };
+            let ack = receiver.on_segment(&params, segment, Time::from_micros(us));
+            (
+                ack.map(|ack| ack.sacks.iter().map(|block| (block.start, block.end)).collect::<Vec<_>>()),
+                receiver.timer(),
+            )
+        };
+        for seq in 1..=3 {
+            assert_eq!(at(seq, 20_000), (Some(vec![(1, seq + 1)]), Time::NEVER));
+        }
+        // Two wait until 0.5 ms after the first of them.
+        assert_eq!(at(4, 20_000), (None, Time::from_micros(20_500)));
+        assert_eq!(at(5, 20_400), (None, Time::from_micros(20_500)));
+        // A second run may wait as well, a third may not.
+        assert_eq!(at(7, 20_450), (None, Time::from_micros(20_500)));
+        assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
+        // RCV.NXT moves: three more are acknowledged at once.
+        assert!(at(0, 20_470).0.is_some());
+        assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
+    }
+
+    #[test]
+    fn at_most_44_segments_beyond_a_gap_wait() {
+        let params = TcpParams { sack: true, sack_delay: ms(1), delayed_ack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let mut is_answered = |seq| {
+            let segment = Segment { seq, payload: MSS, ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(9)).is_some()
+        };
+        // Three at once, then the first one for which 44 wait.
+        assert_eq!((1..100).filter(|&seq| is_answered(seq)).take(5).collect::<Vec<_>>(), [1, 2, 3, 48, 93]);
     }
 }

@@ -77,8 +77,7 @@ impl Scoreboard {
         //= RFC 6675 4-1: Update: what an ACK covers or SACKs is marked on the scoreboard.
         for block in blocks.iter().filter(|block| block.end <= nxt) {
             // What the last ACK reported is known: a block that lengthens it costs its new part only.
-            let known = self.known.iter().find(|old| old.start <= block.start && block.start <= old.end);
-            let start = known.map_or(block.start, |old| old.end).max(una + 1);
+            let start = self.known.first_news(block).max(una + 1);
             self.insert(una, start, block.end);
         }
         self.known = *blocks;

@@ -39,7 +39,7 @@ struct Counts {
 ///
 /// The caller starts it, hands it each ACK and, when [`Sender::timer`] is due, calls [`Sender::on_timer`]. After each
 /// of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every call.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
     // What each ACK of new data touches while nothing is lost: the first 64 bytes.
@@ -153,6 +153,12 @@ impl Sender {
     /// Has no more new data: what was sent is repaired to its end.
     pub fn stop(&mut self) {
         (self.end, self.shortfall) = (self.high, 0);
+    }
+
+    /// Has so many more whole segments to send. All before must be whole too.
+    pub fn extend(&mut self, segments: u32) {
+        self.end = self.end.saturating_add(segments);
+        self.window_due = true;
     }
 
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
@@ -410,7 +416,8 @@ impl Sender {
     /// Rule 1. `credit` is the number of segments that count.
     #[inline]
     fn grow(&mut self, params: &TcpParams, credit: u32, now: Time) {
-        let progress = Progress { segments: credit, now, srtt: self.rto.srtt() };
+        let srtt = self.rto.srtt();
+        let progress = Progress { segments: credit, now, srtt, min_rtt: srtt };
         self.congestion.grow(params, &mut self.cwnd, self.ssthresh, progress);
     }
 

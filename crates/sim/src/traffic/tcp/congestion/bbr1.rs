@@ -17,12 +17,13 @@
 //! | bbr_lt_bw_sampling | two lossy spans of equal rate: a policer, whose rate is kept for 48 rounds | `bbr1/policer.rs` |
 //! | bbr_update_ack_aggregation | extra_acked: what ACKs deliver beyond bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
 //!
-//! Cost: some 40 floating-point operations per ACK; 280 bytes.
+//! Cost: some 15 floating-point operations per ACK while bandwidth and least RTT stay, 40 otherwise; 392 bytes.
 //!
 //! Deviations:
 //! 1. Where draft and Linux differ, Linux is followed; parameters restore the draft: `bbr1_pacing_margin_percent = 0`,
-//!    `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`. Always as in Linux: windows are rounded up to an even
-//!    number of segments, and have two more in the phase that probes; only a lower RTT, not an equal one, puts ProbeRTT off.
+//!    `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
+//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Always as in Linux: windows have two segments more in
+//!    the phase that probes.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
 //! 3. What is in flight is what has left the sender: Linux also counts what waits for its departure in a lower layer, and
 //!    deducts that again (bbr_packets_in_net_at_edt).
@@ -35,21 +36,24 @@ mod aggregation;
 mod params;
 mod policer;
 mod probe_rtt;
+mod target;
 #[cfg(test)]
 mod tests;
 mod window;
 
 use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
 use super::model::byte_rate::ByteRate;
+use super::model::memo::Memo;
 use super::model::own_limit::OwnLimit;
 use super::model::rounds::Rounds;
 use super::model::windowed_max::WindowedMax;
 use crate::traffic::tcp::phase::Phase;
 use aggregation::Aggregation;
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{BitRate, Time};
 use params::Bbr1Params;
 use policer::{Point, Policer};
+use target::Target;
 
 /// Phases of ProbeBW (4.3.4.1).
 const CYCLE_LENGTH: u8 = 8;
@@ -61,7 +65,7 @@ const FULL_BW_ROUNDS: u32 = 3;
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub enum State {
     Startup,
     Drain,
     ProbeBw,
@@ -99,6 +103,10 @@ pub struct Bbr1 {
     packet_conservation: bool,
     aggregation: Aggregation,
     policer: Policer,
+    /// Pacing rate, quantum and window stay while what they follow from does.
+    paced: Memo<(ByteRate, f64), BitRate>,
+    quantum: Memo<Option<BitRate>, u32>,
+    window: Memo<Target, u64>,
 }
 
 impl Control for Bbr1 {
@@ -130,6 +138,9 @@ impl Control for Bbr1 {
             packet_conservation: false,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
+            paced: Memo::default(),
+            quantum: Memo::default(),
+            window: Memo::default(),
         }
     }
 
@@ -143,10 +154,10 @@ impl Control for Bbr1 {
         }
         self.update_cycle_phase(of, params, output, sample);
         self.check_full_bw_reached(app_limited);
-        self.check_drain(of, output, sample);
+        self.check_drain(of, params, output, sample);
         self.update_min_rtt(of, params, output, sample);
         self.set_pacing_rate(params, output, self.pacing_gain(params));
-        Self::set_quantum(of, output);
+        self.set_quantum(of, params, output);
         self.set_cwnd(of, params, output, sample);
     }
 
@@ -177,7 +188,7 @@ impl Bbr1 {
         self.policer.reset(Point::from(at));
         let nominal = ByteRate::of(self.initial_cwnd, if sampled { at.srtt } else { NOMINAL_RTT });
         output.pacing = Some(nominal.times(params.bbr1_high_gain * params.margin()).into());
-        Self::set_quantum(of, output);
+        self.set_quantum(of, params, output);
     }
 
     /// bbr_set_state: a timeout ends a round.
@@ -252,11 +263,12 @@ impl Bbr1 {
         let in_flight = u64::from(sample.prior_in_flight);
         let max_bw = ByteRate(self.max_bw.get());
         if gain > 1.0 {
-            // The quantum that departs next counts (bbr_packets_in_net_at_edt).
-            let in_flight = in_flight + u64::from(output.quantum);
-            is_full_length && (sample.lost > 0 || in_flight >= self.inflight(of, output, max_bw, gain))
+            // bbr_packets_in_net_at_edt.
+            let next = if params.bbr1_counts_next_quantum { u64::from(output.quantum) } else { 0 };
+            let in_flight = in_flight + next;
+            is_full_length && (sample.lost > 0 || in_flight >= self.inflight(of, params, output, max_bw, gain))
         } else if gain < 1.0 {
-            is_full_length || in_flight <= self.inflight(of, output, max_bw, 1.0)
+            is_full_length || in_flight <= self.inflight(of, params, output, max_bw, 1.0)
         } else {
             is_full_length
         }
@@ -286,15 +298,17 @@ impl Bbr1 {
     }
 
     /// 4.3.3, BBRCheckDrain.
-    fn check_drain(&mut self, of: Connection, output: &mut Output, sample: &Sample) {
+    fn check_drain(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         if self.state == State::Startup && self.full_bw_reached {
             self.state = State::Drain;
-            let inflight = self.inflight(of, output, ByteRate(self.max_bw.get()), 1.0);
+            let inflight = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);
             output.ssthresh = u32::try_from(inflight).unwrap_or(u32::MAX); // bbr_check_drain, for the record.
         }
-        let drained = self.inflight(of, output, ByteRate(self.max_bw.get()), 1.0);
-        if self.state == State::Drain && u64::from(sample.in_flight) <= drained {
-            self.enter_probe_bw(sample.now);
+        if self.state == State::Drain {
+            let drained = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);
+            if u64::from(sample.in_flight) <= drained {
+                self.enter_probe_bw(sample.now);
+            }
         }
     }
 }

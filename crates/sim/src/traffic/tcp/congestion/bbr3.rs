@@ -147,6 +147,7 @@ impl Control for Bbr3 {
     type Params = Bbr3Params;
     const AUTHORITY: Authority = Authority::Full;
     const NEEDS_SAMPLES: bool = true;
+    const HEARS_LOSSES: bool = true;
     const ECN: EcnUse = EcnUse::AccurateEct0;
 
     /// Section 5.2.1, OnInit.
@@ -237,7 +238,7 @@ impl Control for Bbr3 {
             Event::RecoveryEnds => self.on_recovery_ends(output),
             Event::Undo { .. } => self.handle_spurious_loss_detection(output, at),
             Event::IdleRestart { .. } => self.handle_restart_from_idle(params, output, at),
-            Event::SegmentLost { bytes, tx_in_flight, lost_since_sent, app_limited, prior_delivered } => {
+            Event::SegmentLost { bytes, tx_in_flight, lost_since_sent, app_limited, prior_delivered, .. } => {
                 let app_limited = app_limited || self.own_limit.covers(prior_delivered);
                 let lost = Lost { bytes, tx_in_flight, lost_since_sent, app_limited };
                 self.handle_lost_packet(of, params, output, at, lost);

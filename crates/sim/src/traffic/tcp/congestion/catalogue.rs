@@ -45,7 +45,7 @@ fn describe(control: CongestionControl) -> ControlInfo {
             EcnUse::AccurateEct0 => "all, of ECT(0)",
             EcnUse::AccurateEct1 => "all, of ECT(1)",
         },
-        loss_detection: if control.needs_samples() { "rack, packet_threshold" } else { "any" },
+        loss_detection: if control.needs_samples() { "rack, scoreboard, packet_threshold" } else { "any" },
         params: control.params(),
     }
 }

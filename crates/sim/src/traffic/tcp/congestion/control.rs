@@ -28,6 +28,19 @@ pub struct Connection {
     pub byte_counting: bool,
     /// What Reno's slow-start threshold is half of.
     pub flight_size: FlightSize,
+    /// Whether windows are whole segments.
+    pub whole_windows: bool,
+    /// Unit of the clock, zero if it is exact.
+    pub clock_tick: Time,
+}
+
+impl Connection {
+    /// Of the bytes that an ACK delivers, those that slow start adds: all with `byte_counting`, else a segment at most
+    /// (RFC 5681 3.1, eq. (2)).
+    #[must_use]
+    pub fn counted(self, acked: u32) -> u32 {
+        if self.byte_counting { acked } else { acked.min(self.mss) }
+    }
 }
 
 /// An ACK of new data, as congestion control sees it.
@@ -39,6 +52,8 @@ pub struct Progress {
     pub now: Time,
     /// Smoothed RTT.
     pub srtt: Time,
+    /// Least RTT of the connection; of a classic sender, which keeps none, the smoothed one.
+    pub min_rtt: Time,
 }
 
 /// What the network says of its congestion.
@@ -70,12 +85,18 @@ impl Flight {
     pub fn used(&self) -> u64 {
         self.outstanding.min(u64::from(self.cwnd))
     }
+
+    /// The same where the window counts, in whole segments, not what of it is outstanding.
+    pub fn of_whole_window(self, mss: u32) -> Self {
+        let cwnd = self.cwnd - self.cwnd % mss;
+        Self { cwnd, outstanding: self.outstanding.max(u64::from(cwnd)), ..self }
+    }
 }
 
 /// Who decides on the window after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The sender does slow start, with HyStart, and the window of recovery; the control grows in congestion avoidance
+    /// The sender does slow start, with HyStart if it has it, and the window of recovery; the control grows in congestion avoidance
     /// and says what congestion leaves.
     Avoidance,
     /// The control grows the window in all phases but recovery, slow start included, and says what congestion leaves.
@@ -183,10 +204,14 @@ pub enum Event {
         /// Since the last segment was sent.
         idle: Time,
     },
-    /// A segment is taken for lost; before the sample of the ACK that tells.
+    /// A segment is taken for lost; before the sample of the ACK that tells. Only with [`Control::HEARS_LOSSES`].
     SegmentLost {
         /// Its payload in bytes.
         bytes: u32,
+        /// When it was sent last.
+        sent: Time,
+        /// Its number among all transmissions, from 1 on.
+        number: u32,
         /// In flight when it had been sent, itself included (P.tx_in_flight).
         tx_in_flight: u32,
         /// Lost since it was sent, itself included (C.lost - P.lost).
@@ -223,7 +248,7 @@ pub struct Moment {
 ///
 /// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record per
 /// segment also hands out samples and events.
-pub trait Control: Clone + Debug {
+pub trait Control: Debug {
     /// Its own keys of the `[tcp]` table.
     type Params: ParamSet;
 
@@ -231,8 +256,17 @@ pub trait Control: Clone + Debug {
     const AUTHORITY: Authority = Authority::Avoidance;
     /// Whether it cannot do without samples and events.
     const NEEDS_SAMPLES: bool = false;
+    /// Whether it makes use of [`Event::SegmentLost`]; without, nobody tells it.
+    const HEARS_LOSSES: bool = false;
+    /// Keys of the connection that it reads, of those that not every control reads.
+    const READS: &'static [&'static str] = &[];
+    /// Pairs of its keys of which the first must not exceed the second.
+    const ORDERED: &'static [(&'static str, &'static str)] = &[];
     /// The feedback that it needs on congestion marks.
     const ECN: EcnUse = EcnUse::Classic;
+    /// Whether it has no constant of time or rate, not even as a parameter: with all times multiplied and all rates divided
+    /// by a factor it does the same.
+    const SCALE_FREE: bool = false;
 
     /// The state of a new connection. `seed` differs by run and flow: the only source of randomness.
     fn new(connection: Connection, params: &Self::Params, seed: u64) -> Self;

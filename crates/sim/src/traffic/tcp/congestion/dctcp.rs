@@ -7,12 +7,13 @@
 //! | 3.3, 5 | `M = bytes marked / bytes acknowledged` of a window | `Control::on_sample` |
 //! | 3.3, 6 | `alpha = alpha (1 - g) + g M` | `Control::on_sample` |
 //! | 3.3, 9 | upon a mark, once a window: `cwnd = cwnd (1 - alpha / 2)` | `Control::reduce` |
-//! | 3.4, 3.5 | growth, losses and timeouts are those of Reno | [`Reno`] |
+//! | 3.4 | the window grows as Reno's; with `byte_counting` by whole segments, as in Linux | `Control::avoid` |
+//! | 3.5 | losses and timeouts are those of Reno | [`Reno`] |
 //!
 //! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1): [RED](../schemes/red.md)
 //! with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and `gentle`, `wait`, `hard_drop` off.
 //!
-//! Cost: two additions an ACK, a division a round trip; 56 bytes.
+//! Cost: two additions an ACK, a division a round trip; 64 bytes.
 //!
 //! Deviations:
 //! 1. RFC 8257 3.2: the receiver does not echo marks by a state machine of two states that sends some ACKs early; each ACK
@@ -51,26 +52,39 @@ pub struct Dctcp {
     acked: u64,
     /// DCTCP.BytesMarked.
     marked: u64,
+    /// Segments acknowledged since the window last grew (snd_cwnd_cnt).
+    counted: u32,
 }
 
 impl Control for Dctcp {
     type Params = DctcpParams;
+    const READS: &'static [&'static str] = &["byte_counting", "flight_size"];
     const NEEDS_SAMPLES: bool = true;
+    const SCALE_FREE: bool = true;
     //= RFC 8257 3.2-2, deviation: An ACK echoes the mark of what it acknowledges.
     const ECN: EcnUse = EcnUse::AccurateEct0;
 
     fn new(_: Connection, params: &DctcpParams, _: u64) -> Self {
-        Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0 }
+        Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0, counted: 0 }
     }
 
     /// Section 3.4.
     #[inline]
     fn avoid(&mut self, of: Connection, _: &DctcpParams, cwnd: &mut u32, progress: Progress) {
         //= RFC 8257 3.4-1: The window grows as that of Reno.
-        Reno.avoid(of, &RenoParams {}, cwnd, progress);
+        if !of.byte_counting {
+            return Reno.avoid(of, &RenoParams {}, cwnd, progress);
+        }
+        //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
+        // tcp_cong_avoid_ai: what MSS^2 / cwnd loses by rounding would be a third at 1000 segments.
+        let window = (*cwnd / of.mss).max(1);
+        self.counted += progress.segments;
+        *cwnd = cwnd.saturating_add((self.counted / window).saturating_mul(of.mss));
+        self.counted %= window;
     }
 
     fn reduce(&mut self, of: Connection, _: &DctcpParams, flight: Flight) -> u64 {
+        self.counted = 0;
         match flight.cause {
             //= RFC 8257 3.3-6: A mark leaves cwnd * (1 - alpha / 2).
             Cause::Mark => (f64::from(flight.cwnd) * (1.0 - self.alpha / 2.0)) as u64,
@@ -161,12 +175,30 @@ mod tests {
         for _ in 0..10 {
             flow.avoid(&mut cwnd, 1);
         }
-        // Ten ACKs of 1000^2 / cwnd, while cwnd grows from 10 000: 954 bytes, as 100 + 99 + 98 + 97 + 96 + 95 + 94 + 93 + 92 + 91.
-        assert!((10_950..=10_960).contains(&cwnd), "{cwnd}");
+        assert_eq!(cwnd, 11 * MSS);
+        // The next round trip is of eleven segments.
+        (0..10).for_each(|_| flow.avoid(&mut cwnd, 1));
+        assert_eq!(cwnd, 11 * MSS);
+        flow.avoid(&mut cwnd, 1);
+        assert_eq!(cwnd, 12 * MSS);
+        // Two segments an ACK count as two; what MSS^2 / cwnd would round to nothing is not lost.
+        cwnd = 4000 * MSS;
+        (0..2000).for_each(|_| flow.avoid(&mut cwnd, 2));
+        assert_eq!(cwnd, 4001 * MSS);
+    }
+
+    #[test]
+    fn without_byte_counting_an_ack_adds_as_renos_does() {
+        let mut cwnd = 10 * MSS;
+        let mut flow = flow();
+        flow.of.byte_counting = false;
+        flow.avoid(&mut cwnd, 2);
+        // 1000^2 / 10 000, whatever it covers.
+        assert_eq!(cwnd, 10 * MSS + 100);
     }
 
     #[test]
     fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
-        never_leaves_its_bounds::<Dctcp>(|dctcp| (0.0..=1.0).contains(&dctcp.alpha));
+        never_leaves_its_bounds::<Dctcp>(&DctcpParams::default(), |flow, _| (0.0..=1.0).contains(&flow.control.alpha));
     }
 }

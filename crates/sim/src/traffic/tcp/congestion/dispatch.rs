@@ -2,8 +2,9 @@
 //!
 //! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
 
-use super::State;
 use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample};
+use super::external::External;
+use super::{CongestionControl, State};
 use crate::traffic::tcp::{TcpParams, clamped};
 
 #[inline]
@@ -13,11 +14,13 @@ fn connection(params: &TcpParams) -> Connection {
         socket_buffer: params.socket_buffer.0,
         byte_counting: params.byte_counting,
         flight_size: params.flight_size,
+        whole_windows: params.whole_windows,
+        clock_tick: params.clock_tick,
     }
 }
 
 /// The congestion control of one sender; empty for one without state, such as Reno.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Congestion(pub(super) Option<Box<State>>);
 
 impl Congestion {
@@ -58,7 +61,12 @@ impl Congestion {
             progress.segments -= steps;
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
-            self.with_state(params, |state| state.avoid(connection(params), &params.congestion, cwnd, progress));
+            let (of, own) = (connection(params), &params.congestion);
+            // Not by `with_state`: what a control without state does, Reno foremost, then stands here and nothing else.
+            match &mut self.0 {
+                Some(state) if params.congestion_control.has_state() => state.avoid(of, own, cwnd, progress),
+                _ => State::new(params.congestion_control, of, own, 0).avoid(of, own, cwnd, progress),
+            }
         }
     }
 
@@ -66,8 +74,12 @@ impl Congestion {
     pub fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u32 {
         //= RFC 9438 4.6-6, deviation: Marks reduce cwnd down to one segment.
         //= RFC 9438 4.6-7, deviation: Marks at a cwnd of one segment slow the sender further.
-        clamped(self.with_state(params, |state| state.reduce(connection(params), &params.congestion, flight)))
-            .max(2 * params.segment_payload)
+        let mss = params.segment_payload;
+        let flight = if params.whole_windows { flight.of_whole_window(mss) } else { flight };
+        let left =
+            clamped(self.with_state(params, |state| state.reduce(connection(params), &params.congestion, flight)));
+        let rest = if params.whole_windows { left % mss } else { 0 };
+        (left - rest).max(2 * mss)
     }
 
     /// A timeout, after [`Congestion::reduce`] or instead of it.
@@ -81,6 +93,18 @@ impl Congestion {
     #[inline]
     pub fn on_sample(&mut self, params: &TcpParams, output: &mut Output, sample: &Sample) {
         self.with_state(params, |state| state.on_sample(connection(params), &params.congestion, output, sample));
+    }
+
+    /// The control from outside, if it is one: it is told of each segment that leaves and arrives.
+    #[inline]
+    pub fn external(&mut self, params: &TcpParams) -> Option<&mut External> {
+        if !matches!(params.congestion_control, CongestionControl::External(_)) {
+            return None;
+        }
+        match self.0.as_deref_mut() {
+            Some(State::External(external)) => Some(external),
+            _ => None,
+        }
     }
 
     /// What happens apart from ACKs.

@@ -8,7 +8,11 @@
 //! | 2.4.2 | `off_target = (TARGET - queuing_delay) / TARGET` | `Ledbat::approach` |
 //! | 2.4.2 | `cwnd += GAIN off_target bytes_newly_acked MSS / cwnd` | `Ledbat::approach` |
 //! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
-//! | 2.4.2 | a loss halves the window | `Control::reduce` |
+//! | 2.4.2 | a loss halves the window, by `flight_size` | [`Reno::reduce`] |
+//!
+//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT answers them as Reno
+//! does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 3.9 Mbit/s beside CUBIC's 5.8 with a buffer of 24 packets
+//! (29 ms), and 0.2 beside 9.5 with 264 packets (317 ms).
 //!
 //! Cost: a minimum of ten and of four numbers and a division an ACK; 560 bytes.
 //!
@@ -18,13 +22,14 @@
 //! 2. RFC 6817 2.5: the initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
 //! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout leaves
 //!    the window at one segment, and the next ACK raises it to `ledbat_min_window`.
-//! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, until the first
-//!    loss and again after each timeout.
+//! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, which
+//!    `byte_counting` rules, until the first loss and again after each timeout.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
-use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
+use super::control::{Authority, Connection, Control, Event, Flight, Moment, Output, Sample};
 use super::model::queuing_delay::QueuingDelay;
+use super::reno::{Reno, RenoParams};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
@@ -66,6 +71,7 @@ pub struct Ledbat {
 
 impl Control for Ledbat {
     type Params = LedbatParams;
+    const READS: &'static [&'static str] = &["byte_counting", "flight_size"];
     const AUTHORITY: Authority = Authority::Growth;
     const NEEDS_SAMPLES: bool = true;
 
@@ -73,8 +79,10 @@ impl Control for Ledbat {
         Self { delay: QueuingDelay::new(), fraction: 0.0, slow_start: params.ledbat_slow_start }
     }
 
-    //= RFC 6817 2.4.2-6: A loss halves the window, once a round trip at most.
-    // The default of `reduce`.
+    fn reduce(&mut self, of: Connection, _: &LedbatParams, flight: Flight) -> u64 {
+        //= RFC 6817 2.4.2-6: A loss halves the window, once a round trip at most.
+        Reno.reduce(of, &RenoParams {}, flight)
+    }
 
     fn on_sample(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
         //= RFC 6817 2.2-1, deviation: The delay is that of one way, by the receiver's clock.
@@ -85,7 +93,7 @@ impl Control for Ledbat {
             return;
         }
         if self.slow_start && output.cwnd < output.ssthresh {
-            output.cwnd = output.cwnd.saturating_add(sample.acked);
+            output.cwnd = output.cwnd.saturating_add(of.counted(sample.acked));
             return;
         }
         self.slow_start = false;
@@ -222,7 +230,17 @@ mod tests {
     }
 
     #[test]
+    fn slow_start_adds_what_an_ack_covers_or_a_segment() {
+        for (byte_counting, growth) in [(true, 2 * MSS), (false, MSS)] {
+            let mut flow = flow(LedbatParams { ledbat_slow_start: true, ..unfiltered() });
+            flow.of.byte_counting = byte_counting;
+            flow.ack(|sample| sample.acked = 2 * MSS);
+            assert_eq!(flow.output.cwnd, 20 * MSS + growth);
+        }
+    }
+
+    #[test]
     fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
-        never_leaves_its_bounds::<Ledbat>(|_| true);
+        never_leaves_its_bounds::<Ledbat>(&LedbatParams::default(), |_, _| true);
     }
 }

@@ -14,6 +14,9 @@
 //!
 //! Windows are in segments here, in bytes in the code.
 //!
+//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and it yields less: on 10 Mbit/s,
+//! with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s beside CUBIC's 7.7.
+//!
 //! Cost: a minimum of ten and of four numbers and two divisions an ACK; 590 bytes.
 //!
 //! Deviations:
@@ -317,6 +320,6 @@ mod tests {
 
     #[test]
     fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
-        never_leaves_its_bounds::<LedbatPlusPlus>(|_| true);
+        never_leaves_its_bounds::<LedbatPlusPlus>(&LedbatPlusPlusParams::default(), |_, _| true);
     }
 }

@@ -8,6 +8,7 @@ mod copa;
 mod cubic;
 mod dctcp;
 pub mod dispatch;
+pub mod external;
 mod ledbat;
 mod ledbat_plus_plus;
 mod model;
@@ -18,9 +19,11 @@ mod testing;
 mod vegas;
 
 use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
-use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
-use fairlane_schemes::choices;
+use external::{External, ExternalParams, Outside};
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use serde_json::{Map, Value as Json};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 congestion_controls! {
     /// Linear growth, halved by congestion (RFC 5681).
@@ -48,103 +51,248 @@ congestion_controls! {
 /// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.
 macro_rules! congestion_controls {
     ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
-        choices! {
-            /// How the congestion window grows and shrinks.
-            pub enum CongestionControl { $( $(#[doc = $doc])+ $Variant = $name, )+ }
+        /// How the congestion window grows and shrinks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum CongestionControl {
+            $( $(#[doc = $doc])+ $Variant, )+
+            /// A control that is not in the list: [`CongestionParams::external`] has it.
+            External(Outside),
         }
 
         impl CongestionControl {
+            /// Those of the list, in the order of the documentation.
+            pub const ALL: &[Self] = &[$( Self::$Variant ),+];
+
+            /// The name in a configuration; of a control from outside, [`CongestionParams::external`] has it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$Variant => $name, )+ Self::External(_) => "external" }
+            }
+
             #[inline]
             pub(super) fn has_state(self) -> bool {
-                match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ }
+                match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ Self::External(_) => true }
             }
 
             /// What it does, in one sentence.
             #[must_use]
             pub fn summary(self) -> &'static str {
-                match self { $( Self::$Variant => concat!($($doc),+).trim_ascii(), )+ }
+                match self { $( Self::$Variant => concat!($($doc),+).trim_ascii(), )+ Self::External(_) => "" }
             }
 
             /// Name of its module.
             #[must_use]
             pub fn module(self) -> &'static str {
-                match self { $( Self::$Variant => stringify!($module), )+ }
+                match self { $( Self::$Variant => stringify!($module), )+ Self::External(_) => "external" }
             }
 
             /// Its own keys of the `[tcp]` table.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
-                match self { $( Self::$Variant => <$module::$Type as Control>::Params::specs(), )+ }
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::Params::specs(), )+
+                    Self::External(_) => Vec::new(),
+                }
+            }
+
+            /// Keys of the connection that it reads, of those that not every control reads.
+            pub(super) fn reads(self) -> &'static [&'static str] {
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::READS, )+
+                    // It may: they are part of what it is told of its connection.
+                    Self::External(_) => &["byte_counting", "flight_size"],
+                }
+            }
+
+            /// Pairs of its keys of which the first must not exceed the second.
+            #[must_use]
+            pub fn ordered(self) -> &'static [(&'static str, &'static str)] {
+                match self { $( Self::$Variant => <$module::$Type as Control>::ORDERED, )+ Self::External(_) => &[] }
             }
 
             /// Who decides on the window after an ACK.
             #[must_use]
             #[inline]
             pub fn authority(self) -> Authority {
-                match self { $( Self::$Variant => <$module::$Type as Control>::AUTHORITY, )+ }
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::AUTHORITY, )+
+                    Self::External(outside) => outside.authority,
+                }
             }
 
             /// Whether only a sender with a record per segment serves it.
             #[must_use]
             pub fn needs_samples(self) -> bool {
-                match self { $( Self::$Variant => <$module::$Type as Control>::NEEDS_SAMPLES, )+ }
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::NEEDS_SAMPLES, )+
+                    Self::External(_) => true,
+                }
+            }
+
+            /// Whether it is told of each segment that is taken for lost.
+            #[inline]
+            pub(super) fn hears_losses(self) -> bool {
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::HEARS_LOSSES, )+
+                    Self::External(_) => true,
+                }
+            }
+
+            /// Whether it does the same with all times multiplied and all rates divided by a factor.
+            #[must_use]
+            pub fn is_scale_free(self) -> bool {
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::SCALE_FREE, )+
+                    Self::External(_) => false,
+                }
             }
 
             /// The feedback on congestion marks that it needs.
             #[must_use]
             #[inline]
             pub fn ecn_use(self) -> EcnUse {
-                match self { $( Self::$Variant => <$module::$Type as Control>::ECN, )+ }
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::ECN, )+
+                    Self::External(outside) => outside.ecn,
+                }
+            }
+        }
+
+        impl ConfigValue for CongestionControl {
+            const KIND: &'static str = "choice";
+            const EXAMPLE: &'static str = "";
+            const CHOICES: Option<&'static [&'static str]> = Some(&[$($name),+]);
+            fn parse(value: &Json) -> Option<Self> {
+                match value.as_str()? { $( $name => Some(Self::$Variant), )+ _ => None }
+            }
+            fn to_json(&self) -> Json {
+                self.name().into()
+            }
+            fn within(&self, _: &Self, _: &Self) -> bool {
+                true
             }
         }
 
         /// Parameters of each congestion control: the keys of all stand in one table.
         #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct CongestionParams { $( $(#[doc = $doc])+ pub $module: <$module::$Type as Control>::Params, )+ }
+        pub struct CongestionParams {
+            $( $(#[doc = $doc])+ pub $module: <$module::$Type as Control>::Params, )+
+            /// The control that is not in the list, if it is the one.
+            pub external: ExternalParams,
+        }
 
         impl ParamSet for CongestionParams {
             fn specs() -> Vec<ParamSpec> {
                 [$( <$module::$Type as Control>::Params::specs() ),+].concat()
             }
             fn read_over(base: Self, table: &mut Table<'_>) -> Result<Self, ConfigError> {
-                Ok(Self { $( $module: ParamSet::read_over(base.$module, table)?, )+ })
+                Ok(Self {
+                    $( $module: ParamSet::read_over(base.$module, table)?, )+
+                    external: base.external,
+                })
             }
             fn write(&self, into: &mut Map<String, Json>) {
                 $( self.$module.write(into); )+
+                self.external.write(into);
             }
         }
 
-        #[derive(Clone, Debug)]
         /// What the control of one sender remembers.
-        pub enum State { $( $Variant($module::$Type), )+ }
+        #[derive(Debug)]
+        pub enum State { $( $Variant($module::$Type), )+ External(External) }
 
         impl State {
-            #[inline]
+            // Always: of a control without state nothing is left of it.
+            #[inline(always)]
             pub(super) fn new(control: CongestionControl, of: Connection, params: &CongestionParams, seed: u64) -> Self {
                 match control { $(
                     CongestionControl::$Variant => Self::$Variant(Control::new(of, &params.$module, seed)),
-                )+ }
+                )+
+                    CongestionControl::External(_) => Self::External(Control::new(of, &params.external, seed)),
+                }
             }
-            #[inline]
+            #[inline(always)]
             fn avoid(&mut self, of: Connection, params: &CongestionParams, cwnd: &mut u32, progress: Progress) {
-                match self { $( Self::$Variant(own) => own.avoid(of, &params.$module, cwnd, progress), )+ }
+                match self {
+                    $( Self::$Variant(own) => own.avoid(of, &params.$module, cwnd, progress), )+
+                    Self::External(own) => own.avoid(of, &params.external, cwnd, progress),
+                }
             }
             fn reduce(&mut self, of: Connection, params: &CongestionParams, flight: Flight) -> u64 {
-                match self { $( Self::$Variant(own) => own.reduce(of, &params.$module, flight), )+ }
+                match self {
+                    $( Self::$Variant(own) => own.reduce(of, &params.$module, flight), )+
+                    Self::External(own) => own.reduce(of, &params.external, flight),
+                }
             }
             fn timed_out(&mut self) {
-                match self { $( Self::$Variant(own) => own.timed_out(), )+ }
+                match self { $( Self::$Variant(own) => own.timed_out(), )+ Self::External(own) => own.timed_out() }
             }
             #[inline]
             fn on_sample(&mut self, of: Connection, params: &CongestionParams, output: &mut Output, sample: &Sample) {
-                match self { $( Self::$Variant(own) => own.on_sample(of, &params.$module, output, sample), )+ }
+                match self {
+                    $( Self::$Variant(own) => own.on_sample(of, &params.$module, output, sample), )+
+                    Self::External(own) => own.on_sample(of, &params.external, output, sample),
+                }
             }
             fn on_event(
                 &mut self, of: Connection, params: &CongestionParams, output: &mut Output, event: Event, at: &Moment,
             ) {
-                match self { $( Self::$Variant(own) => own.on_event(of, &params.$module, output, event, at), )+ }
+                match self {
+                    $( Self::$Variant(own) => own.on_event(of, &params.$module, output, event, at), )+
+                    Self::External(own) => own.on_event(of, &params.external, output, event, at),
+                }
             }
         }
     };
 }
 use congestion_controls;
+
+/// The controls that read a key of the `[tcp]` table; none for a key that is not for controls.
+pub fn readers(key: &str) -> &'static [CongestionControl] {
+    static READERS: LazyLock<HashMap<&str, Vec<CongestionControl>>> = LazyLock::new(|| {
+        let mut readers = HashMap::<_, Vec<_>>::new();
+        for &control in CongestionControl::ALL {
+            let own = control.params().into_iter().map(|spec| spec.name);
+            for key in own.chain(control.reads().iter().copied()) {
+                readers.entry(key).or_default().push(control);
+            }
+        }
+        readers
+    });
+    READERS.get(key).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::control::{Cause, FlightSize};
+    use super::testing::OF;
+    use super::*;
+    use fairlane_schemes::base::units::Time;
+
+    /// What a control makes of its window in congestion avoidance and upon a loss.
+    fn windows(control: CongestionControl, of: Connection) -> (u32, u64) {
+        let params = CongestionParams::default();
+        let mut state = State::new(control, of, &params, 1);
+        let mut cwnd = 10 * of.mss;
+        let rtt = Time::from_millis(100);
+        state.avoid(of, &params, &mut cwnd, Progress { segments: 2, now: Time::ZERO, srtt: rtt, min_rtt: rtt });
+        let flight = Flight { cwnd, outstanding: 10_000, pipe: 6000, cause: Cause::Loss };
+        (cwnd, state.reduce(of, &params, flight))
+    }
+
+    #[test]
+    fn a_control_reads_only_those_keys_of_the_connection_that_it_names() {
+        for &control in CongestionControl::ALL {
+            let (cwnd, left) = windows(control, OF);
+            let (by_ack, _) = windows(control, Connection { byte_counting: false, ..OF });
+            assert!(cwnd == by_ack || control.reads().contains(&"byte_counting"), "{}", control.name());
+            let (_, of_pipe) = windows(control, Connection { flight_size: FlightSize::Pipe, ..OF });
+            assert!(left == of_pipe || control.reads().contains(&"flight_size"), "{}", control.name());
+        }
+        let of_reno =
+            [CongestionControl::Reno, CongestionControl::Dctcp, CongestionControl::Vegas, CongestionControl::Ledbat];
+        assert_eq!(readers("flight_size"), of_reno);
+        assert_eq!(readers("cubic_c"), [CongestionControl::Cubic]);
+        assert!(readers("initial_window").is_empty());
+    }
+}

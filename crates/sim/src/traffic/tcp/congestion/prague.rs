@@ -405,6 +405,8 @@ mod tests {
 
     #[test]
     fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
-        never_leaves_its_bounds::<Prague>(|prague| (0.0..=1.0).contains(&prague.alpha) && prague.window >= 2.0);
+        never_leaves_its_bounds::<Prague>(&PragueParams::default(), |flow, _| {
+            (0.0..=1.0).contains(&flow.control.alpha) && flow.control.window >= 2.0
+        });
     }
 }

@@ -1,6 +1,10 @@
 //! What tests of congestion controls share: a flow whose ACKs are made by hand, and operations drawn at random.
 
-use super::control::{Cause, Connection, Control, Event, Flight, FlightSize, Moment, Output, Progress, Sample};
+pub mod path;
+
+use super::control::{
+    Authority, Cause, Connection, Control, Event, Flight, FlightSize, Moment, Output, Progress, Sample,
+};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -8,22 +12,35 @@ use std::collections::VecDeque;
 
 pub const MSS: u32 = 1000;
 pub const RTT: Time = Time::from_millis(100);
-pub const OF: Connection =
-    Connection { mss: MSS, socket_buffer: 1 << 40, byte_counting: true, flight_size: FlightSize::Outstanding };
+pub const OF: Connection = Connection {
+    mss: MSS,
+    socket_buffer: 1 << 40,
+    byte_counting: true,
+    flight_size: FlightSize::Outstanding,
+    whole_windows: false,
+    clock_tick: Time::ZERO,
+};
 
 /// Segments in flight that are told apart.
 const MOST_SENT: usize = 1000;
 
-/// As many as the acceptance of a controller asks for; a tenth where they take ten times as long.
-const OPERATIONS: u32 = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+/// The least RTT that is drawn, and the highest delivery rate in bit/s.
+const LEAST_RTT: Time = Time::from_micros(1);
+pub const MOST_RATE: u64 = 100_000_000_000;
+
+/// Operations drawn, and after how many the connection is a new one.
+const OPERATIONS: u32 = 1_000_000;
+const OPERATIONS_OF_A_FLOW: u32 = 10_000;
 
 /// A flow whose ACKs are made by hand; its window is in use. It starts with ten segments, in slow start.
 pub struct Flow<C: Control> {
+    pub of: Connection,
     pub params: C::Params,
     pub control: C,
     pub output: Output,
     pub now: Time,
     pub delivered: u64,
+    lost: u64,
     /// P.delivered of what is in flight.
     sent: VecDeque<u64>,
 }
@@ -32,35 +49,41 @@ impl<C: Control> Flow<C> {
     pub fn new(params: C::Params) -> Self {
         let output = Output { cwnd: 10 * MSS, ssthresh: u32::MAX, pacing: None, quantum: 0 };
         let control = C::new(OF, &params, 7);
-        let mut flow = Self { params, control, output, now: Time::from_secs(1), delivered: 0, sent: VecDeque::new() };
+        let now = Time::from_secs(1);
+        let mut flow = Self { of: OF, params, control, output, now, delivered: 0, lost: 0, sent: VecDeque::new() };
         flow.event(Event::Open);
         flow
     }
 
     pub fn event(&mut self, event: Event) {
-        let at = Moment {
+        let at = self.moment();
+        self.control.on_event(self.of, &self.params, &mut self.output, event, &at);
+    }
+
+    /// The connection with a full window in flight.
+    fn moment(&self) -> Moment {
+        Moment {
             now: self.now,
             srtt: RTT,
             min_rtt: RTT,
             in_flight: self.output.cwnd,
             delivered: self.delivered,
-            total_lost: 0,
+            total_lost: self.lost,
             app_limited: false,
             phase: Phase::Open,
-        };
-        self.control.on_event(OF, &self.params, &mut self.output, event, &at);
+        }
     }
 
     /// What congestion leaves of the window.
     pub fn reduce(&mut self, cause: Cause) -> u64 {
         let bytes = u64::from(self.output.cwnd);
         let flight = Flight { cwnd: self.output.cwnd, outstanding: bytes, pipe: bytes, cause };
-        self.control.reduce(OF, &self.params, flight)
+        self.control.reduce(self.of, &self.params, flight)
     }
 
     /// Growth in congestion avoidance.
     pub fn avoid(&mut self, cwnd: &mut u32, segments: u32) {
-        self.control.avoid(OF, &self.params, cwnd, Progress { segments, now: self.now, srtt: RTT });
+        self.control.avoid(self.of, &self.params, cwnd, Progress { segments, now: self.now, srtt: RTT, min_rtt: RTT });
     }
 
     /// Sends what the window allows.
@@ -76,8 +99,16 @@ impl<C: Control> Flow<C> {
         self.send();
         let prior_delivered = self.sent.pop_front().unwrap_or_default();
         self.delivered += u64::from(MSS);
+        let mut sample = self.sample(prior_delivered);
+        tell(&mut sample);
+        self.control.on_sample(self.of, &self.params, &mut self.output, &sample);
+        self.send();
+    }
+
+    /// An ACK of a segment of a window in use.
+    fn sample(&self, prior_delivered: u64) -> Sample {
         let window = self.output.cwnd;
-        let mut sample = Sample {
+        Sample {
             now: self.now,
             rtt: Some(RTT),
             srtt: RTT,
@@ -100,10 +131,7 @@ impl<C: Control> Flow<C> {
             app_limited: false,
             cwnd_limited: true,
             phase: Phase::Open,
-        };
-        tell(&mut sample);
-        self.control.on_sample(OF, &self.params, &mut self.output, &sample);
-        self.send();
+        }
     }
 
     /// The ACKs of a window of segments, spread over an RTT, the `.0`-th of which `tell` changes.
@@ -134,6 +162,8 @@ pub fn any_event(random: &mut Rng) -> Event {
         5 => Event::Mark,
         _ => Event::SegmentLost {
             bytes: MSS,
+            sent: Time::ZERO,
+            number: 1,
             tx_in_flight: any(random, 1 << 32) as u32,
             lost_since_sent: any(random, 1 << 40),
             prior_delivered: any(random, 1 << 40),
@@ -143,61 +173,92 @@ pub fn any_event(random: &mut Rng) -> Event {
 }
 
 /// Acts as a sender would, with any ACK, event and growth: the window stays at a segment or more, the pacing rate above
-/// nothing and below what the largest window and the least RTT give, and `holds` holds.
-pub fn never_leaves_its_bounds<C: Control>(holds: impl Fn(&C) -> bool) {
+/// nothing and below what the largest window and the least RTT give, and `holds` holds, which is told the ACK if there was one.
+pub fn never_leaves_its_bounds<C: Control>(params: &C::Params, holds: impl Fn(&Flow<C>, Option<&Sample>) -> bool)
+where
+    C::Params: Clone,
+{
     let mut random = Rng::stream(3, 0, "operations", 0);
-    let phases = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss];
-    let mut flow = Flow::<C>::new(C::Params::default());
-    // The least RTT drawn.
-    let least_rtt = Time::from_micros(1);
-    // Twice the largest window in it, in bits per second.
-    let most_rate = 2.0 * f64::from(u32::MAX) * 8.0 / least_rtt.as_secs_f64();
+    let mut flow = Flow::<C>::new(params.clone());
+    // Twice the largest window in the least RTT, in bits per second.
+    let most_rate = 2.0 * f64::from(u32::MAX) * 8.0 / LEAST_RTT.as_secs_f64();
     for operation in 0..OPERATIONS {
-        if operation % 10_000 == 0 {
-            flow = Flow::new(C::Params::default());
+        if operation % OPERATIONS_OF_A_FLOW == 0 {
+            flow = Flow::new(params.clone());
         }
         flow.now += Time(any(&mut random, 1 << 41));
-        match random.bits() % 8 {
-            0 => {
-                let event = any_event(&mut random);
-                flow.event(event);
-            }
-            1 => {
-                let causes = [Cause::Loss, Cause::Mark, Cause::Timeout];
-                let left = flow.reduce(causes[(random.bits() % 3) as usize]);
-                flow.output.ssthresh = u32::try_from(left).unwrap_or(u32::MAX).max(2 * MSS);
-                flow.output.cwnd = flow.output.cwnd.min(flow.output.ssthresh);
-            }
-            2 => {
-                let mut cwnd = flow.output.cwnd;
-                flow.avoid(&mut cwnd, 1 + any(&mut random, 1000) as u32);
-                assert!(cwnd >= flow.output.cwnd, "operation {operation}: {cwnd}");
-                flow.output.cwnd = cwnd;
-            }
-            _ => {
-                let rtt = Time(least_rtt.0 + any(&mut random, 1 << 43));
-                let acked = MSS * any(&mut random, 1 << 10) as u32;
-                let marked = any(&mut random, u64::from(acked) + 1) as u32;
-                let phase = phases[(random.bits() % 4) as usize];
-                let in_flight = any(&mut random, 1 << 32) as u32;
-                let prior = any(&mut random, flow.delivered + 1);
-                let flags = random.bits();
-                flow.delivered += u64::from(acked);
-                let delivered = flow.delivered;
-                flow.ack(|sample| {
-                    sample.rtt = (flags & 1 == 0).then_some(rtt);
-                    (sample.srtt, sample.min_rtt) = (rtt, least_rtt);
-                    (sample.acked, sample.marked, sample.phase) = (acked, marked, phase);
-                    (sample.in_flight, sample.prior_in_flight) = (in_flight, in_flight);
-                    (sample.delivered, sample.prior_delivered) = (delivered, prior);
-                    (sample.cwnd_limited, sample.ece) = (flags & 2 == 0, flags & 12 == 0);
-                });
-            }
-        }
+        let sample = flow.act(&mut random);
         assert!(flow.output.cwnd >= MSS, "operation {operation}: {:?}", flow.output);
         if let Some(BitRate(rate)) = flow.output.pacing {
             assert!(rate > 0 && rate as f64 <= most_rate, "operation {operation}: {rate}");
         }
-        assert!(holds(&flow.control), "operation {operation}: {:?}", flow.control);
+        assert!(holds(&flow, sample.as_ref()), "operation {operation}: {:?} {:?}", flow.control, flow.output);
+    }
+}
+
+impl<C: Control> Flow<C> {
+    /// Any operation that its authority allows for; the ACK, if it is one.
+    fn act(&mut self, random: &mut Rng) -> Option<Sample> {
+        match random.bits() % 8 {
+            0 => {
+                let event = any_event(random);
+                let in_flight = any(random, 1 << 32) as u32;
+                let at = Moment { in_flight, app_limited: random.bits() & 1 == 0, ..self.moment() };
+                self.control.on_event(self.of, &self.params, &mut self.output, event, &at);
+                None
+            }
+            1 if C::AUTHORITY != Authority::Full => {
+                let causes = [Cause::Loss, Cause::Mark, Cause::Timeout];
+                let left = self.reduce(causes[(random.bits() % 3) as usize]);
+                self.output.ssthresh = u32::try_from(left).unwrap_or(u32::MAX).max(2 * MSS);
+                self.output.cwnd = self.output.cwnd.min(self.output.ssthresh);
+                None
+            }
+            2 if C::AUTHORITY == Authority::Avoidance => {
+                let mut cwnd = self.output.cwnd;
+                self.avoid(&mut cwnd, 1 + any(random, 1000) as u32);
+                assert!(cwnd >= self.output.cwnd, "{cwnd} after {:?}", self.output);
+                self.output.cwnd = cwnd;
+                None
+            }
+            _ => {
+                let sample = self.any_sample(random);
+                self.control.on_sample(self.of, &self.params, &mut self.output, &sample);
+                Some(sample)
+            }
+        }
+    }
+
+    /// An ACK that may say anything.
+    fn any_sample(&mut self, random: &mut Rng) -> Sample {
+        let phases = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss];
+        let rtt = Time(LEAST_RTT.0 + any(random, 1 << 43));
+        let (acked, lost) = (any(random, 1 << 28) as u32, any(random, 1 << 20) as u32);
+        let in_flight = any(random, 1 << 32) as u32;
+        let prior_delivered = self.delivered - any(random, self.delivered + 1);
+        let flags = random.bits();
+        self.delivered += u64::from(acked);
+        self.lost += u64::from(lost);
+        Sample {
+            rtt: (flags & 1 == 0).then_some(rtt),
+            srtt: rtt,
+            min_rtt: LEAST_RTT,
+            acked,
+            in_order: acked,
+            lost,
+            marked: any(random, u64::from(acked) + 1) as u32,
+            ece: flags & 12 == 0,
+            in_flight,
+            prior_in_flight: in_flight,
+            total_lost: self.lost,
+            prior_delivered,
+            tx_in_flight: in_flight,
+            lost_since_sent: u64::from(lost),
+            delivery_rate: (flags & 112 != 0).then(|| BitRate(1 + any(random, MOST_RATE))),
+            app_limited: flags & 128 == 0,
+            cwnd_limited: flags & 2 == 0,
+            phase: phases[(random.bits() % 4) as usize],
+            ..self.sample(self.delivered)
+        }
     }
 }

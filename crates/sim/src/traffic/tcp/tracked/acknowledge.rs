@@ -7,6 +7,7 @@ use super::prr::Delivery;
 use super::records::Record;
 use crate::traffic::tcp::blocks::SackBlock;
 use crate::traffic::tcp::congestion::control::Sample;
+use crate::traffic::tcp::congestion::external::Delivered;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, TcpParams, clamped};
 
@@ -63,7 +64,7 @@ impl TrackedSender {
             self.retries = if news.delivered > 0 { 0 } else { self.retries };
             self.repair_numbered(params, now);
         } else {
-            if news.in_order > 0 {
+            if news.in_order > 0 && self.restarts_timer(params) {
                 self.arm(params, true, now);
             }
             self.repair(params, ack, &news, now);
@@ -74,25 +75,32 @@ impl TrackedSender {
         sampled
     }
 
+    /// Whether an ACK of new data restarts the timer.
+    fn restarts_timer(&mut self, params: &TcpParams) -> bool {
+        let partial = self.phase == Phase::Recovery && self.records.una() < self.recover;
+        if !(params.impatient_timer && partial) {
+            return true;
+        }
+        // RFC 6582 section 4, the Impatient variant.
+        std::mem::take(&mut self.before_partial_ack)
+    }
+
     /// SACK blocks, a D-SACK first. RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`.
     fn take_in_blocks(&mut self, params: &TcpParams, ack: &Ack, una: u32, news: &mut News, now: Time) {
-        if ack.sacks.is_empty() {
+        let [first, others @ ..] = ack.sacks.as_slice() else {
             self.known = ack.sacks;
             return;
-        }
-        let mut blocks = ack.sacks.iter();
-        let first = blocks.next().unwrap_or_default();
-        let inside = |outer: SackBlock| outer.start <= first.start && first.end <= outer.end;
-        news.duplicate = first.end <= ack.ack || blocks.next().is_some_and(inside);
+        };
+        let inside = |outer: &SackBlock| outer.start <= first.start && first.end <= outer.end;
+        news.duplicate = first.end <= ack.ack || others.first().is_some_and(inside);
         if news.duplicate {
             self.undo.on_dsack(first.start);
         }
         let nxt = self.records.nxt();
-        for block in ack.sacks.iter().skip(usize::from(news.duplicate)).filter(|block| block.end <= nxt) {
+        let reports = if news.duplicate { others } else { ack.sacks.as_slice() };
+        for block in reports.iter().filter(|block| block.end <= nxt) {
             // What the last ACK reported is known: a block that lengthens it costs its new part only.
-            let known = self.known.iter().find(|old| old.start <= block.start && block.start <= old.end);
-            let start = known.map_or(block.start, |old| old.end.min(block.end)).max(una);
-            for seq in start..block.end {
+            for seq in self.known.first_news(*block).max(una)..block.end {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
                     if !record.resent {
@@ -140,11 +148,19 @@ impl TrackedSender {
         news.delivered_bytes += bytes;
         news.original |= !record.resent && seq < self.recover;
         self.rate.on_delivered(record, bytes, now);
+        if let Some(external) = self.congestion.external(params) {
+            let &Record { sent, number, app_limited, .. } = record;
+            let delivered = Delivered { now, sent, bytes, number, app_limited, rtts: self.rtt.rtts() };
+            external.on_delivered(&mut self.output, &delivered);
+        }
     }
 
     /// The RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
+        //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when that was sent.
+        //= RFC 9002 5.1-2, deviation: An ACK that does not newly acknowledge its largest packet gives no sample.
+        //= RFC 9002 5.1-3: An ACK that newly acknowledges no packet that elicits ACKs gives no sample.
         let since = |sent: Time| now.saturating_sub(sent);
         let (mut of_timeout, mut of_newest) =
             if news.resent { (None, None) } else { (news.first_acked.map(since), news.last_acked.map(since)) };

@@ -42,8 +42,8 @@ pub(super) struct RateSample {
 impl RateSampler {
     /// What a segment sent at `now` remembers. `pipe` is what is in flight before it, `bytes` its own length.
     #[inline]
-    pub(super) fn on_send(&mut self, now: Time, pipe: u64, bytes: u32) -> Record {
-        if pipe == 0 {
+    pub(super) fn on_send(&mut self, now: Time, silent: bool, pipe: u64, bytes: u32) -> Record {
+        if silent {
             // The silence before it belongs to no sample.
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -83,10 +83,8 @@ impl RateSampler {
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - newest.delivered;
         // Below the least RTT, what was acknowledged had been held up on the way back, or not been sent at all.
-        let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1))).then(|| {
-            let bits_ps = u128::from(delivered) * 8 * u128::from(Time::PER_SECOND);
-            BitRate(u64::try_from(bits_ps / u128::from(interval.0)).unwrap_or(u64::MAX).max(1))
-        });
+        let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1)))
+            .then(|| BitRate::of(delivered, interval).max(BitRate(1)));
         RateSample {
             prior_delivered: newest.delivered,
             tx_in_flight: newest.tx_in_flight,
@@ -127,12 +125,12 @@ mod tests {
     fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
         let mut rate = RateSampler::default();
         // Ten segments in a burst at 0; they come back 10 ms apart from 100 ms on: 1000 B / 10 ms = 800 kbit/s.
-        let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k * u64::from(MSS), MSS)).collect();
+        let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
         rate.on_delivered(&burst[0], MSS, MS(100));
         // The first one: 1000 B in 100 ms.
         assert_eq!(rate.take_sample(MS(100)).rate, Some(BitRate(80_000)));
         // One more is sent at 100 ms and comes back at 200 ms, after ten others: 10 000 B in 100 ms.
-        let next = rate.on_send(MS(100), 9 * u64::from(MSS), MSS);
+        let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
         for k in 1..10 {
             rate.on_delivered(&burst[k as usize], MSS, MS(100 + 10 * k));
             rate.take_sample(MS(100));
@@ -147,7 +145,7 @@ mod tests {
     fn acks_that_come_in_a_bunch_do_not_raise_the_rate_above_that_of_sending() {
         let mut rate = RateSampler::default();
         // Eleven segments, one each 10 ms; all ACKs at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
-        let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k * u64::from(MSS), MSS)).collect();
+        let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k == 0, k * u64::from(MSS), MSS)).collect();
         for record in &sent {
             rate.on_delivered(record, MSS, MS(200));
         }
@@ -158,7 +156,7 @@ mod tests {
     #[test]
     fn an_interval_below_the_least_rtt_gives_no_rate() {
         let mut rate = RateSampler::default();
-        let record = rate.on_send(MS(0), 0, MSS);
+        let record = rate.on_send(MS(0), true, 0, MSS);
         rate.on_delivered(&record, MSS, MS(20));
         let sample = rate.take_sample(MS(30));
         assert_eq!((sample.rate, sample.interval, sample.tx_in_flight), (None, Time::ZERO, MSS));
@@ -168,9 +166,9 @@ mod tests {
     #[test]
     fn segments_sent_with_too_few_data_say_so_until_what_was_in_flight_then_is_delivered() {
         let mut rate = RateSampler::default();
-        let first = rate.on_send(MS(0), 0, MSS);
+        let first = rate.on_send(MS(0), true, 0, MSS);
         rate.mark_app_limited(u64::from(MSS));
-        let second = rate.on_send(MS(1), u64::from(MSS), MSS);
+        let second = rate.on_send(MS(1), false, u64::from(MSS), MSS);
         assert!(!first.app_limited && second.app_limited);
         rate.on_delivered(&first, MSS, MS(100));
         assert!(!rate.take_sample(MS(1)).app_limited);

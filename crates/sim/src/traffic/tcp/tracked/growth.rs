@@ -5,7 +5,7 @@ use fairlane_schemes::base::units::Time;
 use super::TrackedSender;
 use super::hystart::Sign;
 use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample};
-use crate::traffic::tcp::{HyStartKind, TcpParams, clamped};
+use crate::traffic::tcp::{CongestionControl, HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
     /// An ACK of `segments` while no reduction goes on.
@@ -18,14 +18,15 @@ impl TrackedSender {
             self.look_for_end_of_slow_start(params, sample);
         }
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
+        //= RFC 9002 7.8-1: A window that is not in use does not grow.
         if !sample.cwnd_limited {
             return;
         }
         if self.output.cwnd < self.output.ssthresh {
             segments = self.slow_start(params, segments);
         }
-        if segments > 0 {
-            let progress = Progress { segments, now, srtt: self.rtt.srtt() };
+        if segments > 0 && self.output.cwnd >= self.output.ssthresh {
+            let progress = Progress { segments, now, srtt: self.rtt.srtt(), min_rtt: self.rtt.least() };
             self.congestion.grow(params, &mut self.output.cwnd, self.output.ssthresh, progress);
         }
     }
@@ -34,8 +35,11 @@ impl TrackedSender {
     fn slow_start(&mut self, params: &TcpParams, segments: u32) -> u32 {
         let mss = params.segment_payload;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
+        //= RFC 9002 7.3.1-1: In slow start cwnd grows by the bytes that are acknowledged.
         let room = (self.output.ssthresh - self.output.cwnd).div_ceil(mss);
-        let steps = segments.min(room);
+        //= RFC 5681 3.1-9, by byte_counting: In slow start an ACK adds the bytes that it covers, one segment at most.
+        let counted = if params.byte_counting { segments } else { 1 };
+        let steps = segments.min(room).min(counted);
         let paced = self.pacing_rate(params).is_some();
         let growth =
             self.hystart.growth(self.hystart_kind(params), steps.saturating_mul(mss), mss, paced) + self.part_of_growth;
@@ -45,10 +49,15 @@ impl TrackedSender {
         segments - steps
     }
 
-    /// What ends this slow start. RFC 9406 4.3: HyStart++ serves the first one, in which ssthresh is what it was at first.
+    /// What ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): other controls of Linux slow start
+    /// until losses or marks. RFC 9406 4.3: HyStart++ serves the first one, in which ssthresh is what it was at first.
     fn hystart_kind(&self, params: &TcpParams) -> HyStartKind {
         let first = self.output.ssthresh == clamped(params.initial_ssthresh);
-        if params.hystart == HyStartKind::PlusPlus && !first { HyStartKind::Off } else { params.hystart }
+        match params.hystart {
+            HyStartKind::Classic if params.congestion_control != CongestionControl::Cubic => HyStartKind::Off,
+            HyStartKind::PlusPlus if !first => HyStartKind::Off,
+            kind => kind,
+        }
     }
 
     /// HyStart ends slow start before losses do.

@@ -1,10 +1,11 @@
-//! Loss detection by time (RFC 8985 section 6), and by packet number and time as in QUIC (RFC 9002 section 6.1).
+//! Loss detection by time (RFC 8985 section 6), by packet number and time as in QUIC (RFC 9002 section 6.1), and by what is
+//! SACKed (RFC 6675 section 4).
 
 use fairlane_schemes::base::units::Time;
 
 use super::TrackedSender;
 use super::rack::Reordering;
-use crate::traffic::tcp::TcpParams;
+use crate::traffic::tcp::{LossDetection, TcpParams};
 
 /// RFC 9002 6.1.2 kTimeThreshold = 9/8, kGranularity.
 const TIME_THRESHOLD: (u64, u64) = (9, 8);
@@ -13,8 +14,12 @@ const GRANULARITY: Time = Time::from_millis(1);
 impl TrackedSender {
     /// Takes segments for lost that are overdue, and says when the next one will be. RFC 8985 6.2 step 5, RFC 9002 6.1.
     pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
+        if params.loss_detection == LossDetection::Scoreboard {
+            self.detect_by_scoreboard(params, now);
+            return None;
+        }
         let by_number = Self::is_numbered(params);
-        let mut delay = None;
+        let (mut delay, mut last_due) = (None, None);
         let mut next = self.records.oldest();
         while let Some(seq) = next {
             let record = *self.records.at(seq);
@@ -25,20 +30,47 @@ impl TrackedSender {
             }
             next = self.records.sent_after(seq);
             let delay = *delay.get_or_insert_with(|| self.loss_delay(params));
+            //= RFC 9002 6.1-1: A packet is lost if a later one is acknowledged and it is kPacketThreshold packets or long enough behind.
+            //= RFC 9002 6.1.1-1, by dupack_threshold: kPacketThreshold is 3.
+            //= RFC 9002 6.1.1-2, by dupack_threshold: It is not below 3.
             let beyond = by_number && record.number.saturating_add(params.dupack_threshold) <= self.rack.number();
             let due = record.sent.saturating_add(delay);
-            if !beyond && due > now {
+            //= RFC 9002 6.1.2-1: Once a later packet is acknowledged, one is lost that was sent the time threshold ago.
+            if beyond || due <= now {
+                self.lose(params, seq, now);
+            } else if by_number {
                 return Some(due);
+            } else {
+                // Linux waits for all that are due (tcp_rack_detect_loss).
+                last_due = Some(due);
+            }
+        }
+        last_due
+    }
+
+    /// RFC 6675 4, IsLost: `dupack_threshold` segments above it are SACKed. Section 5 does not look for copies that are lost.
+    fn detect_by_scoreboard(&mut self, params: &TcpParams, now: Time) {
+        let Some(bound) = self.records.highest_sacked(params.dupack_threshold, self.rack.highest()) else { return };
+        let mut next = self.records.oldest();
+        while let Some(seq) = next {
+            next = self.records.sent_after(seq);
+            if self.records.at(seq).resent {
+                continue;
+            }
+            // Those sent once stand in their order.
+            if seq >= bound {
+                break;
             }
             self.lose(params, seq, now);
         }
-        None
     }
 
     /// How long after its sending a segment is lost if a later one is delivered.
     fn loss_delay(&self, params: &TcpParams) -> Time {
         if Self::is_numbered(params) {
             // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).
+            //= RFC 9002 6.1.2-2: The time threshold is kGranularity at least.
+            //= RFC 9002 6.1.2-4: kTimeThreshold is 9/8, kGranularity a millisecond.
             let rtt = self.rtt.srtt().max(self.rtt.latest());
             return Time(rtt.0 / TIME_THRESHOLD.1 * TIME_THRESHOLD.0).max(GRANULARITY);
         }

@@ -1,6 +1,6 @@
 //! The sending end with a record of each outstanding segment: what Linux and QUIC do.
 //!
-//! Loss detection by time (RACK-TLP, RFC 8985) or by packet number (RFC 9002), proportional rate reduction (RFC 6937,
+//! Loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675), proportional rate reduction (RFC 6937,
 //! RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate samples
 //! (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves room it follows Linux 6.x, `net/ipv4/tcp_input.c`,
 //! `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
@@ -65,7 +65,7 @@ enum Forced {
 }
 
 /// A sender of bulk data with a record of each outstanding segment; driven as a [`super::Sender`] is.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TrackedSender {
     /// Window, threshold, pacing rate and quantum.
     output: Output,
@@ -98,6 +98,8 @@ pub struct TrackedSender {
     reducing: bool,
     /// Recovery by packet numbers, in QUIC.
     numbers: Numbers,
+    /// No ACK of new data has come in this recovery.
+    before_partial_ack: bool,
     /// F-RTO watches whether the timeout was spurious.
     watches_timeout: bool,
     /// After an ACK F-RTO asks for new data instead of retransmissions.
@@ -173,6 +175,7 @@ impl TrackedSender {
             recover: 0,
             reducing: false,
             numbers: Numbers::NEW,
+            before_partial_ack: false,
             watches_timeout: false,
             new_data_only: false,
             cwnd_limited: false,
@@ -207,6 +210,12 @@ impl TrackedSender {
         if self.records.nxt() < self.end {
             (self.end, self.shortfall) = (self.records.nxt(), 0);
         }
+    }
+
+    /// Has so many more whole segments to send. All before must be whole too.
+    pub fn extend(&mut self, segments: u32) {
+        self.end = self.end.saturating_add(segments);
+        self.window_due = true;
     }
 
     /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
@@ -277,6 +286,11 @@ impl TrackedSender {
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         u64::from(self.records.in_flight()) * u64::from(params.segment_payload)
+    }
+
+    /// The segments that it takes for lost and has not sent again yet, the first one first.
+    pub fn lost_segments(&self) -> impl Iterator<Item = u32> {
+        self.records.lost_segments()
     }
 
     /// The congestion control and what it has set.

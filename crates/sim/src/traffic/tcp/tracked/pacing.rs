@@ -31,14 +31,23 @@ impl Pacer {
         if self.left > 0 { Time::ZERO } else { self.next }
     }
 
-    /// A segment of `bytes` leaves; a new chunk has `quantum` bytes.
+    /// Whether a chunk is in hand, part of which has left.
     #[inline]
-    pub(super) fn on_send(&mut self, now: Time, bytes: u32, rate: BitRate, quantum: u32) {
-        if self.left == 0 {
-            self.late = now.saturating_sub(self.next);
-            self.next = self.next.max(now);
-            self.left = quantum.max(bytes);
-        }
+    pub(super) fn has_chunk(&self) -> bool {
+        self.left > 0
+    }
+
+    /// A chunk of up to `quantum` bytes begins.
+    #[inline]
+    pub(super) fn begin_chunk(&mut self, now: Time, quantum: u32) {
+        self.late = now.saturating_sub(self.next);
+        self.next = self.next.max(now);
+        self.left = quantum;
+    }
+
+    /// A segment of `bytes` leaves.
+    #[inline]
+    pub(super) fn on_send(&mut self, bytes: u32, rate: BitRate) {
         self.sent = (self.sent + 1).min(UNPACED);
         self.left = self.left.saturating_sub(bytes);
         self.taken += bytes;
@@ -69,6 +78,7 @@ pub(super) const PERCENT_OF_QUIC: u64 = 125;
 /// `percent` of `bytes` in an SRTT; none before the first sample.
 #[inline]
 pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<BitRate> {
+    //= RFC 9002 7.7-6: The rate is N windows a smoothed RTT, N a little above 1.
     if srtt == Time::ZERO {
         return None;
     }
@@ -80,6 +90,7 @@ pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<Bit
 /// least; at most `largest`, one segment at least.
 #[inline]
 pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
+    //= RFC 9002 7.7-3, by tso: Bursts are of the initial window at most.
     // 2^-10 s of the rate.
     let of_rate = (rate.0 / 8) >> 10;
     // Halved for each 2^9 us of the least RTT.
@@ -98,38 +109,46 @@ mod tests {
     /// 1000 bytes in a millisecond.
     const RATE: BitRate = BitRate(8_000_000);
 
+    /// A segment leaves, with a chunk of `quantum` bytes if none is in hand.
+    fn send(pacer: &mut Pacer, now: Time, quantum: u32) {
+        if !pacer.has_chunk() {
+            pacer.begin_chunk(now, quantum);
+        }
+        pacer.on_send(MSS, RATE);
+    }
+
     #[test]
     fn ten_segments_leave_at_once_then_a_chunk_each_time_that_the_rate_has_paid_for_it() {
         let mut pacer = Pacer::new();
         for _ in 0..9 {
             assert!(pacer.next() <= US(0));
-            pacer.on_send(US(0), MSS, RATE, 2 * MSS);
+            send(&mut pacer, US(0), 2 * MSS);
         }
         // The ninth begins a chunk, which the tenth ends: 2000 bytes take 2 ms.
-        pacer.on_send(US(0), MSS, RATE, 2 * MSS);
+        send(&mut pacer, US(0), 2 * MSS);
         assert_eq!(pacer.next(), US(2000));
-        pacer.on_send(US(2000), MSS, RATE, 2 * MSS);
+        send(&mut pacer, US(2000), 2 * MSS);
         assert_eq!(pacer.next(), Time::ZERO);
-        pacer.on_send(US(2000), MSS, RATE, 2 * MSS);
+        send(&mut pacer, US(2000), 2 * MSS);
         assert_eq!(pacer.next(), US(4000));
     }
 
     #[test]
     fn a_late_chunk_catches_up_by_half_of_its_time_at_most() {
         let mut pacer = Pacer::new();
-        (0..10).for_each(|_| pacer.on_send(US(0), MSS, RATE, MSS));
+        (0..10).for_each(|_| send(&mut pacer, US(0), MSS));
         assert_eq!(pacer.next(), US(1000));
-        pacer.on_send(US(1300), MSS, RATE, MSS);
+        send(&mut pacer, US(1300), MSS);
         assert_eq!(pacer.next(), US(2000));
-        pacer.on_send(US(9000), MSS, RATE, MSS);
+        send(&mut pacer, US(9000), MSS);
         assert_eq!(pacer.next(), US(9500));
     }
 
     #[test]
     fn a_chunk_that_ends_early_pays_for_what_it_took() {
         let mut pacer = Pacer::new();
-        (0..10).for_each(|_| pacer.on_send(US(0), MSS, RATE, MSS));
-        pacer.on_send(US(1000), MSS, RATE, 40 * MSS);
+        (0..10).for_each(|_| send(&mut pacer, US(0), MSS));
+        send(&mut pacer, US(1000), 40 * MSS);
         pacer.end_chunk(RATE);
         assert_eq!(pacer.next(), US(2000));
     }

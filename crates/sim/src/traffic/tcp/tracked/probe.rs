@@ -27,7 +27,7 @@ impl TrackedSender {
 
     /// The probe is due. RFC 8985 7.3.
     pub(super) fn on_probe_timer(&mut self, params: &TcpParams, now: Time) {
-        self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+        self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         self.forced = if self.has_new_segment(params) {
             self.probe.repeats = false;
             Forced::New

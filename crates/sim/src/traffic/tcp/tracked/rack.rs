@@ -117,6 +117,11 @@ impl Rack {
         self.number
     }
 
+    /// One more than the highest segment delivered (RACK.fack).
+    pub(super) fn highest(&self) -> u32 {
+        self.highest
+    }
+
     /// An original came late: segments are out of order.
     pub(super) fn on_late_original(&mut self) {
         self.reordering_seen = true;

@@ -216,6 +216,11 @@ impl Records {
         before
     }
 
+    /// The segments that are lost, the first one first.
+    pub(super) fn lost_segments(&self) -> impl Iterator<Item = u32> {
+        (self.lost_from..self.nxt).filter(|&seq| self.at(seq).fate == Fate::Lost).take(self.lost as usize)
+    }
+
     /// The first segment that is lost.
     #[inline]
     pub(super) fn first_lost(&mut self) -> Option<u32> {
@@ -238,6 +243,15 @@ impl Records {
                 self.prepend(seq);
             }
         }
+    }
+
+    /// Of the SACKed segments, all below `end`, the one that `count - 1` are above; none if there are fewer.
+    pub(super) fn highest_sacked(&self, count: u32, end: u32) -> Option<u32> {
+        if self.sacked < count {
+            return None;
+        }
+        let end = end.clamp(self.una, self.nxt);
+        (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
     /// The outstanding segment with the highest number that is not SACKed.

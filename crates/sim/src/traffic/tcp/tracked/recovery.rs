@@ -9,15 +9,12 @@ use super::timer::{LEAST_TIMEOUT, Timer};
 use super::{DATA_RETRIES, Forced, TrackedSender};
 use crate::traffic::tcp::congestion::control::{Cause, Event, Flight};
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{Ack, Recovery, TcpParams, clamped};
+use crate::traffic::tcp::{Ack, LossDetection, Recovery, TcpParams, clamped};
 
 impl TrackedSender {
     /// What an ACK says of losses.
     pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let una = self.records.una();
-        if self.reducing && una > self.recover {
-            self.end_reduction(params);
-        }
         match self.phase {
             Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
             Phase::Recovery if news.in_order > 0 => self.undo_partly(params, ack, now),
@@ -45,15 +42,16 @@ impl TrackedSender {
 
     /// Looks for losses and sets the timer for those that are due later.
     pub(super) fn look_for_losses(&mut self, params: &TcpParams, now: Time) {
+        //= RFC 9002 6.1.2-3: A timer is set for what cannot be declared lost yet.
         if let Some(due) = self.detect_losses(params, now) {
-            self.await_order(params, due);
+            self.await_order(params, due, now);
         }
     }
 
     /// Sets the timer for a segment that is lost at `due`.
-    pub(super) fn await_order(&mut self, params: &TcpParams, due: Time) {
+    pub(super) fn await_order(&mut self, params: &TcpParams, due: Time, now: Time) {
         let more = if Self::is_numbered(params) { Time::ZERO } else { LEAST_TIMEOUT };
-        self.timer = Timer::Reordering(due.saturating_add(more));
+        self.timer = Timer::Reordering(params.due(now, due.saturating_sub(now).saturating_add(more)));
     }
 
     /// Segment `seq`, in flight, is taken for lost.
@@ -64,8 +62,13 @@ impl TrackedSender {
         self.numbers.on_lost(&record);
         self.newly_lost += 1;
         self.rate.lost += u64::from(bytes);
+        if !params.congestion_control.hears_losses() {
+            return;
+        }
         let event = Event::SegmentLost {
             bytes,
+            sent: record.sent,
+            number: record.number,
             tx_in_flight: record.tx_in_flight,
             lost_since_sent: self.rate.lost - record.lost,
             prior_delivered: record.delivered,
@@ -82,6 +85,7 @@ impl TrackedSender {
         let prior = (!reduced).then_some((self.output.cwnd, self.output.ssthresh));
         self.phase = Phase::Recovery;
         self.recover = self.records.nxt();
+        self.before_partial_ack = true;
         self.probe.settle();
         self.watches_timeout = false;
         self.undo.begin(self.records.una(), self.records.resent(), prior);
@@ -200,16 +204,18 @@ impl TrackedSender {
         self.window_due = true;
         self.rtt.back_off(params);
         //= RFC 6298 5.6-1: The timer restarts with the doubled timeout.
-        self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+        self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3).
+    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3); by the scoreboard all
+    /// that is in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();
         while let Some(seq) = next {
             next = self.records.sent_after(seq);
-            if seq == una || self.records.at(seq).sent.saturating_add(self.rack.rtt()) <= now {
+            let all = params.loss_detection == LossDetection::Scoreboard;
+            if all || seq == una || self.records.at(seq).sent.saturating_add(self.rack.rtt()) <= now {
                 self.lose(params, seq, now);
             }
         }
@@ -217,6 +223,10 @@ impl TrackedSender {
 
     /// Marks: the window shrinks once a round trip. `tcp_enter_cwr`.
     pub(super) fn on_marks(&mut self, params: &TcpParams, ack: &Ack, marked: u32, now: Time) {
+        // The ACK that ends a reduction may begin the next one (tcp_fastretrans_alert, tcp_try_to_open).
+        if self.reducing && self.records.una() > self.recover && !Self::is_numbered(params) {
+            self.end_reduction(params);
+        }
         let classic = params.ecn && !params.has_accurate_ecn() && ack.congestion_echo;
         if (!classic && marked == 0) || self.reducing || self.in_recovery() {
             return;

@@ -1,10 +1,11 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
 //! The variation in the timeout is the largest mean deviation of a round trip, at least the least timeout, and shrinks by a
-//! quarter of the difference once a round trip. RFC 6298 has its last value instead.
+//! quarter of the difference once a round trip. RFC 6298 has its last value instead, and so has `scoreboard`.
 
 use fairlane_schemes::base::units::Time;
 
+use crate::traffic::tcp::congestion::external::Rtts;
 use crate::traffic::tcp::{LossDetection, TcpParams};
 
 /// RFC 9002 6.1.2 kGranularity.
@@ -62,6 +63,12 @@ impl RttEstimator {
         self.latest
     }
 
+    /// What a congestion control from outside sees.
+    pub(super) fn rtts(&self) -> Rtts {
+        let deviation = Time(self.deviation.0 / 4);
+        Rtts { latest: self.latest, smoothed: self.srtt, least: self.least, deviation }
+    }
+
     /// The timeout in force.
     #[inline]
     pub(super) fn rto(&self) -> Time {
@@ -71,6 +78,7 @@ impl RttEstimator {
     /// An RTT that only the least one takes in.
     #[inline]
     pub(super) fn observe_least(&mut self, rtt: Time) {
+        //= RFC 9002 5.2-1: min_rtt is the least of all samples.
         self.least = self.least.min(rtt.max(Time(1)));
     }
 
@@ -78,8 +86,10 @@ impl RttEstimator {
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
         let rtt = rtt.max(Time(1));
         self.latest = rtt;
-        if params.loss_detection == LossDetection::PacketThreshold {
-            return self.sample_of_quic(params, rtt);
+        match params.loss_detection {
+            LossDetection::PacketThreshold => return self.sample_of_quic(params, rtt),
+            LossDetection::Scoreboard => return self.sample_of_rfc(params, rtt),
+            LossDetection::Dupack | LossDetection::Rack => {}
         }
         if self.srtt == Time::ZERO {
             //= RFC 6298 2.2-1: The first sample R sets SRTT = R and RTTVAR = R/2.
@@ -101,17 +111,33 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(self.variation).min(params.max_rto);
     }
 
-    /// RFC 9002 A.7, and the probe timeout of 6.2.1 for the timeout. Section 5.3 moves smoothed_rtt first and takes the
-    /// difference from the new one; A.7 from the old one, as RFC 6298 does.
-    fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
+    /// RFC 6298 2.2 to 2.4.
+    fn sample_of_rfc(&mut self, params: &TcpParams, rtt: Time) {
+        self.estimate(rtt);
+        let variation = self.deviation.max(params.rto_granularity);
+        self.rto = self.srtt.saturating_add(variation).max(params.min_rto);
+    }
+
+    /// RFC 6298 2.2 and 2.3; RFC 9002 A.7.
+    fn estimate(&mut self, rtt: Time) {
         if self.srtt == Time::ZERO {
+            //= RFC 9002 5.3-7: The first sample R sets smoothed_rtt = R and rttvar = R / 2.
             (self.srtt, self.deviation) = (rtt, Time(2 * rtt.0));
         } else {
+            //= RFC 9002 5.3-8, deviation: Further ones move smoothed_rtt by 1/8 of the difference, and rttvar by 1/4 of that from the new smoothed_rtt.
             let off = rtt.0.abs_diff(self.srtt.0);
             // Four times 3/4 rttvar + 1/4 |smoothed_rtt - rtt|.
             self.deviation = Time(self.deviation.0 - self.deviation.0 / 4 + off);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
         }
+    }
+
+    /// RFC 9002 A.7, and the probe timeout of 6.2.1 for the timeout. Section 5.3 moves smoothed_rtt first and takes the
+    /// difference from the new one; A.7 from the old one, as RFC 6298 does.
+    fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
+        self.estimate(rtt);
+        //= RFC 9002 6.2.1-1: PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay.
+        //= RFC 9002 6.2.1-2: The PTO is kGranularity at least.
         let variation = self.deviation.max(GRANULARITY);
         self.rto = self.srtt.saturating_add(variation).saturating_add(params.delayed_ack_timeout).min(params.max_rto);
     }

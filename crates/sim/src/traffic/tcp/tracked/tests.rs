@@ -4,6 +4,7 @@ mod path;
 mod quic;
 mod random;
 mod recovery;
+mod supply;
 
 #[test]
 fn state_is_as_small_as_documented() {

@@ -47,26 +47,26 @@ impl TrackedSender {
     /// timeout counts from now.
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
-            let timeout = if advances { now.saturating_add(self.rtt.rto()) } else { self.timeout_of_first() };
+            let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
             // RFC 8985 7.2: a probe does not come later than the timeout.
-            let due = now.saturating_add(delay).min(timeout).max(now.saturating_add(Time(1)));
-            self.timer = Timer::Probe(due);
+            self.timer = Timer::Probe(params.due(now, delay.min(timeout).max(Time(1))));
         } else {
-            self.arm_timeout(now);
+            self.arm_timeout(params, now);
         }
     }
 
     /// Starts the timer anew for the timeout. RFC 6298 5.
-    pub(super) fn arm_timeout(&mut self, now: Time) {
+    pub(super) fn arm_timeout(&mut self, params: &TcpParams, now: Time) {
         self.timer = match self.timer {
             //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
             _ if self.records.outstanding() == 0 => Timer::Off,
             // What has passed since the first segment was sent counts.
             Timer::Probe(_) | Timer::Reordering(_) => {
-                Timer::Timeout(self.timeout_of_first().max(now.saturating_add(Time(1))))
+                let left = self.timeout_of_first().saturating_sub(now);
+                Timer::Timeout(params.due(now, left.max(Time(1))))
             }
             //= RFC 6298 5.3-1: An ACK of new data restarts the timer.
-            Timer::Off | Timer::Timeout(_) => Timer::Timeout(now.saturating_add(self.rtt.rto())),
+            Timer::Off | Timer::Timeout(_) => Timer::Timeout(params.due(now, self.rtt.rto())),
         };
     }
 
@@ -91,10 +91,10 @@ impl TrackedSender {
             self.window_due = true;
         }
         match due {
-            Some(due) => self.await_order(params, due),
+            Some(due) => self.await_order(params, due, now),
             None => {
                 self.timer = Timer::Reordering(now);
-                self.arm_timeout(now);
+                self.arm_timeout(params, now);
             }
         }
     }

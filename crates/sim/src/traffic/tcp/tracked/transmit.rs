@@ -7,8 +7,9 @@ use super::pacing::chunk_bytes;
 use super::timer::Timer;
 use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
+use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{Segment, TcpParams};
+use crate::traffic::tcp::{LossDetection, Segment, TcpParams};
 
 /// A segment that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,11 @@ impl TrackedSender {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
         }
-        self.supply.update(params, self.records.nxt(), now);
+        if self.phase != Phase::SynSent {
+            // An application writes once its connection is open.
+            self.supply.update(params, self.records.nxt(), now);
+        }
+        //= RFC 9002 7.5-1: cwnd holds no probe back.
         match std::mem::take(&mut self.forced) {
             Forced::Nothing => {}
             Forced::New if self.has_new_segment(params) => return Some(self.send(params, Next::New, now)),
@@ -35,23 +40,35 @@ impl TrackedSender {
             self.end_batch(params, now);
             return None;
         }
-        let next = self.next_segment(params);
-        let rate = self.pacing_rate(params);
-        if let (Some(next), None) = (next, rate) {
-            return Some(self.send(params, next, now));
-        }
-        if let (Some(next), Some(rate)) = (next, rate) {
-            if self.pacer.next() <= now {
-                let segment = self.send(params, next, now);
-                self.pacer.on_send(now, segment.payload, rate, self.quantum(params, rate));
-                return Some(segment);
+        match self.next_segment(params) {
+            Some(next) => {
+                let Some(rate) = self.pacing_rate(params) else { return Some(self.send(params, next, now)) };
+                if self.pacer.next() <= now {
+                    return Some(self.send_paced(params, next, rate, now));
+                }
+                self.pacing_timer = self.pacer.next();
             }
-            self.pacing_timer = self.pacer.next();
-        } else if let Some(rate) = rate {
-            self.pacer.end_chunk(rate);
+            None if self.pacer.has_chunk() => {
+                if let Some(rate) = self.pacing_rate(params) {
+                    self.pacer.end_chunk(rate);
+                }
+            }
+            None => {}
         }
         self.end_batch(params, now);
         None
+    }
+
+    /// Sends a segment at the rate `rate`, as part of a chunk.
+    #[inline]
+    fn send_paced(&mut self, params: &TcpParams, next: Next, rate: BitRate, now: Time) -> Segment {
+        let segment = self.send(params, next, now);
+        if !self.pacer.has_chunk() {
+            let quantum = self.quantum(params, rate);
+            self.pacer.begin_chunk(now, quantum.max(segment.payload));
+        }
+        self.pacer.on_send(segment.payload, rate);
+        segment
     }
 
     /// Most bytes sent at once.
@@ -66,13 +83,13 @@ impl TrackedSender {
     #[inline]
     fn next_segment(&mut self, params: &TcpParams) -> Option<Next> {
         let mss = u64::from(params.segment_payload);
+        //= RFC 9002 7-3: Nothing is sent beyond cwnd but probes, and a packet as recovery begins.
         if (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd) {
             return None;
         }
-        let has_new = self.has_new_segment(params);
         if self.new_data_only {
             // RFC 5682 section 3.1, step 2 b: new data, or else retransmissions as after any timeout.
-            if has_new {
+            if self.has_new_segment(params) {
                 return Some(Next::New);
             }
             self.new_data_only = false;
@@ -80,7 +97,7 @@ impl TrackedSender {
         }
         match self.records.first_lost() {
             Some(seq) => Some(Next::Again(seq)),
-            None => has_new.then_some(Next::New),
+            None => self.has_new_segment(params).then_some(Next::New),
         }
     }
 
@@ -106,6 +123,7 @@ impl TrackedSender {
         let out_of_data = self.records.nxt() >= self.end.min(self.supply.written()) && self.records.lost() == 0;
         let waits = out_of_data && self.records.nxt() < self.end;
         self.supply_timer = if waits { self.supply.next(params) } else { Time::NEVER };
+        //= RFC 9002 7.8-2: Waiting for the pacer does not make a sender application limited.
         if out_of_data && !limited && self.pacing_timer == Time::NEVER {
             self.rate.mark_app_limited(self.in_flight(params));
         }
@@ -143,12 +161,19 @@ impl TrackedSender {
         if self.records.outstanding() == 0 && self.last_sent > Time::ZERO {
             self.tell(params, Event::IdleRestart { idle: now.saturating_sub(self.last_sent) }, now);
         }
-        let record = self.rate.on_send(now, self.in_flight(params), payload);
+        let silent = self.records.outstanding() == 0;
+        let record = self.rate.on_send(now, silent, self.in_flight(params), payload);
         self.last_sent = now;
         self.has_sent = true;
         self.stats.segments_sent += 1;
         self.prr.on_send();
         let new = next == Next::New;
+        if let Some(external) = self.congestion.external(params) {
+            let (number, in_flight, app_limited) = (record.number, record.tx_in_flight, record.app_limited);
+            let sent = Sent { now, bytes: payload, number, again: !new, in_flight, app_limited };
+            external.on_sent(&mut self.output, &sent);
+        }
+        //= RFC 9002 7.5-2: Probes count as in flight.
         if new {
             self.records.push(record);
         } else {
@@ -158,13 +183,14 @@ impl TrackedSender {
         }
         // The timer runs while anything is outstanding, and anew when the first segment is sent again, but not in place of
         // one that waits for segments out of order (tcp_xmit_retransmit_queue).
-        let head_again = !new && seq == self.records.una() && self.phase == Phase::Recovery;
+        let by_records = params.loss_detection != LossDetection::Scoreboard;
+        let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
         if Self::is_numbered(params) {
             // The probe timeout starts when all is sent.
         } else if self.timer == Timer::Off || (head_again && !awaits_order) {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
-            self.timer = Timer::Timeout(now.saturating_add(self.rtt.rto()));
+            self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         }
         //= RFC 3168 6.1.2-1: New data carry ECT(0).
         //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.

@@ -10,7 +10,7 @@ impl Bbr1 {
     pub(super) fn update_min_rtt(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         let expired = sample.now > self.min_rtt_stamp.saturating_add(params.bbr1_min_rtt_window);
         if let Some(rtt) = sample.rtt
-            && (rtt < self.min_rtt || expired)
+            && (rtt < self.min_rtt || expired || (params.bbr1_equal_rtt_counts && rtt == self.min_rtt))
         {
             (self.min_rtt, self.min_rtt_stamp) = (rtt, sample.now);
         }

@@ -3,120 +3,33 @@
 
 mod random;
 
-use super::super::control::{Connection, Control, Event, FlightSize, Moment, Output, Sample};
+use super::super::control::Event;
+use super::super::testing::path::{BDP, CALM, Modelled, PathFlow, RATE, Told};
+use super::super::testing::{MSS, RTT};
 use super::params::Bbr1Params;
 use super::{Bbr1, State};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::{BitRate, Time};
 
-const MSS: u32 = 1000;
-const RTT: Time = Time::from_millis(100);
-/// 8 Mbit/s: 1 MB/s, which is 100 segments in an RTT of 100 ms.
-const RATE: BitRate = BitRate(8_000_000);
-const BDP: u32 = 100 * MSS;
-const OF: Connection =
-    Connection { mss: MSS, socket_buffer: 1 << 40, byte_counting: true, flight_size: FlightSize::Outstanding };
+type Flow = PathFlow<Bbr1>;
 
-/// A flow whose ACKs are made by hand.
-struct Flow {
-    params: Bbr1Params,
-    bbr: Bbr1,
-    output: Output,
-    now: Time,
-    delivered: u64,
-    lost: u64,
+impl Modelled for Bbr1 {
+    type State = State;
+
+    fn state(&self) -> State {
+        self.state
+    }
 }
-
-/// What differs between ACKs.
-#[derive(Clone, Copy)]
-struct Told {
-    rate: Option<BitRate>,
-    rtt: Time,
-    acked: u32,
-    lost: u32,
-    in_flight: u32,
-    app_limited: bool,
-    phase: Phase,
-}
-
-/// A round trip at the rate of the path, with a bandwidth-delay product in flight.
-const CALM: Told =
-    Told { rate: Some(RATE), rtt: RTT, acked: BDP, lost: 0, in_flight: BDP, app_limited: false, phase: Phase::Open };
 
 impl Flow {
-    fn new(params: Bbr1Params) -> Self {
-        let output = Output { cwnd: 10 * MSS, ssthresh: u32::MAX, pacing: None, quantum: 0 };
-        let bbr = Bbr1::new(OF, &params, 7);
-        let mut flow = Self { params, bbr, output, now: Time::from_secs(1), delivered: 0, lost: 0 };
-        flow.event(Event::Open, false, 0);
-        flow
-    }
-
-    fn event(&mut self, event: Event, app_limited: bool, in_flight: u32) {
-        let at = Moment {
-            now: self.now,
-            srtt: RTT,
-            min_rtt: RTT,
-            in_flight,
-            delivered: self.delivered,
-            total_lost: self.lost,
-            app_limited,
-            phase: Phase::Open,
-        };
-        self.bbr.on_event(OF, &self.params, &mut self.output, event, &at);
-    }
-
-    /// An ACK whose newest segment was sent at `prior` of C.delivered.
-    fn ack(&mut self, prior: u64, told: Told) -> State {
-        self.delivered += u64::from(told.acked);
-        self.lost += u64::from(told.lost);
-        let sample = Sample {
-            now: self.now,
-            rtt: Some(told.rtt),
-            srtt: RTT,
-            min_rtt: RTT,
-            acked: told.acked,
-            in_order: told.acked,
-            lost: told.lost,
-            marked: 0,
-            ece: false,
-            in_flight: told.in_flight,
-            prior_in_flight: told.in_flight,
-            delivered: self.delivered,
-            total_lost: self.lost,
-            delivered_ce: 0,
-            prior_delivered: prior,
-            tx_in_flight: told.in_flight,
-            lost_since_sent: u64::from(told.lost),
-            interval: RTT,
-            delivery_rate: told.rate,
-            app_limited: told.app_limited,
-            cwnd_limited: true,
-            phase: told.phase,
-        };
-        self.bbr.on_sample(OF, &self.params, &mut self.output, &sample);
-        self.bbr.state
-    }
-
-    /// An ACK that begins a round trip, an RTT after the last one.
-    fn round(&mut self, told: Told) -> State {
-        self.now += RTT;
-        self.ack(self.delivered, told)
-    }
-
-    /// An ACK within the round trip.
-    fn within(&mut self, told: Told) -> State {
-        self.ack(0, told)
-    }
-
     /// In ProbeBW, in the phase `index` that has just begun.
     fn cycling(params: Bbr1Params, index: u8) -> Self {
         let mut flow = Self::new(params);
         for _ in 0..5 {
             flow.round(CALM);
         }
-        assert_eq!(flow.bbr.state, State::ProbeBw);
-        (flow.bbr.cycle_index, flow.bbr.cycle_stamp) = (index, flow.now);
+        assert_eq!(flow.control.state, State::ProbeBw);
+        (flow.control.cycle_index, flow.control.cycle_stamp) = (index, flow.now);
         flow.within(Told { acked: 1, ..CALM });
         flow
     }
@@ -161,8 +74,8 @@ fn the_cycle_begins_at_any_phase_but_the_one_that_drains() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
     let mut first = [0; 8];
     for _ in 0..700 {
-        flow.bbr.enter_probe_bw(flow.now);
-        first[usize::from(flow.bbr.cycle_index)] += 1;
+        flow.control.enter_probe_bw(flow.now);
+        first[usize::from(flow.control.cycle_index)] += 1;
     }
     assert_eq!(first[1], 0);
     // 100 of 700 each, with a standard deviation of sqrt(700 * 6 / 49) = 9.3: five of them.
@@ -172,7 +85,7 @@ fn the_cycle_begins_at_any_phase_but_the_one_that_drains() {
 #[test]
 fn a_cycle_has_gains_of_five_quarters_three_quarters_and_six_times_one() {
     let flow = Flow::cycling(Bbr1Params::default(), 0);
-    let mut bbr = flow.bbr.clone();
+    let mut bbr = flow.control.clone();
     let gains: Vec<f64> = (0..8)
         .map(|index| {
             bbr.cycle_index = index;
@@ -188,23 +101,23 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         let mut flow = Flow::cycling(Bbr1Params::default(), 0);
         let told = Told { in_flight, lost, acked: 1, ..CALM };
         flow.within(told);
-        assert_eq!(flow.bbr.cycle_index, 0, "it has just begun");
+        assert_eq!(flow.control.cycle_index, 0, "it has just begun");
         flow.now += RTT + Time(1);
         flow.within(told);
         // 4.3.4.3: 125 segments, 6 of three quanta, rounded up to 132, and 2 more (bbr_quantization_budget); the quantum
         // that departs next, of 2, counts as in flight.
-        assert_eq!(flow.bbr.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
+        assert_eq!(flow.control.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
     }
 }
 
 #[test]
 fn the_phase_that_drains_ends_early_with_a_bdp_in_flight() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
-    flow.bbr.cycle_index = 1;
+    flow.control.cycle_index = 1;
     flow.within(Told { in_flight: 107 * MSS, ..CALM });
-    assert_eq!(flow.bbr.cycle_index, 1);
+    assert_eq!(flow.control.cycle_index, 1);
     flow.within(Told { in_flight: 106 * MSS, ..CALM });
-    assert_eq!(flow.bbr.cycle_index, 2);
+    assert_eq!(flow.control.cycle_index, 2);
 }
 
 #[test]
@@ -214,7 +127,7 @@ fn the_largest_rate_of_ten_rounds_counts() {
     let largest: Vec<bool> = (0..11)
         .map(|_| {
             flow.round(slow);
-            flow.bbr.bw() == RATE.into()
+            flow.control.bw() == RATE.into()
         })
         .collect();
     assert_eq!(largest, [[true; 10].as_slice(), &[false]].concat());
@@ -226,9 +139,9 @@ fn a_rate_that_the_application_limits_counts_only_if_it_is_higher() {
     for _ in 0..20 {
         flow.round(Told { rate: Some(BitRate(1_000_000)), app_limited: true, ..CALM });
     }
-    assert_eq!(flow.bbr.bw(), RATE.into());
+    assert_eq!(flow.control.bw(), RATE.into());
     flow.round(Told { rate: Some(BitRate(9_000_000)), app_limited: true, ..CALM });
-    assert_eq!(flow.bbr.bw(), BitRate(9_000_000).into());
+    assert_eq!(flow.control.bw(), BitRate(9_000_000).into());
 }
 
 #[test]
@@ -249,11 +162,11 @@ fn without_a_lower_rtt_for_ten_seconds_four_segments_are_kept_for_200_ms_and_a_r
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     let before = flow.output.cwnd;
     let slower = Told { rtt: Time::from_millis(120), acked: 1, ..CALM };
-    flow.now = flow.bbr.min_rtt_stamp + Time::from_secs(10);
+    flow.now = flow.control.min_rtt_stamp + Time::from_secs(10);
     assert_eq!(flow.within(slower), State::ProbeBw);
     flow.now += Time(1);
     assert_eq!(flow.within(slower), State::ProbeRtt);
-    assert_eq!((flow.output.cwnd, flow.bbr.min_rtt), (4 * MSS, Time::from_millis(120)));
+    assert_eq!((flow.output.cwnd, flow.control.min_rtt), (4 * MSS, Time::from_millis(120)));
     let low = Told { in_flight: 4 * MSS, rtt: Time::from_millis(130), rate: Some(BitRate(1_000_000)), ..slower };
     flow.within(low);
     flow.now += Time::from_millis(200);
@@ -261,18 +174,18 @@ fn without_a_lower_rtt_for_ten_seconds_four_segments_are_kept_for_200_ms_and_a_r
     flow.now += Time(1);
     assert_eq!(flow.within(low), State::ProbeBw);
     assert!(flow.output.cwnd >= before);
-    assert_eq!(flow.bbr.bw(), RATE.into(), "rates of ProbeRTT do not count");
+    assert_eq!(flow.control.bw(), RATE.into(), "rates of ProbeRTT do not count");
 }
 
 #[test]
 fn an_equal_rtt_does_not_put_probe_rtt_off() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
-    let stamp = flow.bbr.min_rtt_stamp;
+    let stamp = flow.control.min_rtt_stamp;
     flow.now += Time::from_secs(5);
     flow.within(CALM);
-    assert_eq!(flow.bbr.min_rtt_stamp, stamp);
+    assert_eq!(flow.control.min_rtt_stamp, stamp);
     flow.within(Told { rtt: Time(RTT.0 - 1), ..CALM });
-    assert_eq!(flow.bbr.min_rtt_stamp, flow.now);
+    assert_eq!(flow.control.min_rtt_stamp, flow.now);
 }
 
 #[test]
@@ -290,11 +203,11 @@ fn probe_rtt_in_startup_returns_to_startup() {
 fn idling_stands_for_probe_rtt_and_the_rate_is_the_estimate_itself() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
     flow.now += Time::from_secs(11);
-    flow.event(Event::IdleRestart { idle: Time::from_secs(11) }, true, 0);
+    flow.app_limited_event(Event::IdleRestart { idle: Time::from_secs(11) });
     assert_eq!(flow.output.pacing, Some(BitRate(7_920_000)));
     let slower = Told { rtt: Time::from_millis(120), acked: 1, ..CALM };
     assert_eq!(flow.within(slower), State::ProbeBw);
-    assert!(!flow.bbr.idle_restart);
+    assert!(!flow.control.idle_restart);
 }
 
 #[test]
@@ -303,7 +216,7 @@ fn the_first_round_of_recovery_sends_what_leaves_the_network_and_its_end_restore
     flow.round(CALM);
     let before = flow.output.cwnd;
     let repair = Told { phase: Phase::Recovery, acked: 2 * MSS, in_flight: 90 * MSS, ..CALM };
-    flow.event(Event::Loss, false, 0);
+    flow.event(Event::Loss);
     flow.within(Told { lost: 8 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 92 * MSS);
     // 4.2.3.4: lost segments are deducted, but what is in flight and delivered may be sent.
@@ -321,7 +234,7 @@ fn a_timeout_leaves_a_segment_more_than_is_in_flight_and_the_first_ack_the_least
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     flow.round(CALM);
     let before = flow.output.cwnd;
-    flow.event(Event::Timeout, false, 0);
+    flow.event(Event::Timeout);
     assert_eq!(flow.output.cwnd, MSS);
     flow.within(Told { acked: MSS, phase: Phase::Loss, ..CALM });
     assert_eq!(flow.output.cwnd, 4 * MSS);
@@ -335,9 +248,9 @@ fn an_undo_starts_the_search_for_a_full_pipe_and_a_policer_anew() {
     for _ in 0..3 {
         flow.round(Told { in_flight: 2 * BDP, ..CALM });
     }
-    assert_eq!(flow.bbr.full_bw_count, 2);
-    flow.event(Event::Undo { cwnd: 0, ssthresh: 0 }, false, 0);
-    assert_eq!((flow.bbr.full_bw_count, flow.round(CALM)), (0, State::Startup));
+    assert_eq!(flow.control.full_bw_count, 2);
+    flow.event(Event::Undo { cwnd: 0, ssthresh: 0 });
+    assert_eq!((flow.control.full_bw_count, flow.round(CALM)), (0, State::Startup));
 }
 
 #[test]
@@ -348,21 +261,21 @@ fn a_policer_sets_the_rate_and_ends_the_cycle_of_gains() {
     for _ in 0..9 {
         flow.round(policed);
     }
-    let rate = flow.bbr.policer.rate().expect("a policer").0;
+    let rate = flow.control.policer.rate().expect("a policer").0;
     assert!((rate - 500_000.0).abs() < 1.0, "{rate}");
-    assert_eq!(flow.bbr.pacing_gain(&flow.params), 1.0);
+    assert_eq!(flow.control.pacing_gain(&flow.params), 1.0);
     assert_eq!(flow.output.pacing, Some(BitRate(3_960_000)));
 }
 
 #[test]
 fn an_ack_without_a_rate_ends_no_round() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
-    let rounds = flow.bbr.rounds.count;
+    let rounds = flow.control.rounds.count;
     flow.round(Told { rate: None, ..CALM });
-    assert_eq!(flow.bbr.rounds.count, rounds);
+    assert_eq!(flow.control.rounds.count, rounds);
 }
 
 #[test]
 fn the_state_is_as_large_as_its_head_says() {
-    assert_eq!(size_of::<Bbr1>(), 280);
+    assert_eq!(size_of::<Bbr1>(), 392);
 }

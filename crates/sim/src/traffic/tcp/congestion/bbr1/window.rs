@@ -3,6 +3,7 @@
 use super::super::control::{Connection, Output, Sample};
 use super::super::model::byte_rate::ByteRate;
 use super::params::Bbr1Params;
+use super::target::Target;
 use super::{Bbr1, State};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::Time;
@@ -13,8 +14,6 @@ const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Most bytes of a quantum (4.2.2).
 const MOST_QUANTUM: u32 = 64 * 1024;
-/// Quanta that the hosts hold at full rate (4.2.3.2).
-const HOST_QUANTA: u64 = 3;
 
 impl Bbr1 {
     /// bbr_update_gains: the pacing gain of each state.
@@ -40,19 +39,23 @@ impl Bbr1 {
     }
 
     /// 4.2.1, BBRSetPacingRateWithGain.
-    pub(super) fn set_pacing_rate(&self, params: &Bbr1Params, output: &mut Output, gain: f64) {
-        let rate = self.bw().times(gain * params.margin()).into();
+    pub(super) fn set_pacing_rate(&mut self, params: &Bbr1Params, output: &mut Output, gain: f64) {
+        let bw = self.bw();
+        let rate = self.paced.get((bw, gain), || bw.times(gain * params.margin()).into());
         if self.full_bw_reached || output.pacing.is_none_or(|present| rate > present) {
             output.pacing = Some(rate);
         }
     }
 
     /// 4.2.2, BBRSetSendQuantum; bbr_tso_segs_goal: whole segments.
-    pub(super) fn set_quantum(of: Connection, output: &mut Output) {
-        let rate = output.pacing.map_or(ByteRate::default(), ByteRate::from);
-        let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
-        let volume = (rate.over(QUANTUM_TIME) as u32).min(MOST_QUANTUM);
-        output.quantum = (volume / of.mss).max(least) * of.mss;
+    pub(super) fn set_quantum(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output) {
+        output.quantum = self.quantum.get(output.pacing, || {
+            let rate = output.pacing.map_or(ByteRate::default(), ByteRate::from);
+            let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
+            let volume = (rate.over(QUANTUM_TIME) as u32).min(MOST_QUANTUM);
+            let whole = volume - if params.bbr1_whole_segments { volume % of.mss } else { 0 };
+            whole.max(least * of.mss)
+        });
     }
 
     /// BBRMinPipeCwnd (4.2.3.3).
@@ -60,25 +63,30 @@ impl Bbr1 {
         4 * u64::from(of.mss)
     }
 
-    /// bbr_bdp, rounded up to whole segments.
-    fn bdp(&self, of: Connection, bw: ByteRate, gain: f64) -> u64 {
-        if self.min_rtt == Time::NEVER {
-            return self.initial_cwnd;
+    /// The window at the rate `bw` with `gain`, without what ACKs are allowed to come in clumps.
+    fn target(&self, params: &Bbr1Params, output: &Output, bw: ByteRate, gain: f64) -> Target {
+        Target {
+            bw,
+            gain,
+            min_rtt: self.min_rtt,
+            initial_cwnd: self.initial_cwnd,
+            extra: 0,
+            quantum: output.quantum,
+            whole_segments: params.bbr1_whole_segments,
+            probes_up: self.state == State::ProbeBw && self.cycle_index == 0,
         }
-        let bytes = gain * bw.over(self.min_rtt);
-        ((bytes / f64::from(of.mss)).ceil() as u64).saturating_mul(u64::from(of.mss))
-    }
-
-    /// bbr_quantization_budget.
-    fn quantization_budget(&self, of: Connection, output: &Output, inflight: u64) -> u64 {
-        let mss = u64::from(of.mss);
-        let even = (inflight.saturating_add(HOST_QUANTA * u64::from(output.quantum))).div_ceil(2 * mss) * 2 * mss;
-        if self.state == State::ProbeBw && self.cycle_index == 0 { even + 2 * mss } else { even }
     }
 
     /// 4.2.3.2, BBRInflight, at the rate `bw`; bbr_inflight.
-    pub(super) fn inflight(&self, of: Connection, output: &Output, bw: ByteRate, gain: f64) -> u64 {
-        self.quantization_budget(of, output, self.bdp(of, bw, gain))
+    pub(super) fn inflight(
+        &self,
+        of: Connection,
+        params: &Bbr1Params,
+        output: &Output,
+        bw: ByteRate,
+        gain: f64,
+    ) -> u64 {
+        self.target(params, output, bw, gain).window(of)
     }
 
     /// 4.2.3.6, BBRSetCwnd.
@@ -112,10 +120,11 @@ impl Bbr1 {
     }
 
     /// The window outside the first round of recovery: by what is delivered towards the target.
-    fn grown(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
+    fn grown(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
         let bw = self.bw();
         let extra = if self.full_bw_reached { self.aggregation.allowance(bw) } else { 0 };
-        let target = self.quantization_budget(of, output, self.bdp(of, bw, self.cwnd_gain(params)) + extra);
+        let target = Target { extra, ..self.target(params, output, bw, self.cwnd_gain(params)) };
+        let target = self.window.get(target, || target.window(of));
         let grown = cwnd + u64::from(sample.acked);
         let cwnd = if self.full_bw_reached {
             grown.min(target)

@@ -24,6 +24,16 @@ impl Rounds {
         }
     }
 
+    /// The same for rounds that end with the last segment that was in flight as they began.
+    #[inline]
+    pub fn update_early(&mut self, delivered: u64, in_flight: u32) {
+        self.started = delivered >= self.end;
+        if self.started {
+            self.end = delivered + u64::from(in_flight);
+            self.count += 1;
+        }
+    }
+
     /// StartRound: the round begins anew.
     #[inline]
     pub fn restart(&mut self, delivered: u64) {
@@ -45,6 +55,17 @@ mod tests {
         });
         assert_eq!(started, [true, false, false, true, false, true]);
         assert_eq!(rounds.count, 3);
+    }
+
+    #[test]
+    fn an_early_round_ends_with_the_last_segment_that_was_in_flight() {
+        let mut rounds = Rounds::default();
+        // (C.delivered, in flight): three are in flight after the first ACK, which are all delivered with the fourth.
+        let started = [(1, 3), (2, 3), (3, 3), (4, 2), (5, 2), (6, 2)].map(|(delivered, in_flight)| {
+            rounds.update_early(delivered, in_flight);
+            rounds.started
+        });
+        assert_eq!(started, [true, false, false, true, false, true]);
     }
 
     #[test]

@@ -12,9 +12,10 @@ use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams, TcpProfile};
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Linux with round segments.
+/// Linux with round segments and, so that times can be told by hand, an exact clock and SACKs that do not wait.
 pub(super) fn linux() -> TcpParams {
-    TcpParams { segment_payload: MSS, ..TcpParams::profile(TcpProfile::Linux) }
+    let profile = TcpParams::profile(TcpProfile::Linux);
+    TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, ..profile }
 }
 
 /// The same with Reno, an ACK for each segment and without HyStart, so that windows can be counted by hand.

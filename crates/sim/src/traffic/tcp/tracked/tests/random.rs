@@ -10,7 +10,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
     let kinds = (
         prop_oneof![Just(HyStartKind::Off), Just(HyStartKind::Classic), Just(HyStartKind::PlusPlus)],
         prop_oneof![Just(Pacing::Auto), Just(Pacing::On)],
-        prop_oneof![Just(LossDetection::Rack), Just(LossDetection::PacketThreshold)],
+        prop_oneof![Just(LossDetection::Rack), Just(LossDetection::Scoreboard), Just(LossDetection::PacketThreshold)],
         prop_oneof![Just(Recovery::Prr), Just(Recovery::NewReno)],
         prop_oneof![Just(CongestionControl::Reno), Just(CongestionControl::Cubic)],
     );

@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::Bytes;
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{HyStartKind, Pacing, SenderStats, TcpParams};
+use crate::traffic::tcp::{CongestionControl, HyStartKind, Pacing, SenderStats, TcpParams};
 
 #[test]
 fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
@@ -94,8 +94,8 @@ fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
 fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
     // RFC 8985 7.4.2: known with the ACK of what was sent after the probe. The ACK of the copy, at 600 ms, lets 20 go; the
-    // first of their ACKs leaves 19 outstanding.
-    assert_eq!(ssthresh, u64::from(19 * MSS / 2));
+    // window stays at 20. Half of it, whatever is outstanding.
+    assert_eq!(ssthresh, u64::from(20 / 2 * MSS));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
 }
 
@@ -105,6 +105,19 @@ fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Late(MS(390)));
     assert_eq!(ssthresh, u64::from(u32::MAX));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
+}
+
+#[test]
+fn classic_hystart_serves_cubic_alone() {
+    // From the third window on the RTT is 130 ms: above the rise of 100 ms / 8 that ends slow start.
+    let threshold = |congestion_control| {
+        let params = TcpParams { congestion_control, hystart: HyStartKind::Classic, ..plain() };
+        let mut path = Path::new(params, None, |seq, _| if seq < 30 { Lot::Arrives } else { Lot::Late(MS(30)) });
+        path.run_until(MS(800));
+        path.sender.ssthresh()
+    };
+    assert_eq!(threshold(CongestionControl::Reno), u64::from(u32::MAX));
+    assert!(threshold(CongestionControl::Cubic) < u64::from(u32::MAX));
 }
 
 #[test]
@@ -165,8 +178,9 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, and the timer adds 2 ms.
-    assert_eq!(path.resent(), [(at(32) + 127, 32), (at(46) + 127, 46)]);
+    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, the timer is that of the
+    // last one and adds 2 ms. PRR sends one segment again, and the other with its ACK.
+    assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
 #[test]
@@ -185,10 +199,9 @@ fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     }
     let stats = path.sender.stats();
     assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
-    // Half of 31 to 69, once. PRR, which counts whole segments, has left 19; the ACK that ends recovery delivers one segment
-    // and adds MSS^2 / cwnd to the threshold.
-    assert_eq!(path.sender.ssthresh(), 19_500);
-    assert_eq!(path.sender.cwnd(), 19_500 + 1000 * 1000 / 19_500);
+    // Half of the window of 40, once; the ACK that ends recovery delivers one segment, of 20 that make the window grow.
+    assert_eq!(path.sender.ssthresh(), 20_000);
+    assert_eq!(path.sender.cwnd(), 20_000 + 1000 / 20);
 }
 
 #[test]

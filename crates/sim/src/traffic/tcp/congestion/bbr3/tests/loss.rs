@@ -7,12 +7,12 @@ fn a_probe_that_loses_more_than_two_percent_ends_and_leaves_the_volume_at_which_
     let mut flow = Flow::probing_up(Bbr3Params::default());
     // 2 of 101 segments: below 2 %.
     flow.lose(101 * MSS, u64::from(2 * MSS));
-    assert_eq!(flow.bbr.state, State::Up);
+    assert_eq!(flow.control.state, State::Up);
     // 3 of 120: InflightAtLoss: 119 in flight and 2 lost before it; (0.02 * 119 - 2) / 0.98 = 0.387755 of it fit.
     flow.lose(120 * MSS, u64::from(3 * MSS));
-    assert_eq!(flow.bbr.state, State::Down);
-    assert_eq!(flow.bbr.inflight_longterm, 119_387);
-    assert!(flow.bbr.prev_probe_too_high);
+    assert_eq!(flow.control.state, State::Down);
+    assert_eq!(flow.control.inflight_longterm, 119_387);
+    assert!(flow.control.prev_probe_too_high);
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn inflight_longterm_falls_to_seven_tenths_of_the_target_at_least() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.lose(10 * MSS, u64::from(5 * MSS));
     // 0.7 of a BDP and the 2 segments of ProbeBW_UP (5.6.4.2).
-    assert_eq!(flow.bbr.inflight_longterm, 71_400);
+    assert_eq!(flow.control.inflight_longterm, 71_400);
 }
 
 #[test]
@@ -28,21 +28,23 @@ fn losses_of_a_probe_that_the_application_limits_end_it_and_leave_inflight_longt
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.event(Event::SegmentLost {
         bytes: MSS,
+        sent: Time::ZERO,
+        number: 1,
         tx_in_flight: 50 * MSS,
         lost_since_sent: u64::from(2 * MSS),
         prior_delivered: 0,
         app_limited: true,
     });
-    assert_eq!((flow.bbr.state, flow.bbr.inflight_longterm), (State::Down, UNBOUNDED));
+    assert_eq!((flow.control.state, flow.control.inflight_longterm), (State::Down, UNBOUNDED));
 }
 
 #[test]
 fn a_probe_responds_once() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.lose(120 * MSS, u64::from(3 * MSS));
-    let first = flow.bbr.inflight_longterm;
+    let first = flow.control.inflight_longterm;
     flow.lose(20 * MSS, u64::from(9 * MSS));
-    assert_eq!(flow.bbr.inflight_longterm, first);
+    assert_eq!(flow.control.inflight_longterm, first);
 }
 
 #[test]
@@ -51,17 +53,17 @@ fn a_round_with_losses_cuts_the_short_term_model_to_seven_tenths_but_not_below_w
     let window = flow.output.cwnd;
     flow.lose(BDP, u64::from(MSS));
     // A round that delivers 1 Mbit/s, 12 500 bytes.
-    let slow = Told { rate: BitRate(1_000_000), acked: 12_500, in_flight: 12_500, ..CALM };
-    flow.bbr.inflight_latest = 0;
-    flow.bbr.bw_latest = Default::default();
+    let slow = Told { rate: Some(BitRate(1_000_000)), acked: 12_500, in_flight: 12_500, ..CALM };
+    flow.control.inflight_latest = 0;
+    flow.control.bw_latest = Default::default();
     flow.round(slow);
-    assert_eq!(flow.bbr.bw_shortterm, BitRate(5_600_000).into());
-    assert_eq!(flow.bbr.inflight_shortterm, (f64::from(window) * 0.7) as u64);
+    assert_eq!(flow.control.bw_shortterm, BitRate(5_600_000).into());
+    assert_eq!(flow.control.inflight_shortterm, (f64::from(window) * 0.7) as u64);
     assert_eq!(flow.output.pacing, Some(BitRate(5_544_000)));
     // A second one that delivers 5 Mbit/s: 0.7 * 5.6 would be less.
     flow.lose(BDP, u64::from(MSS));
-    flow.round(Told { rate: BitRate(5_000_000), acked: 62_500, in_flight: 62_500, ..CALM });
-    assert_eq!(flow.bbr.bw_shortterm, BitRate(5_000_000).into());
+    flow.round(Told { rate: Some(BitRate(5_000_000)), acked: 62_500, in_flight: 62_500, ..CALM });
+    assert_eq!(flow.control.bw_shortterm, BitRate(5_000_000).into());
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn losses_of_a_probe_leave_the_short_term_model() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.lose(BDP, u64::from(MSS));
     flow.round(CALM);
-    assert_eq!(flow.bbr.inflight_shortterm, UNBOUNDED);
+    assert_eq!(flow.control.inflight_shortterm, UNBOUNDED);
 }
 
 #[test]
@@ -78,10 +80,10 @@ fn a_spurious_recovery_restores_the_model_and_returns_to_the_probe() {
     let window = flow.output.cwnd;
     flow.lose(50 * MSS, u64::from(3 * MSS));
     flow.event(Event::Loss);
-    assert_eq!(flow.bbr.state, State::Down);
+    assert_eq!(flow.control.state, State::Down);
     flow.round(Told { phase: Phase::Recovery, in_flight: 2 * BDP, ..CALM });
     flow.event(Event::Undo { cwnd: window, ssthresh: u32::MAX });
-    assert_eq!((flow.bbr.state, flow.bbr.inflight_longterm), (State::Refill, UNBOUNDED));
+    assert_eq!((flow.control.state, flow.control.inflight_longterm), (State::Refill, UNBOUNDED));
     assert!(flow.output.cwnd >= window);
 }
 
@@ -91,11 +93,11 @@ fn a_spurious_recovery_restores_what_was_before_its_first_round() {
     flow.event(Event::Loss);
     for _ in 0..5 {
         flow.lose(BDP, u64::from(MSS));
-        flow.round(Told { rate: BitRate(1_000_000), acked: MSS, phase: Phase::Recovery, ..CALM });
+        flow.round(Told { rate: Some(BitRate(1_000_000)), acked: MSS, phase: Phase::Recovery, ..CALM });
     }
-    assert!(flow.bbr.inflight_shortterm < u64::from(BDP));
+    assert!(flow.control.inflight_shortterm < u64::from(BDP));
     flow.event(Event::Undo { cwnd: 0, ssthresh: 0 });
-    assert_eq!((flow.bbr.inflight_shortterm, flow.bbr.bw_shortterm.0), (UNBOUNDED, f64::INFINITY));
+    assert_eq!((flow.control.inflight_shortterm, flow.control.bw_shortterm.0), (UNBOUNDED, f64::INFINITY));
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn a_spurious_end_of_startup_returns_to_startup() {
     }
     assert_eq!(flow.round(Told { lost: 15 * MSS, ..lossy }), State::Drain);
     flow.event(Event::Undo { cwnd: 0, ssthresh: 0 });
-    assert_eq!((flow.bbr.state, flow.bbr.full_bw_reached), (State::Startup, false));
+    assert_eq!((flow.control.state, flow.control.full_bw_reached), (State::Startup, false));
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn a_marked_byte_counts_as_a_lost_one() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.round(Told { marked: MSS, ..CALM });
     flow.round(CALM);
-    assert!(flow.bbr.inflight_shortterm < UNBOUNDED);
+    assert!(flow.control.inflight_shortterm < UNBOUNDED);
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.within(Told { marked: 3 * MSS, acked: 1, ..CALM });
     // 3 % of the round.
@@ -140,7 +142,7 @@ fn a_mark_without_a_count_is_a_loss() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.event(Event::Mark);
     flow.round(CALM);
-    assert!(flow.bbr.inflight_shortterm < UNBOUNDED);
+    assert!(flow.control.inflight_shortterm < UNBOUNDED);
 }
 
 #[test]
@@ -150,11 +152,11 @@ fn with_alpha_marks_matter_below_five_milliseconds_alone() {
     flow.event(Event::Mark);
     flow.round(Told { marked: BDP, ..CALM });
     flow.round(CALM);
-    assert_eq!(flow.bbr.inflight_shortterm, UNBOUNDED);
+    assert_eq!(flow.control.inflight_shortterm, UNBOUNDED);
     let mut flow = Flow::cruising(params);
-    (flow.bbr.min_rtt, flow.bbr.rounds_since_probe_up) = (Time::from_millis(5), 0);
+    (flow.control.min_rtt, flow.control.rounds_since_probe_up) = (Time::from_millis(5), 0);
     flow.round(CALM);
     flow.round(Told { marked: MSS, ..CALM });
     flow.round(CALM);
-    assert!(flow.bbr.inflight_shortterm < UNBOUNDED);
+    assert!(flow.control.inflight_shortterm < UNBOUNDED);
 }

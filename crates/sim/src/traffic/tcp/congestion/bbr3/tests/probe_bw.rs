@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn down_paces_at_nine_tenths_and_ends_with_headroom_in_the_pipe() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
-    flow.bbr.full_bw_now = true;
+    flow.control.inflight_longterm = u64::from(BDP);
+    flow.control.full_bw_now = true;
     assert_eq!(flow.within(Told { in_flight: BDP, ..CALM }), State::Down);
     // 0.9 * 0.99 * 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(7_128_000)));
@@ -19,11 +19,11 @@ fn down_paces_at_nine_tenths_and_ends_with_headroom_in_the_pipe() {
 #[test]
 fn down_lasts_while_more_than_a_bdp_is_in_flight_and_no_longer_than_the_wait() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
-    flow.bbr.full_bw_now = true;
+    flow.control.full_bw_now = true;
     let queued = Told { in_flight: BDP + 1, ..CALM };
     assert_eq!(flow.within(queued), State::Down);
-    flow.now += flow.bbr.bw_probe_wait;
-    flow.bbr.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
+    flow.now += flow.control.bw_probe_wait;
+    flow.control.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
     assert_eq!(flow.within(queued), State::Down);
     flow.now += Time(1);
     assert_eq!(flow.within(queued), State::Refill);
@@ -34,9 +34,9 @@ fn the_wait_is_uniform_between_two_and_three_seconds() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     let mut waits = Vec::new();
     for _ in 0..1000 {
-        flow.bbr.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
-        waits.push(flow.bbr.bw_probe_wait.as_secs_f64());
-        assert!(flow.bbr.rounds_since_probe_up <= 1);
+        flow.control.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
+        waits.push(flow.control.bw_probe_wait.as_secs_f64());
+        assert!(flow.control.rounds_since_probe_up <= 1);
     }
     assert!(waits.iter().all(|wait| (2.0..=3.0).contains(wait)));
     // A mean of 1000 uniform numbers has a standard deviation of 1 / sqrt(12 * 1000) = 0.009.
@@ -50,7 +50,7 @@ fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_
     // 8 Mbit/s times 20 ms are 20 segments of 1000 bytes.
     let told = Told { rtt: Time::from_millis(20), ..CALM };
     flow.round(told);
-    flow.bbr.rounds_since_probe_up = 0;
+    flow.control.rounds_since_probe_up = 0;
     let rounds = (1..100).find(|_| flow.round(told) == State::Refill);
     assert_eq!(rounds, Some(20));
 }
@@ -59,9 +59,9 @@ fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_
 fn a_flow_waits_for_63_rounds_at_most() {
     let mut flow = Flow::cruising(Bbr3Params { bbr3_probe_wait: Time::from_secs(3600), ..Default::default() });
     // 100 segments in flight: after 100 rounds Reno would probe.
-    flow.bbr.rounds_since_probe_up = 0;
+    flow.control.rounds_since_probe_up = 0;
     let rounds = (1..100).find(|_| {
-        flow.bbr.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
+        flow.control.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
         flow.round(CALM) == State::Refill
     });
     assert_eq!(rounds, Some(63));
@@ -70,11 +70,11 @@ fn a_flow_waits_for_63_rounds_at_most() {
 #[test]
 fn refill_forgets_the_short_term_model_and_lasts_a_round() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.inflight_shortterm = u64::from(BDP) / 2;
-    flow.bbr.bw_shortterm = BitRate(4_000_000).into();
-    flow.now = flow.bbr.cycle_stamp + Time::from_secs(3);
+    flow.control.inflight_shortterm = u64::from(BDP) / 2;
+    flow.control.bw_shortterm = BitRate(4_000_000).into();
+    flow.now = flow.control.cycle_stamp + Time::from_secs(3);
     assert_eq!(flow.round(CALM), State::Refill);
-    assert_eq!(flow.bbr.inflight_shortterm, UNBOUNDED);
+    assert_eq!(flow.control.inflight_shortterm, UNBOUNDED);
     assert_eq!(flow.output.pacing, Some(BitRate(7_920_000)));
     assert_eq!(flow.within(CALM), State::Refill);
     assert_eq!(flow.round(CALM), State::Up);
@@ -86,9 +86,9 @@ fn up_paces_at_five_quarters_with_two_and_a_quarter_bdps_of_window() {
     flow.within(CALM);
     // 1.25 * 0.99 * 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(9_900_000)));
-    flow.bbr.extra_acked_filter = super::super::WindowedMax::new(0.0);
-    flow.bbr.extra_acked_interval_start = flow.now;
-    (flow.bbr.extra_acked_delivered, flow.output.cwnd) = (0, 3 * BDP);
+    flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
+    flow.control.extra_acked_interval_start = flow.now;
+    (flow.control.extra_acked_delivered, flow.output.cwnd) = (0, 3 * BDP);
     flow.within(Told { acked: 1, ..CALM });
     // 5.6.4.2: 2.25 BDP, 1 byte in excess of the rate within no time, and 2 segments.
     assert_eq!(flow.output.cwnd, 225 * MSS + 1 + 2 * MSS);
@@ -100,7 +100,7 @@ fn up_ends_on_a_plateau_of_three_rounds() {
     let states = [(); 4].map(|()| flow.round(CALM));
     // The round that begins Up does not count: its rate is the baseline.
     assert_eq!(states, [State::Up, State::Up, State::Down, State::Cruise]);
-    assert!(!flow.bbr.prev_probe_too_high);
+    assert!(!flow.control.prev_probe_too_high);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn up_lasts_while_the_rate_grows_and_while_the_application_limits() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     for round in 1..10 {
         let rate = BitRate(RATE.0 * 13u64.pow(round) / 10u64.pow(round));
-        assert_eq!(flow.round(Told { rate, ..CALM }), State::Up);
+        assert_eq!(flow.round(Told { rate: Some(rate), ..CALM }), State::Up);
     }
     let mut flow = Flow::probing_up(Bbr3Params::default());
     for _ in 0..40 {
@@ -119,7 +119,7 @@ fn up_lasts_while_the_rate_grows_and_while_the_application_limits() {
 #[test]
 fn a_limit_by_inflight_longterm_starts_the_search_for_a_plateau_anew() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
+    flow.control.inflight_longterm = u64::from(BDP);
     for _ in 0..10 {
         assert_eq!(flow.round(Told { acked: 1, cwnd_limited: true, ..CALM }), State::Up);
     }
@@ -128,17 +128,17 @@ fn a_limit_by_inflight_longterm_starts_the_search_for_a_plateau_anew() {
 #[test]
 fn inflight_longterm_grows_by_1_2_4_8_segments_a_round_while_it_limits() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
+    flow.control.inflight_longterm = u64::from(BDP);
     flow.probe();
     assert_eq!(flow.output.cwnd, BDP, "5.6.4.7: the window is bounded by it");
     let mut grown = Vec::new();
     for _ in 0..5 {
-        let before = flow.bbr.inflight_longterm;
+        let before = flow.control.inflight_longterm;
         // A window is acknowledged, and the next round begins.
         let limited = Told { in_flight: flow.output.cwnd, cwnd_limited: true, ..CALM };
         flow.within(Told { acked: flow.output.cwnd, ..limited });
         flow.round(Told { acked: 1, ..limited });
-        grown.push((flow.bbr.inflight_longterm - before) / u64::from(MSS));
+        grown.push((flow.control.inflight_longterm - before) / u64::from(MSS));
     }
     assert_eq!(grown, [1, 2, 4, 8, 16]);
 }
@@ -146,51 +146,51 @@ fn inflight_longterm_grows_by_1_2_4_8_segments_a_round_while_it_limits() {
 #[test]
 fn a_higher_volume_that_was_safe_raises_inflight_longterm_in_any_phase() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
+    flow.control.inflight_longterm = u64::from(BDP);
     flow.round(Told { in_flight: BDP + 7 * MSS, ..CALM });
-    assert_eq!(flow.bbr.inflight_longterm, u64::from(BDP + 7 * MSS));
+    assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
     // Not if it lost more than 2 %.
     flow.round(Told { in_flight: BDP + 50 * MSS, lost: 4 * MSS, ..CALM });
-    assert_eq!(flow.bbr.inflight_longterm, u64::from(BDP + 7 * MSS));
+    assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
 }
 
 #[test]
 fn after_a_probe_that_was_too_high_the_next_stops_at_inflight_longterm_and_probes_again_at_once() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
-    flow.bbr.prev_probe_too_high = true;
+    flow.control.inflight_longterm = u64::from(BDP);
+    flow.control.prev_probe_too_high = true;
     // 5.3.3.6, deceleration. A quantum (2 segments) below it is close enough: deviation 2.
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS - 1, acked: 1, ..CALM }), State::Up);
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS, acked: 1, ..CALM }), State::Down);
-    assert!(flow.bbr.prev_probe_precautionary && !flow.bbr.prev_probe_too_high);
+    assert!(flow.control.prev_probe_precautionary && !flow.control.prev_probe_too_high);
     // Acceleration: a round later without losses.
     assert_eq!(flow.round(Told { in_flight: BDP, ..CALM }), State::Refill);
-    assert!(!flow.bbr.prev_probe_precautionary);
+    assert!(!flow.control.prev_probe_precautionary);
 }
 
 #[test]
 fn the_largest_rate_is_that_of_this_cycle_and_the_last_one() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    let slow = Told { rate: BitRate(4_000_000), acked: BDP / 2, in_flight: BDP / 2, ..CALM };
+    let slow = Told { rate: Some(BitRate(4_000_000)), acked: BDP / 2, in_flight: BDP / 2, ..CALM };
     flow.round(slow);
-    assert_eq!(flow.bbr.max_bw, RATE.into());
+    assert_eq!(flow.control.max_bw, RATE.into());
     // 5.5.6: a round after each ProbeBW_UP the older cycle is forgotten.
     for largest in [RATE, BitRate(4_000_000)] {
-        flow.bbr.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
+        flow.control.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
         flow.round(slow);
         flow.round(slow);
-        assert_eq!(flow.bbr.max_bw, largest.into());
+        assert_eq!(flow.control.max_bw, largest.into());
     }
 }
 
 #[test]
 fn a_rate_that_the_application_limits_counts_only_if_it_is_higher() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
+    flow.control.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
     for _ in 0..3 {
-        flow.round(Told { rate: BitRate(1_000_000), app_limited: true, ..CALM });
+        flow.round(Told { rate: Some(BitRate(1_000_000)), app_limited: true, ..CALM });
     }
-    assert_eq!(flow.bbr.max_bw, RATE.into());
-    flow.round(Told { rate: BitRate(9_000_000), app_limited: true, ..CALM });
-    assert_eq!(flow.bbr.max_bw, BitRate(9_000_000).into());
+    assert_eq!(flow.control.max_bw, RATE.into());
+    flow.round(Told { rate: Some(BitRate(9_000_000)), app_limited: true, ..CALM });
+    assert_eq!(flow.control.max_bw, BitRate(9_000_000).into());
 }

@@ -15,7 +15,7 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
     for round in 0..5 {
         let rate = BitRate(1_000_000 << round);
         let bytes = (rate.0 / 80) as u32; // in an RTT of 0.1 s
-        assert_eq!(flow.round(Told { rate, acked: bytes, in_flight: bytes, ..CALM }), State::Startup);
+        assert_eq!(flow.round(Told { rate: Some(rate), acked: bytes, in_flight: bytes, ..CALM }), State::Startup);
         // 2.77 * 0.99 of the rate, if that is above the first one.
         let paced = (2.7423 * rate.0 as f64).max(2_216_000.0);
         assert!((flow.output.pacing.unwrap().as_f64() - paced).abs() < 1.0, "{:?} of {rate:?}", flow.output);
@@ -28,20 +28,20 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
 fn startup_ends_after_three_rounds_that_grow_by_less_than_a_quarter() {
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(CALM);
-    let slow = Told { rate: BitRate(9_900_000), in_flight: 3 * BDP, ..CALM }; // 1.2375 of the first
+    let slow = Told { rate: Some(BitRate(9_900_000)), in_flight: 3 * BDP, ..CALM }; // 1.2375 of the first
     assert_eq!([flow.round(slow), flow.round(slow)], [State::Startup; 2]);
-    assert_eq!(flow.bbr.full_bw_count, 2);
+    assert_eq!(flow.control.full_bw_count, 2);
     assert_eq!(flow.round(slow), State::Drain);
-    assert!(flow.bbr.full_bw_now && flow.bbr.full_bw_reached);
+    assert!(flow.control.full_bw_now && flow.control.full_bw_reached);
 }
 
 #[test]
 fn a_round_that_grows_by_a_quarter_starts_the_count_anew() {
     let mut flow = Flow::new(Bbr3Params::default());
     for rate in [8, 9, 9, 10, 12, 12] {
-        flow.round(Told { rate: BitRate(rate * 1_000_000), in_flight: 3 * BDP, ..CALM });
+        flow.round(Told { rate: Some(BitRate(rate * 1_000_000)), in_flight: 3 * BDP, ..CALM });
     }
-    assert_eq!((flow.bbr.state, flow.bbr.full_bw_count), (State::Startup, 2));
+    assert_eq!((flow.control.state, flow.control.full_bw_count), (State::Startup, 2));
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn startup_with_losses(reports: u32) -> Flow {
 
 #[test]
 fn losses_end_startup_if_a_round_of_recovery_has_six_and_more_than_two_percent_even_if_the_application_limits() {
-    assert_eq!(startup_with_losses(5).bbr.state, State::Startup);
+    assert_eq!(startup_with_losses(5).control.state, State::Startup);
     let flow = startup_with_losses(6);
-    assert_eq!(flow.bbr.state, State::Drain);
-    assert!(flow.bbr.full_bw_now && flow.bbr.full_bw_reached);
+    assert_eq!(flow.control.state, State::Drain);
+    assert!(flow.control.full_bw_now && flow.control.full_bw_reached);
     // 5.3.1.3: the most that was delivered in the round, 100 segments and 5 more since the first was sent; a BDP is less.
-    assert_eq!(flow.bbr.inflight_longterm, u64::from(105 * MSS));
+    assert_eq!(flow.control.inflight_longterm, u64::from(105 * MSS));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn drain_halves_the_rate_until_a_bdp_is_in_flight() {
     for _ in 0..4 {
         flow.round(Told { in_flight: 2 * BDP, ..CALM });
     }
-    assert_eq!(flow.bbr.state, State::Drain);
+    assert_eq!(flow.control.state, State::Drain);
     // 0.5 * 0.99 * 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(3_960_000)));
     assert_eq!(flow.within(Told { in_flight: BDP + 1, ..CALM }), State::Drain);
@@ -96,6 +96,6 @@ fn drain_ends_after_three_rounds_even_if_the_queue_stays() {
     for _ in 0..7 {
         flow.round(queued);
     }
-    assert_eq!(flow.bbr.state, State::Drain);
+    assert_eq!(flow.control.state, State::Drain);
     assert_eq!(flow.round(queued), State::Down);
 }

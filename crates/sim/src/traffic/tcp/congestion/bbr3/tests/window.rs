@@ -5,46 +5,46 @@ use super::*;
 #[test]
 fn the_window_is_two_bdps_and_what_acks_delivered_in_excess() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.extra_acked_filter = super::super::WindowedMax::new(0.0);
-    (flow.bbr.extra_acked_delivered, flow.bbr.extra_acked_interval_start) = (0, flow.now);
+    flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
+    (flow.control.extra_acked_delivered, flow.control.extra_acked_interval_start) = (0, flow.now);
     // 30 segments at once after 10 ms, in which 10 were to be expected.
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 1, ..CALM });
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 30 * MSS, ..CALM });
     // 1 byte opened the interval; since then 30 001 bytes came where 10 000 were due.
-    assert_eq!(flow.bbr.extra_acked, 30_000);
+    assert_eq!(flow.control.extra_acked, 30_000);
     assert_eq!(flow.output.cwnd, 2 * BDP + 30_000);
 }
 
 #[test]
 fn an_excess_counts_for_ten_rounds_and_in_startup_for_one() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.extra_acked_filter = super::super::WindowedMax::new(0.0);
-    (flow.bbr.extra_acked_delivered, flow.bbr.extra_acked_interval_start) = (0, flow.now);
+    flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
+    (flow.control.extra_acked_delivered, flow.control.extra_acked_interval_start) = (0, flow.now);
     flow.within(Told { acked: 50 * MSS, ..CALM });
-    let start = flow.bbr.rounds.count;
+    let start = flow.control.rounds.count;
     let trickle = Told { acked: MSS, ..CALM };
-    while flow.bbr.rounds.count < start + 10 {
+    while flow.control.rounds.count < start + 10 {
         flow.round(trickle);
-        assert_eq!(flow.bbr.extra_acked, 50_000, "round {}", flow.bbr.rounds.count - start);
+        assert_eq!(flow.control.extra_acked, 50_000, "round {}", flow.control.rounds.count - start);
     }
     flow.round(trickle);
-    assert!(flow.bbr.extra_acked < 50_000);
+    assert!(flow.control.extra_acked < 50_000);
 
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(Told { acked: 5 * MSS, ..CALM });
-    assert_eq!(flow.bbr.extra_acked, 5000);
+    assert_eq!(flow.control.extra_acked, 5000);
     for _ in 0..3 {
         flow.round(trickle);
     }
-    assert_eq!(flow.bbr.extra_acked, 1000);
+    assert_eq!(flow.control.extra_acked, 1000);
 }
 
 #[test]
 fn the_window_is_four_segments_at_least() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.inflight_shortterm = 1;
+    flow.control.inflight_shortterm = 1;
     flow.round(CALM);
     assert_eq!(flow.output.cwnd, 4 * MSS);
 }
@@ -53,7 +53,7 @@ fn the_window_is_four_segments_at_least() {
 fn below_a_bdp_of_a_packet_the_window_covers_three_quanta() {
     let mut flow = Flow::new(Bbr3Params::default());
     // 64 kbit/s and 10 ms: 80 bytes.
-    let tiny = Told { rate: BitRate(64_000), rtt: Time::from_millis(10), acked: MSS, in_flight: 4 * MSS, ..CALM };
+    let tiny = Told { rate: Some(BitRate(64_000)), rtt: Time::from_millis(10), acked: MSS, in_flight: 4 * MSS, ..CALM };
     for _ in 0..20 {
         flow.round(tiny);
     }
@@ -67,7 +67,7 @@ fn a_quantum_is_a_millisecond_two_segments_at_least_and_64_kib_at_most() {
     let mut flow = Flow::new(Bbr3Params::default());
     for (rate, quantum) in [(8_000_000, 2 * MSS), (80_000_000, 10_000), (10_000_000_000, 65_536)] {
         flow.output.pacing = Some(BitRate(rate));
-        flow.bbr.set_send_quantum(OF, &mut flow.output);
+        flow.control.set_send_quantum(OF, &mut flow.output);
         assert_eq!(flow.output.quantum, quantum, "{rate}");
     }
 }
@@ -75,10 +75,10 @@ fn a_quantum_is_a_millisecond_two_segments_at_least_and_64_kib_at_most() {
 #[test]
 fn the_model_bounds_the_window_by_state() {
     let mut flow = Flow::cruising(Bbr3Params::default());
-    flow.bbr.inflight_longterm = u64::from(BDP);
+    flow.control.inflight_longterm = u64::from(BDP);
     let mut bound = |state| {
-        flow.bbr.state = state;
-        flow.bbr.cwnd_cap(OF, &flow.params)
+        flow.control.state = state;
+        flow.control.cwnd_cap(OF, &flow.params)
     };
     // 5.6.4.7: all of inflight_longterm while probing and draining after it, 85 % of it otherwise.
     assert_eq!([State::Down, State::Refill, State::Up].map(&mut bound), [u64::from(BDP); 3]);

@@ -1,18 +1,20 @@
-//! COBALT: CoDel whose count decays instead of being reset, and a BLUE probability for flows that do not react.
+//! The core of COBALT: CoDel whose count decays instead of being reset, and a BLUE probability for flows that do not
+//! react. COBALT, CAKE and CodelAF share it.
 //!
 //! Source: Linux `sch_cake.c` (2018 to date); Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE", 2018. A
 //! packet that leaves the queue has waited for d.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (C1) | `d > target` and `d > 4 MTU times`: too long | [`Cobalt::judge`] |
+//! | (C1) | `d > target` and `d > spared`, a few MTU times: too long | [`CobaltTarget::is_exceeded`] |
 //! | (C2) | too long for the first time: `next = now + interval / sqrt(max(1, count))`, `count = max(1, count)` | [`Cobalt::judge`] |
 //! | (C3) | still too long and `now >= next` when the packet came to the head: signal, `count += 1`, `next += interval / sqrt(count)` | [`Cobalt::judge`] |
 //! | (C4) | not too long: for each `next` that has passed `count -= 1`, `next += interval / sqrt(max(1, count))` | [`Cobalt::judge`] |
 //! | (C5) | `count = 0`: `next = now + interval`; otherwise a `next` that has passed without a drop becomes now | [`Cobalt::judge`] |
-//! | (C6) | a packet was pushed out: `p += increment` if the last change is more than `target` ago; `next = now`, too long, `count = max(1, count)` | [`Cobalt::overflowed`] |
+//! | (C6) | a packet was dropped for want of space: `p += increment` if the last change is more than `target` ago; `next = now`, too long, `count = max(1, count)` | [`Cobalt::overflowed`] |
 //! | (C7) | visited while empty: `p -= decrement` with the same pause; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
 //! | (C8) | drop with probability p, ECN or not | [`Cobalt::judge`] |
+//! | (C9) | with `whole_spells`: a packet that begins a spell is no signal; one that ends it, or an empty queue, makes `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
 //!
@@ -29,12 +31,23 @@ pub struct CobaltTarget {
     pub target: Time,
     /// For how long the delay may be above it.
     pub interval: Time,
-    /// Delay that is never too long: 4 MTU times.
+    /// Delay that is never too long.
     pub spared: Time,
     /// Added to p by an overflow.
     pub increment: f64,
     /// Taken off p when the queue is empty.
     pub decrement: f64,
+    /// Whether a spell has to last until its first signal, as in CodelAF: (C9).
+    pub whole_spells: bool,
+}
+
+impl CobaltTarget {
+    /// Whether a packet that has waited for `sojourn` has waited too long: rule (C1).
+    #[must_use]
+    #[inline]
+    pub fn is_exceeded(&self, sojourn: Time) -> bool {
+        sojourn > self.target && sojourn > self.spared
+    }
 }
 
 /// What is to be done with a packet at the head.
@@ -59,17 +72,21 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// Judges the packet that has just been taken from the head of the queue after `sojourn`.
-    pub fn judge(&mut self, aim: &CobaltTarget, sojourn: Time, markable: bool, now: Time, rng: &mut Rng) -> Signal {
-        let due = self.is_due(now);
+    /// Judges the packet that has just been taken from the head of the queue, where it has waited `too_long` or not;
+    /// usually [`CobaltTarget::is_exceeded`].
+    pub fn judge(&mut self, aim: &CobaltTarget, too_long: bool, markable: bool, now: Time, rng: &mut Rng) -> Signal {
+        let mut due = self.is_due(now);
         let mut passed = now > self.next;
-        let too_long = sojourn > aim.target && sojourn > aim.spared; // (C1)
         if too_long {
             if !self.dropping {
-                self.next = now;
-                self.step(aim); // (C2)
+                self.restart(aim, now); // (C2)
+                due &= !aim.whole_spells; // (C9)
+                passed &= !aim.whole_spells;
             }
             self.count = self.count.max(1);
+        } else if self.dropping && aim.whole_spells {
+            self.restart(aim, now); // (C9)
+            passed = false;
         }
         self.dropping = too_long;
         let mut signal = Signal::default();
@@ -79,9 +96,7 @@ impl Cobalt {
             self.step(aim);
             passed = now > self.next;
         } else if due {
-            while self.is_due(now) {
-                self.decay(aim); // (C4)
-            }
+            self.run_down(aim, now);
             passed = now > self.next;
         }
         signal.drop |= self.probability > 0.0 && rng.open01() < self.probability; // (C8)
@@ -95,11 +110,16 @@ impl Cobalt {
 
     /// A packet of the queue was dropped for want of space: rule (C6).
     pub fn overflowed(&mut self, aim: &CobaltTarget, now: Time) {
+        self.raise(aim, now);
+        (self.dropping, self.next, self.count) = (true, now, self.count.max(1));
+    }
+
+    /// Raises p as an overflow does, without a signal of CoDel.
+    pub fn raise(&mut self, aim: &CobaltTarget, now: Time) {
         if now.saturating_sub(self.changed) > aim.target {
             self.probability = (self.probability + aim.increment).min(1.0);
             self.changed = now;
         }
-        (self.dropping, self.next, self.count) = (true, now, self.count.max(1));
     }
 
     /// The queue was found empty: rule (C7).
@@ -108,9 +128,12 @@ impl Cobalt {
             self.probability = (self.probability - aim.decrement).max(0.0);
             self.changed = now;
         }
-        self.dropping = false;
+        let ends_spell = std::mem::take(&mut self.dropping);
         if self.is_due(now) {
-            self.decay(aim);
+            if aim.whole_spells { self.run_down(aim, now) } else { self.decay(aim) }
+        }
+        if ends_spell && aim.whole_spells {
+            self.restart(aim, now); // (C9)
         }
     }
 
@@ -126,6 +149,12 @@ impl Cobalt {
         self.probability
     }
 
+    /// Signals that stand against the queue; they decay by (C4) and (C7).
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether the last delay was too long.
     #[must_use]
     pub fn is_dropping(&self) -> bool {
@@ -136,8 +165,22 @@ impl Cobalt {
         self.count > 0 && now >= self.next
     }
 
+    /// Rule (C4), for a count that is due.
+    fn run_down(&mut self, aim: &CobaltTarget, now: Time) {
+        self.decay(aim);
+        while self.is_due(now) {
+            self.decay(aim);
+        }
+    }
+
     fn decay(&mut self, aim: &CobaltTarget) {
         self.count -= 1;
+        self.step(aim);
+    }
+
+    /// The next signal is a whole step away.
+    fn restart(&mut self, aim: &CobaltTarget, now: Time) {
+        self.next = now;
         self.step(aim);
     }
 
@@ -157,6 +200,7 @@ mod tests {
         spared: Time::from_micros(4800),
         increment: 1.0 / 256.0,
         decrement: 1.0 / 4096.0,
+        whole_spells: false,
     };
     const LONG: Time = Time::from_millis(50);
     const SHORT: Time = Time::from_millis(5);
@@ -168,7 +212,8 @@ mod tests {
     /// Judges a packet every millisecond in `span` after `sojourn`; when drops came, in ms.
     fn run(cobalt: &mut Cobalt, span: std::ops::Range<u64>, sojourn: Time) -> Vec<u64> {
         let mut rng = rng();
-        span.filter(|&ms| cobalt.judge(&AIM, sojourn, false, Time::from_millis(ms), &mut rng).drop).collect()
+        span.filter(|&ms| cobalt.judge(&AIM, AIM.is_exceeded(sojourn), false, Time::from_millis(ms), &mut rng).drop)
+            .collect()
     }
 
     #[test]
@@ -192,33 +237,58 @@ mod tests {
         // Long again at 400, (C2): next = 400 + 100 / sqrt(3) = 457.74.
         assert_eq!(run(&mut cobalt, 400..459, LONG), [458]);
         // After a long silence one packet makes up all steps of (C4), and (C5) starts over.
-        assert!(!cobalt.judge(&AIM, SHORT, false, Time::from_secs(10), &mut rng()).drop);
+        assert!(!cobalt.judge(&AIM, false, false, Time::from_secs(10), &mut rng()).drop);
         assert_eq!((cobalt.count, cobalt.next), (0, Time::from_millis(10_100)));
     }
 
     #[test]
     fn a_signal_that_is_overdue_is_not_repeated_in_a_burst() {
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
-        let mut signal = |markable, ms| cobalt.judge(&AIM, LONG, markable, Time::from_millis(ms), &mut rng());
+        let mut signal = |markable, ms| cobalt.judge(&AIM, true, markable, Time::from_millis(ms), &mut rng());
         // next = 100 / sqrt(101) = 9.95 ms has passed too: (C5) moves it to now, as the packet is marked, not dropped.
         assert_eq!(signal(true, 1000), Signal { drop: false, mark: true });
         assert_eq!(cobalt.next, Time::from_millis(1000));
         // A drop leaves it in the past: the next packet is dropped at the same time.
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
-        let drops = (0..10).filter(|_| cobalt.judge(&AIM, LONG, false, Time::from_millis(20), &mut rng()).drop).count();
+        let drops = (0..10).filter(|_| cobalt.judge(&AIM, true, false, Time::from_millis(20), &mut rng()).drop).count();
         // Steps of 9.95, 9.90 and 9.85 ms: due at 0, 9.95 and 19.85, not at 29.70.
         assert_eq!(drops, 3);
     }
 
     #[test]
-    fn four_mtu_times_are_never_too_long() {
+    fn whole_spells_signal_only_after_a_step_without_a_good_delay() {
+        let aim = CobaltTarget { whole_spells: true, ..AIM };
+        let mut rng = rng();
+        let mut signals = |cobalt: &mut Cobalt, delays: &mut dyn Iterator<Item = (u64, bool)>| {
+            delays
+                .filter(|&(ms, long)| cobalt.judge(&aim, long, true, Time::from_millis(ms), &mut rng).mark)
+                .map(|(ms, _)| ms)
+                .collect::<Vec<_>>()
+        };
+        // A good delay every 90 ms: no spell lasts for 100 ms, whatever the count was.
+        let mut cobalt = Cobalt { count: 1, ..Default::default() };
+        assert!(signals(&mut cobalt, &mut (1000..4000).map(|ms| (ms, ms % 90 > 0))).is_empty());
+        // CAKE's COBALT signals when a spell begins after `next`.
+        let mut cake = Cobalt { count: 1, ..Default::default() };
+        assert!(cake.judge(&AIM, true, true, Time::from_secs(1), &mut Rng::stream(1, 0, "cobalt", 0)).mark);
+        // A spell from 5000 on: the first signal 100 ms later, then 70.71 and 57.74.
+        let mut cobalt = Cobalt::default();
+        assert_eq!(signals(&mut cobalt, &mut (5000..5230).map(|ms| (ms, true))), [5100, 5171, 5229]);
+        // Count 4: a good delay at 5230 moves next to 5280. Then 3, next + 57.74 = 5337.74, and 2, + 70.71 = 5408.45.
+        assert_eq!(cobalt.count, 4);
+        assert!(signals(&mut cobalt, &mut (5230..5340).map(|ms| (ms, false))).is_empty());
+        assert_eq!(cobalt.count, 2);
+        // An empty queue runs the count down in one visit.
+        cobalt.emptied(&aim, Time::from_secs(60));
+        assert_eq!(cobalt.count, 0);
+    }
+
+    #[test]
+    fn the_target_and_the_spared_delay_are_not_too_long_themselves() {
+        let longer = |time: Time| time + Time::from_nanos(1);
+        assert!(!AIM.is_exceeded(SHORT) && AIM.is_exceeded(longer(SHORT)));
         let slow = CobaltTarget { spared: LONG, ..AIM };
-        let mut cobalt = Cobalt { count: 1, dropping: true, ..Default::default() };
-        assert!(!cobalt.judge(&slow, LONG, false, Time::from_secs(1), &mut rng()).drop);
-        assert!(!cobalt.is_dropping());
-        let mut cobalt = Cobalt { count: 1, dropping: true, ..Default::default() };
-        let longer = LONG + Time::from_nanos(1);
-        assert!(cobalt.judge(&slow, longer, false, Time::from_secs(1), &mut rng()).drop);
+        assert!(!slow.is_exceeded(LONG) && slow.is_exceeded(longer(LONG)));
     }
 
     #[test]
@@ -246,7 +316,7 @@ mod tests {
     fn blue_drops_its_part_of_packets_whose_delay_is_short_too() {
         let mut cobalt = Cobalt { probability: 0.25, ..Default::default() };
         let mut rng = rng();
-        let drops = (0..10_000).filter(|_| cobalt.judge(&AIM, SHORT, true, Time::ZERO, &mut rng).drop).count();
+        let drops = (0..10_000).filter(|_| cobalt.judge(&AIM, false, true, Time::ZERO, &mut rng).drop).count();
         // Binomial(10 000, 1/4): mean 2500, standard deviation 43.3; five of them.
         assert!(drops.abs_diff(2500) < 217, "{drops}");
     }

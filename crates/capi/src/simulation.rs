@@ -1,0 +1,65 @@
+//! A run of a scenario, whose senders may have congestion controls of the host's.
+
+use crate::control::ControlTable;
+use crate::text::{Message, table};
+use crate::{Status, guard, write};
+use fairlane_sim::engine::{self, Stop};
+use fairlane_sim::scenario::{Externals, Scenario};
+use fairlane_sim::watch::observer::NoObserver;
+use std::ffi::{CString, c_char};
+use std::sync::atomic::AtomicBool;
+
+/// Runs replication `replication` of the scenario in the text of a file, whose `congestion_control` may also be one of
+/// `controls`, and gives its record as JSON, which `fairlane_record_free` frees.
+///
+/// # Safety
+/// As for `fairlane_queue_create`; `controls` is null or points to `count` pointers to tables, and `record` is null or points
+/// to a pointer that nobody else uses during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_simulate(
+    scenario: *const c_char,
+    replication: u32,
+    controls: *const *const ControlTable,
+    count: usize,
+    record: *mut *mut c_char,
+    message: *mut c_char,
+    message_size: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: guaranteed by the caller, for both.
+        let (out, message) = unsafe { (write(record)?, Message::new(message, message_size)) };
+        if count > 0 && controls.is_null() {
+            return Err(Status::Null);
+        }
+        // SAFETY: it is not null, so `count` pointers are there.
+        let tables = if count > 0 { unsafe { std::slice::from_raw_parts(controls, count) } } else { &[] };
+        // SAFETY: guaranteed by the caller.
+        let named = |(place, &table)| unsafe { ControlTable::named(table, place, message) };
+        let named = tables.iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: guaranteed by the caller.
+        let json = unsafe { table(scenario, message) }?;
+        let find = |name: &str| named.iter().find(|control| &*control.name == name).cloned();
+        let externals = Externals { controls: &find, ..Externals::NONE };
+        let scenario = Scenario::read_with(&json, externals).map_err(|error| message.error(&error))?;
+        let ended = engine::try_observe(&scenario, replication, &AtomicBool::new(false), &mut NoObserver);
+        let ended = ended.map_err(|stop| match stop {
+            Stop::ExternalFailed(problem) => message.write(&problem),
+            Stop::Cancelled => Status::Internal,
+        });
+        let text = serde_json::to_string(&ended?).map_err(|_| Status::Internal)?;
+        *out = CString::new(text).map_err(|_| Status::Internal)?.into_raw();
+        Ok(())
+    })
+}
+
+/// Frees a record, if it is not null.
+///
+/// # Safety
+/// `record` is null or came from `fairlane_simulate`, and nobody uses it afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlane_record_free(record: *mut c_char) {
+    if !record.is_null() {
+        // SAFETY: guaranteed by the caller.
+        drop(unsafe { CString::from_raw(record) });
+    }
+}

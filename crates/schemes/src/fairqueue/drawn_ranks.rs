@@ -1,0 +1,177 @@
+//! Ranks that are drawn for each packet, and what becomes of their order: the microbenchmark by which SP-PIFO, AIFO and
+//! PACKS are compared with a sorted queue.
+//!
+//! Cost: a draw and a search of 128 steps per arrival, 128 sums per departure. State: 3 kB.
+
+use crate::contract::prelude::*;
+
+choices! {
+    /// What the rank of a packet is.
+    pub enum RankSource {
+        /// Its start tag, by which users or flows share fairly.
+        StartTag = "start_tag",
+        /// Drawn from 0 to 99, each as often: a test of the scheme, not a way to share.
+        Uniform = "uniform",
+        /// Drawn, exponential of mean 25.
+        Exponential = "exponential",
+        /// Drawn, 100 less an exponential of mean 25.
+        InverseExponential = "inverse_exponential",
+        /// Drawn, Poisson of mean 50.
+        Poisson = "poisson",
+        /// Drawn, most often close to 0 or 100.
+        Convex = "convex",
+    }
+}
+
+/// Ranks are below this; all but one in 10^12 of each distribution.
+const RANKS: usize = 128;
+/// Ranks of the uniform, exponential and convex distributions are below this.
+const BOUND: usize = 100;
+/// A rank counts as dropped once this part of its packets is.
+const DROPPED_PART: f64 = 0.01;
+
+/// A distribution of ranks and counts of what happened to them.
+#[derive(Clone, Debug)]
+pub struct DrawnRanks {
+    /// Probability of the rank or one below.
+    cumulative: [f64; RANKS],
+    /// Packets that wait.
+    waiting: [u32; RANKS],
+    offered: [u64; RANKS],
+    dropped: [u64; RANKS],
+    /// Of a packet served: packets of a lower rank that it left behind.
+    inversions: [u64; RANKS],
+    served: u64,
+}
+
+impl DrawnRanks {
+    /// Those of an idle port.
+    #[must_use]
+    pub fn new(source: RankSource) -> Self {
+        let weights: [f64; RANKS] = std::array::from_fn(|rank| weight(source, rank));
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let cumulative = weights.map(|weight| {
+            sum += weight;
+            sum / total
+        });
+        Self {
+            cumulative,
+            waiting: [0; RANKS],
+            offered: [0; RANKS],
+            dropped: [0; RANKS],
+            inversions: [0; RANKS],
+            served: 0,
+        }
+    }
+
+    /// The rank of an arriving packet.
+    pub fn draw(&mut self, rng: &mut Rng) -> f64 {
+        let cell = rng.open01();
+        let rank = self.cumulative.partition_point(|&sum| sum < cell).min(RANKS - 1);
+        self.offered[rank] += 1;
+        rank as f64
+    }
+
+    /// A packet of `rank` waits from now on.
+    #[inline]
+    pub fn accepted(&mut self, rank: f64) {
+        self.waiting[rank as usize] += 1;
+    }
+
+    /// An arriving packet of `rank` was dropped.
+    #[inline]
+    pub fn dropped(&mut self, rank: f64) {
+        self.dropped[rank as usize] += 1;
+    }
+
+    /// A packet of `rank` leaves.
+    pub fn served(&mut self, rank: f64) {
+        let rank = rank as usize;
+        self.waiting[rank] -= 1;
+        self.served += 1;
+        self.inversions[rank] += self.waiting[..rank].iter().map(|&waiting| u64::from(waiting)).sum::<u64>();
+    }
+
+    /// Readings for users: shares of all, ranks.
+    pub fn report(&self, report: Report<'_>) {
+        let part =
+            |counts: &[u64], of: &[u64]| counts.iter().sum::<u64>() as f64 / of.iter().sum::<u64>().max(1) as f64;
+        let all = &self.inversions;
+        report("inversions_per_packet", all.iter().sum::<u64>() as f64 / self.served.max(1) as f64);
+        report("inversions_below_rank_20", part(&all[..20], all));
+        report("inversions_from_rank_80", part(&all[80..], all));
+        report("dropped_part", part(&self.dropped, &self.offered));
+        report("drops_below_rank_50", part(&self.dropped[..50], &self.dropped));
+        let is_dropped = |&rank: &usize| self.dropped[rank] as f64 > DROPPED_PART * self.offered[rank] as f64;
+        if let Some(rank) = (0..RANKS).find(is_dropped) {
+            report("lowest_dropped_rank", rank as f64);
+        }
+    }
+}
+
+/// How often `rank` is drawn, in any unit: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
+fn weight(source: RankSource, rank: usize) -> f64 {
+    let below_bound = |weight: f64| if rank < BOUND { weight } else { 0.0 };
+    match source {
+        RankSource::StartTag => 0.0,
+        RankSource::Uniform => below_bound(1.0),
+        RankSource::Exponential => below_bound(exponential(rank)),
+        RankSource::InverseExponential if (1..=BOUND).contains(&rank) => exponential(BOUND - rank),
+        RankSource::InverseExponential => 0.0,
+        RankSource::Poisson => poisson(50.0, rank),
+        RankSource::Convex => below_bound((0..3).map(|turn| poisson(100.0, rank + turn * BOUND)).sum()),
+    }
+}
+
+/// An exponential variable of mean 25, rounded down.
+fn exponential(value: usize) -> f64 {
+    libm::exp(-(value as f64) / 25.0)
+}
+
+/// Probability of a Poisson variable.
+fn poisson(mean: f64, value: usize) -> f64 {
+    libm::exp(-mean) * (1..=value).map(|factor| mean / factor as f64).product::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::readings;
+
+    fn drawn(source: RankSource) -> Vec<f64> {
+        let (mut ranks, mut rng) = (DrawnRanks::new(source), Rng::stream(1, 0, "test", 0));
+        (0..100_000).map(|_| ranks.draw(&mut rng)).collect()
+    }
+
+    #[test]
+    fn the_distributions_have_the_moments_of_their_definitions() {
+        // Uniform on 0 ..= 99: mean 49.5. Poisson: mean 50. Exponential of mean 25, rounded down and cut at 100:
+        // 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; its mirror image at 100: 77.36. Convex: a Poisson variable of mean 100
+        // modulo 100; it is 100 or more with probability 0.5133, so that the mean is 100 - 51.33. Standard errors of
+        // the means of 100 000 draws: at most 0.15.
+        let expected = [
+            (RankSource::Uniform, 49.5),
+            (RankSource::Poisson, 50.0),
+            (RankSource::Exponential, 22.64),
+            (RankSource::InverseExponential, 77.36),
+            (RankSource::Convex, 48.67),
+        ];
+        for (source, mean) in expected {
+            let ranks = drawn(source);
+            let measured = ranks.iter().sum::<f64>() / ranks.len() as f64;
+            assert!((measured - mean).abs() < 0.6, "{source:?} {measured}");
+        }
+    }
+
+    #[test]
+    fn inversions_are_lower_ranks_left_behind() {
+        let mut ranks = DrawnRanks::new(RankSource::Uniform);
+        [90.0, 10.0, 10.0, 50.0].into_iter().for_each(|rank| ranks.accepted(rank));
+        // 90 leaves three lower ones behind, 50 two, 10 none of a lower rank.
+        [90.0, 50.0, 10.0, 10.0].into_iter().for_each(|rank| ranks.served(rank));
+        let readings = readings(|report| ranks.report(report));
+        assert_eq!(readings[0], ("inversions_per_packet", 5.0 / 4.0));
+        assert_eq!(readings[2], ("inversions_from_rank_80", 3.0 / 5.0));
+    }
+}

@@ -1,0 +1,418 @@
+//! FQ-PIE: flows are hashed into queues that take turns, new ones first, each with a PIE of its own.
+//!
+//! Source: Linux `sch_fq_pie.c` (Tahiliani, Patil, Saicharan, Bhasi, Monis, Ramakrishnan, 2019 to date);
+//! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE, see [`crate::aqm::pie_core`]; RFC 8290 for the turns, see
+//! [`super::new_and_old`].
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (N1) to (N5) | hashed queues take turns, new ones before old | [`super::new_and_old`] |
+//! | (1) | PIE of the queue judges its arrivals by the queue's own delay and bytes: store, mark or drop | `FqPie::enqueue` |
+//! | (2) | every update interval the controllers of all queues make a step | `FqPie::catch_up` |
+//! | (3) | what leaves tells its queue's controller how long it waited | `FqPie::dequeue` |
+//! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without asking PIE | `FqPie::enqueue` |
+//! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
+//!
+//! Cost: O(1) per packet but for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each queue
+//! that is not at rest. State: a record of 140 bytes for each of the 1024 queues, whether used or not; none per flow.
+//!
+//! Deviations:
+//! 1. Where the sources disagree, defaults are those of Linux: the arrival goes at a full buffer (ns-3: the longest
+//!    queue is cut), no marks (ns-3 marks), gaps between drops evened out (ns-3: not).
+//! 2. All controllers step at the same time, as in Linux with up to 2048 queues; in ns-3 each from its first packet on.
+//! 3. Controllers that would not move any more are not asked until their queue gets a packet.
+//! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
+//! 5. Classes are not looked at.
+//! 6. Those of PIE, see [`crate::aqm::pie`], but for the delay, which is the sojourn time in all three.
+//!
+//! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure rate,
+//! off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
+
+use crate::aqm::pie_core::{PieParams, PieState};
+use crate::contract::prelude::*;
+use crate::fairqueue::cut_longest::{Stored, cut_longest};
+use crate::fairqueue::new_and_old::{NewAndOld, TakesTurns, Turn};
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::flows::hash::{bucket, hash};
+use crate::measure::ticker::Ticker;
+
+choices! {
+    /// What a full buffer drops.
+    pub enum Overflow {
+        /// The arriving packet.
+        Arriving = "arriving",
+        /// Packets at the head of the queue with most bytes.
+        Longest = "longest",
+    }
+}
+
+params! {
+    /// FQ-PIE.
+    pub struct FqPieParams {
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "sch_fq_pie: the 5-tuple";
+        /// Number of queues.
+        buckets: u32 = 1024, in 1..=65536, source "sch_fq_pie; ns-3";
+        /// Bytes that a queue may send per round.
+        quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "sch_fq_pie: a full frame; 1500 B in ns-3";
+        /// Queueing delay to hold in each queue.
+        target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2; sch_fq_pie";
+        /// Time between updates of the probabilities.
+        update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "T_UPDATE", source "RFC 8033 4.2; sch_fq_pie";
+        /// Gain on the distance from the target, per second.
+        alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2; sch_fq_pie: 2/16";
+        /// Gain on the change of the delay, per second.
+        beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2; sch_fq_pie: 20/16";
+        /// How long a burst of a queue passes without a drop.
+        max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4; sch_fq_pie";
+        /// Evens out the gaps between drops.
+        derandomize: bool = true, source "RFC 8033 5.4; sch_fq_pie; off in ns-3";
+        /// Steps of at most 0.02 once the probability is 0.1 or more.
+        cap_step: bool = true, source "RFC 8033 5.5; sch_fq_pie; ns-3";
+        /// The probability of a packet is proportional to its length.
+        byte_mode: bool = false, source "sch_fq_pie; RFC 8033 appendix B";
+        /// Mean length of a packet: no drop behind two of them in the same queue, and the measure of byte mode.
+        mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "sch_fq_pie: the MTU; 1000 B in ns-3";
+        /// Mark ECN-capable packets instead of dropping them while the probability is low.
+        ecn: bool = false, source "sch_fq_pie; on in ns-3";
+        /// Largest probability at which packets are marked.
+        ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1; sch_fq_pie: ecn_prob; ns-3";
+        /// What a full buffer drops.
+        overflow: Overflow = "arriving", source "sch_fq_pie; longest in ns-3";
+        /// Most packets that one overflow drops from the longest queue.
+        drop_batch: u32 = 64, in 1..=65536, source "ns-3";
+    }
+}
+
+/// FQ-PIE in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct FqPieScheme;
+
+impl SchemeSpec for FqPieScheme {
+    const ABOUT: About = About {
+        title: "Flow queue PIE",
+        kind: "hashed queues served in turn, new ones first; drops or marks the arriving packet",
+        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay of each short by PIE.",
+        source: "Linux sch_fq_pie; ns-3; RFC 8033",
+        state: "port: 1024 queues with 4 numbers of PIE and 1 credit each",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = FqPieParams;
+    type Discipline<P: Packet> = FqPie<P>;
+
+    fn build<P: Packet>(params: &FqPieParams, port: &Port<'_>) -> FqPie<P> {
+        FqPie::new(params, port.buffer)
+    }
+}
+
+/// One hashed queue.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    pie: PieState,
+    turn: Turn,
+    /// In [`FqPie::awake`].
+    is_awake: bool,
+}
+
+impl TakesTurns for Bucket {
+    #[inline]
+    fn turn(&self) -> &Turn {
+        &self.turn
+    }
+    #[inline]
+    fn turn_mut(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+}
+
+/// The queues of one port.
+#[derive(Clone, Debug)]
+pub struct FqPie<P> {
+    queues: QueueStore<P, (), Bucket>,
+    turns: NewAndOld,
+    ticker: Ticker,
+    /// Queues whose controllers may still move.
+    awake: Vec<u32>,
+    /// Drawn at the first packet.
+    seed: Option<u64>,
+    /// p that the last arrival met.
+    last_probability: f64,
+    pie: Box<PieParams>,
+    params: Box<FqPieParams>,
+    limit: QueueLimit,
+}
+
+impl<P: Packet> FqPie<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &FqPieParams, buffer: &BufferParams) -> Self {
+        let pie = PieParams {
+            target: params.target,
+            update_interval: params.update_interval,
+            alpha: params.alpha,
+            beta: params.beta,
+            max_burst: params.max_burst,
+            derandomize: params.derandomize,
+            cap_step: params.cap_step,
+            byte_mode: params.byte_mode,
+            mean_packet: params.mean_packet,
+            ..Default::default()
+        };
+        let idle = Bucket { pie: PieState::new(&pie), turn: Turn::default(), is_awake: false };
+        let mut queues = QueueStore::new(LengthMeasure::Bytes);
+        (0..params.buckets).for_each(|_| _ = queues.open(idle));
+        Self {
+            queues,
+            turns: NewAndOld::new(params.quantum),
+            ticker: Ticker::new(params.update_interval),
+            awake: Vec::with_capacity(params.buckets as usize),
+            seed: None,
+            last_probability: 0.0,
+            pie: Box::new(pie),
+            params: Box::new(params.clone()),
+            limit: buffer.limit,
+        }
+    }
+
+    /// Makes up the updates that were due until `now`: rule (2).
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.ticker.due(now).is_some() {
+            self.update();
+            if self.awake.is_empty() {
+                self.ticker.skip_to(now);
+            }
+        }
+    }
+
+    fn update(&mut self) {
+        let Self { queues, awake, pie, .. } = self;
+        awake.retain(|&queue| {
+            let is_empty = queues.length(queue).packets == 0;
+            let bucket = &mut queues[queue];
+            // The rate of the link matters for no delay but `link_rate`.
+            let moved = bucket.pie.update(pie, f64::INFINITY);
+            bucket.is_awake = moved || !is_empty;
+            bucket.is_awake
+        });
+    }
+
+    fn wake(&mut self, queue: u32) {
+        if !std::mem::replace(&mut self.queues[queue].is_awake, true) {
+            self.awake.push(queue);
+        }
+    }
+
+    /// Rule (1).
+    fn judge(&mut self, queue: u32, packet: &P, rng: &mut Rng) -> Verdict {
+        let own = self.queues.length(queue);
+        let pie = &mut self.queues[queue].pie;
+        let hit = pie.decide(&self.pie, own, packet.wire_bytes(), rng);
+        self.last_probability = pie.probability();
+        let marks = self.params.ecn && packet.ecn().is_capable() && self.last_probability <= self.params.ecn_limit;
+        match (hit, marks) {
+            (false, _) => Verdict::Accept,
+            (true, true) => Verdict::Mark,
+            (true, false) => Verdict::Drop,
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        self.catch_up(now);
+        let found = self.queues.backlog();
+        let seed = *self.seed.get_or_insert_with(|| rng.bits());
+        let queue = bucket(hash(self.params.share_per.of(&packet), seed), self.params.buckets) as u32;
+        self.wake(queue);
+        // Rule (4); what exceeds the limit alone is dropped in any case.
+        let counts = if self.params.overflow == Overflow::Arriving { found } else { Backlog::default() };
+        if !counts.has_room_for(packet.wire_bytes(), self.limit) {
+            self.queues[queue].pie.overflowed();
+            drops.dropped(&packet, DropReason::Overlimit, found);
+            return;
+        }
+        match self.judge(queue, &packet, rng) {
+            Verdict::Drop => {
+                drops.dropped(&packet, DropReason::Aqm, found);
+                return;
+            }
+            Verdict::Mark => {
+                packet.set_ecn(Ecn::Ce);
+                drops.marked(&packet);
+            }
+            Verdict::Accept => {}
+        }
+        packet.set_enqueued_at(now);
+        self.queues.push_back(queue, packet, ());
+        self.turns.arrived(&mut self.queues, queue);
+        let stored = Stored { queue, found };
+        // Rule (5); with rule (4) there is room.
+        cut_longest(&mut self.queues, self.limit, self.params.drop_batch, stored, drops, |_, _| ());
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.catch_up(now);
+        let Self { queues, turns, pie, .. } = self;
+        turns.next(queues, |queues, queue| {
+            let (packet, ()) = queues.pop_front(queue)?;
+            let behind = queues.length(queue);
+            // Rule (3).
+            queues[queue].pie.departed(pie, packet.wire_bytes(), packet.enqueued_at(), behind, now);
+            Some(packet)
+        })
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.last_probability)
+    }
+
+    fn state_size(&self) -> StateSize {
+        let shared = size_of_val(self) + size_of_val(&*self.pie) + size_of_val(&*self.params);
+        let bytes = shared + self.queues.state_bytes() + self.awake.capacity() * size_of::<u32>();
+        StateSize { records: self.queues.open_queues(), bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let largest = self.awake.iter().map(|&queue| self.queues[queue].pie.probability()).fold(0.0, f64::max);
+        report("largest_probability", largest);
+        report("controllers_awake", self.awake.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::pie::PieScheme;
+    use crate::base::rng::Rng;
+    use crate::fairqueue::testing::{
+        assert_max_min, build, drain, limits, noise, offer, packet, serve, standing_queue, survives,
+    };
+    use crate::registry::schemes::SchemeParams;
+    use crate::testing::{Drops, TestPacket, reading};
+    use proptest::prelude::*;
+
+    fn port(params: &FqPieParams, limit: u32) -> (FqPie<TestPacket>, Rng) {
+        build::<FqPieScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    #[test]
+    fn a_queue_that_was_empty_goes_before_old_ones() {
+        // Quantum 1514: two packets of 1000 use up the credits of a visit.
+        let (mut queue, mut rng) = port(&FqPieParams::default(), 100);
+        offer(&mut queue, &mut rng, 1, &[1000; 8]);
+        offer(&mut queue, &mut rng, 2, &[1000; 8]);
+        assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
+        offer(&mut queue, &mut rng, 3, &[100]);
+        assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1]);
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_arrival_or_cuts_the_longest_queue() {
+        for (overflow, dropped, left) in [
+            (Overflow::Arriving, vec![(2, 10)], vec![(1, 500), (1, 400), (1, 300), (2, 10)]),
+            // 1200 B in the longest: its first packet is 500, with the second 900 >= 600.
+            (Overflow::Longest, vec![(1, 500), (1, 400)], vec![(1, 300), (2, 10), (2, 10)]),
+        ] {
+            let (mut queue, mut rng) = port(&FqPieParams { overflow, ..Default::default() }, 4);
+            offer(&mut queue, &mut rng, 1, &[500, 400, 300]);
+            offer(&mut queue, &mut rng, 2, &[10]);
+            let drops = offer(&mut queue, &mut rng, 2, &[10]);
+            let lost: Vec<_> = drops.0.iter().map(|drop| (drop.0.flow, drop.0.wire_bytes)).collect();
+            assert_eq!(lost, dropped);
+            assert_eq!(drain(&mut queue, &mut rng), left);
+        }
+    }
+
+    #[test]
+    fn only_the_controller_of_the_long_queue_drops_and_not_in_a_burst() {
+        let params = FqPieParams::default();
+        let (drops, marks) = standing_queue::<FqPieScheme>(&params, Ecn::NotEct);
+        assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0);
+        // For 1 s nothing is dropped if a burst may last that long: ten updates are 150 ms, 70 are 1.05 s.
+        let patient = FqPieParams { max_burst: Time::from_millis(1050), ..params.clone() };
+        assert!(standing_queue::<FqPieScheme>(&patient, Ecn::NotEct).0.is_empty());
+        // Marks below the limit, drops above.
+        let marking = FqPieParams { ecn: true, ecn_limit: 1.0, ..params.clone() };
+        let (drops, marks) = standing_queue::<FqPieScheme>(&marking, Ecn::Ect0);
+        assert!(drops.is_empty() && marks > 0);
+        let never = FqPieParams { ecn: true, ecn_limit: 0.0, ..params };
+        assert_eq!(standing_queue::<FqPieScheme>(&never, Ecn::Ect0).1, 0);
+    }
+
+    #[test]
+    fn long_flows_share_alike_whatever_the_length_of_their_packets() {
+        let params = FqPieParams { max_burst: Time::from_secs(10), ..Default::default() };
+        let params = FqPieParams { overflow: Overflow::Longest, ..params };
+        assert_max_min::<FqPieScheme>(&params, 200, [1.0; 3], 0.02);
+    }
+
+    #[test]
+    fn controllers_fall_asleep_when_nothing_moves_them() {
+        let (mut queue, mut rng) = port(&FqPieParams::default(), 1000);
+        for flow in 0..50 {
+            offer(&mut queue, &mut rng, flow, &[1500; 4]);
+        }
+        let awake = |queue: &FqPie<TestPacket>| reading("controllers_awake", |report| queue.report(report));
+        // Fifty flows in 1024 queues; those that share one count once.
+        assert!((45.0..=50.0).contains(&awake(&queue)));
+        let busy = Time::from_millis(900);
+        while queue.dequeue(busy, &mut rng, &mut ()).is_some() {}
+        // A probability above 0 shrinks by 2 % and by alpha * target an update: zero within seconds.
+        assert_eq!(queue.dequeue(Time::from_secs(60), &mut rng, &mut ()).map(|packet| packet.flow), None);
+        assert_eq!(awake(&queue), 0.0);
+        assert!((0..1024).all(|number| queue.queues[number].pie.probability() == 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn one_flow_alone_sees_what_pie_does(
+            steps in prop::collection::vec((0u8..8, 0u64..30_000), 1..2000),
+            derandomize in any::<bool>(),
+        ) {
+            let limit = QueueLimit::Packets(1000);
+            let (mut fq, mut rng) = build::<FqPieScheme>(
+                &FqPieParams { derandomize, ..Default::default() }, limit, &Weights::equal());
+            let (mut pie, _) = build::<PieScheme>(
+                &PieParams { derandomize, ..Default::default() }, limit, &Weights::equal());
+            let mut same_rng = rng.clone();
+            same_rng.bits(); // the salt of the hash
+            let (mut now, mut lost) = (Time::ZERO, (Drops::default(), Drops::default()));
+            for (what, wait_us) in steps {
+                now += Time::from_micros(wait_us);
+                if what == 0 {
+                    let left = fq.dequeue(now, &mut rng, &mut lost.0).map(|packet| packet.enqueued_at);
+                    let same = pie.dequeue(now, &mut same_rng, &mut lost.1).map(|packet| packet.enqueued_at);
+                    prop_assert_eq!(left, same);
+                } else {
+                    fq.enqueue(packet(1, 1500), now, &mut rng, &mut lost.0);
+                    pie.enqueue(packet(1, 1500), now, &mut same_rng, &mut lost.1);
+                    prop_assert_eq!(fq.drop_probability(), pie.drop_probability());
+                }
+                prop_assert_eq!(lost.0.0.len(), lost.1.0.len());
+            }
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            buckets in prop::sample::select(vec![1, 3, 1024]),
+            quantum in prop::sample::select(vec![1, 300, 1514]),
+            (drop_batch, longest) in (1u32..70, any::<bool>()),
+            (derandomize, byte_mode, ecn) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            max_burst_ms in 0u64..200,
+        ) {
+            let overflow = if longest { Overflow::Longest } else { Overflow::Arriving };
+            let params = FqPieParams {
+                buckets, quantum: Bytes(quantum), drop_batch, overflow, derandomize, byte_mode, ecn,
+                max_burst: Time::from_millis(max_burst_ms), ..Default::default()
+            };
+            prop_assert_eq!(survives(SchemeParams::FqPie(params), limit, &noise), buckets as usize);
+        }
+    }
+}

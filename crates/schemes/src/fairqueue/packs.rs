@@ -1,0 +1,206 @@
+//! PACKS: strict-priority queues, filled by where the rank of a packet stands among the last ones and by the room that is
+//! left, imitate both the order of a sorted queue and what it drops.
+//!
+//! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in programmable
+//! packet scheduling", NSDI 2025, by its abstract and by a public summary of its design; neither the text of the paper nor
+//! its code was at hand. Of n queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all
+//! `B_i`; W is the window of the last ranks, r the rank of the arriving packet:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | the rank of every arriving packet enters W | [`RankWindow::arrived`] |
+//! | (2) | queue: the first i with `W.quantile(r) <= sum over j <= i of (B_j - b_j) / B / (1 - k)` and room | `Packs::queue_for` |
+//! | (3) | no such queue: drop | `Packs::enqueue` |
+//! | (4) | serve the first queue that holds a packet | `RankedQueues::serve` |
+//!
+//! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], but for the order of (1) and (2).
+//!
+//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
+//! drawn, to measure how well a sorted queue is imitated. As for AIFO, a window of start tags should span no more than the
+//! packets that wait: tags grow with virtual time.
+//!
+//! Cost: 20 comparisons and n sums per packet, one look-up of a flow, a second one for a drop. State: 160 bytes for the
+//! window, 64 bytes a queue, 17 bytes a flow whose finish tag is ahead of virtual time.
+//!
+//! Deviations:
+//! 1. The window has 20 ranks, as AIFO's has, where the summary tells of simulations with 15 to 1000 and a switch with
+//!    16; for start tags a long window is of the past.
+//! 2. k is 0 by default: the summary calls it optional and names no value.
+//! 3. The limit of the port is split among the queues. A limit below n packets leaves each queue one packet, and the port
+//!    its limit.
+//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew.
+//! 5. Classes are not looked at.
+
+use crate::contract::prelude::*;
+use crate::fairqueue::drawn_ranks::RankSource;
+use crate::fairqueue::rank_window::RankWindow;
+use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
+
+params! {
+    /// Strict-priority queues filled by quantile.
+    pub struct PacksParams {
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "our choice, as for AIFO and SP-PIFO";
+        /// What packets are ordered by.
+        rank: RankSource = "start_tag", source "our choice, as for AIFO and SP-PIFO";
+        /// Number of queues.
+        queues: u32 = 8, in 1..=64, symbol "n", source "our choice, as for SP-PIFO";
+        /// Ranks that an arriving packet is compared with.
+        window: u32 = 20, in 1..=65536, symbol "|W|", source "our choice, as for AIFO; summary: 15 to 1000";
+        /// By how much the free room counts for more, as a part.
+        burstiness: f64 = 0.0, in 0.0..=0.999, symbol "k", source "our choice; summary: optional";
+    }
+}
+
+/// PACKS in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct PacksScheme;
+
+impl SchemeSpec for PacksScheme {
+    const ABOUT: About = About {
+        title: "PACKS",
+        kind: "strict-priority queues by rank; drops on arrival by rank and room",
+        summary: "Puts a packet into the first priority queue up to which there is room for all start tags below its own, or drops it.",
+        source: "Gran Alcoz et al.: Everything Matters in Programmable Packet Scheduling, NSDI 2025",
+        state: "port: 20 ranks, 8 queues, 17 bytes for each active flow",
+    };
+    const ORDERS_PACKETS: bool = true;
+    const REORDERS_FLOWS: bool = true;
+    type Params = PacksParams;
+    type Discipline<P: Packet> = Packs<P>;
+
+    fn build<P: Packet>(params: &PacksParams, port: &Port<'_>) -> Packs<P> {
+        Packs {
+            queues: RankedQueues::new(params.queues, QueueRoom::Split, params.rank, params.share_per, port),
+            window: RankWindow::new(params.window, 1),
+            count: params.queues,
+            burstiness: params.burstiness,
+        }
+    }
+}
+
+/// The queues of one port.
+#[derive(Clone, Debug)]
+pub struct Packs<P> {
+    queues: RankedQueues<P>,
+    window: RankWindow,
+    count: u32,
+    burstiness: f64,
+}
+
+impl<P: Packet> Packs<P> {
+    /// Rule (2).
+    #[inline]
+    fn queue_for(&self, rank: f64, wire_bytes: u32) -> Option<u32> {
+        // Queues have equal room, so that sums of B_i are numbers of queues.
+        let needed = self.window.quantile(rank) * (1.0 - self.burstiness) * f64::from(self.count);
+        let mut free = 0.0;
+        (0..self.count).find(|&queue| {
+            free += self.queues.free_part(queue);
+            needed <= free && self.queues.has_room(queue, wire_bytes)
+        })
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Packs<P> {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let rank = self.queues.rank_of(&packet, rng);
+        self.window.arrived(rank);
+        match self.queue_for(rank, packet.wire_bytes()) {
+            Some(queue) => self.queues.accept(queue, packet, rank, now),
+            None if self.queues.is_full_for(packet.wire_bytes()) => {
+                self.queues.refuse(&packet, rank, DropReason::Overlimit, drops);
+            }
+            None => self.queues.refuse(&packet, rank, DropReason::Aqm, drops), // rule (3)
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.queues.serve()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn state_size(&self) -> StateSize {
+        let StateSize { records, bytes } = self.queues.state_size();
+        let own = size_of_val(self) - size_of_val(&self.queues) + self.window.bytes();
+        StateSize { records, bytes: bytes + own }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        self.queues.report(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::fairqueue::testing::{assert_max_min, build, limits, noise, packet, survives};
+    use crate::registry::schemes::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    fn port(params: &PacksParams, limit: u32) -> (Packs<TestPacket>, Rng) {
+        build::<PacksScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    #[test]
+    fn rule_2_by_hand() {
+        let (mut queue, _) = port(&PacksParams { queues: 2, window: 4, ..Default::default() }, 8);
+        [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.window.arrived(rank));
+        // Empty: 4/8 of the room is up to the first queue. Ranks 15 and 25, at 1/4 and 1/2, go first, 35 and 45 last.
+        let queues = |queue: &Packs<TestPacket>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue.queue_for(rank, 1500));
+        assert_eq!(queues(&queue), [Some(0), Some(0), Some(1), Some(1)]);
+        // Two packets in the first: 2/8 up to it, 6/8 in all.
+        (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+        assert_eq!(queues(&queue), [Some(0), Some(1), Some(1), None]);
+        // The first is full: what belongs there falls into the second, which holds one: 3/8 in all.
+        (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+        queue.queues.accept(1, packet(0, 1500), 0.0, Time::ZERO);
+        assert_eq!(queues(&queue), [Some(1), None, None, None]);
+        // k = 1/2 doubles the room that counts: 6/8.
+        queue.burstiness = 0.5;
+        assert_eq!(queues(&queue), [Some(1), Some(1), Some(1), None]);
+    }
+
+    #[test]
+    fn shares_are_close_to_those_of_a_sorted_queue() {
+        assert_max_min::<PacksScheme>(&PacksParams::default(), 80, [1.0, 1.0, 1.0], 0.1);
+    }
+
+    proptest! {
+        /// Of two packets that find the same port, the lower rank goes into the same queue or one before, and is not
+        /// dropped where the other is let in.
+        #[test]
+        fn lower_ranks_go_first(
+            window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60,
+            waiting in prop::collection::vec(0u32..4, 0..24), queues in 1u32..5,
+        ) {
+            let (mut queue, _) = port(&PacksParams { queues, ..Default::default() }, 24);
+            window.iter().for_each(|&rank| queue.window.arrived(f64::from(rank)));
+            for at in waiting {
+                if queue.queues.has_room(at % queues, 1500) {
+                    queue.queues.accept(at % queues, packet(0, 1500), 0.0, Time::ZERO);
+                }
+            }
+            let [of_rank, of_lower] = [rank, lower.min(rank)].map(|rank| queue.queue_for(f64::from(rank), 1500));
+            prop_assert!(of_rank.is_none() || of_lower.is_some_and(|lower| Some(lower) <= of_rank));
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            queues in 1u32..=64,
+            window in 1u32..50,
+            burstiness in prop::sample::select(vec![0.0, 0.1, 0.999]),
+            rank in prop::sample::select(RankSource::ALL),
+        ) {
+            let params = PacksParams { queues, window, burstiness, rank, ..Default::default() };
+            prop_assert!(survives(SchemeParams::Packs(params), limit, &noise) == 0);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! RIFO: one FIFO queue lets packets in by where their rank lies between the lowest and the highest of the last packets.
+//!
+//! Source: H. Mostafaei, M. Pacut and S. Schmid, "RIFO: pushing the efficiency of programmable packet schedulers", IEEE
+//! Transactions on Networking 2025 (arXiv 2308.07442), by its abstract and by its authors' public switch program and
+//! simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); the rest of the paper was not at hand. C is the limit
+//! of the queue, c what waits, r the rank of the arriving packet:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | every packet: `Min = min(Min, r)`, `Max = max(Max, r)`; every T-th: `Min = Max = r` | `RankRange::arrived` |
+//! | (2) | admit if `c <= k C` or `(Max - r)/(Max - Min) >= c/C` | `Rifo::admits` |
+//!
+//! Three numbers stand for the window of [`crate::fairqueue::aifo`]: as if ranks were uniform between Min and Max, the
+//! quantile of r is its distance from Min. One packet of a far rank widens the range until the next reset.
+//!
+//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
+//! drawn, to measure how well a sorted queue is imitated.
+//!
+//! Cost: O(1) per packet, one look-up of a flow, a second one for a drop. State: 24 bytes for the range, 17 bytes a flow
+//! whose finish tag is ahead of virtual time.
+//!
+//! Deviations:
+//! 1. Rule (2) is that of the switch program, which has powers of two for c and no k C. The simulation compares with the
+//!    free part of the queue, by which a full queue would let every rank in and an emptier one fewer; taken as a slip.
+//! 2. Rule (2) without the division: a range of one rank lets it in, as on the switch. The simulation divides by 0.
+//! 3. T is 150, of the simulations' 150 and 15.
+//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew. A
+//!    dropped packet leaves no trace in its flow, as in the simulation.
+//! 5. Classes are not looked at.
+
+use crate::contract::prelude::*;
+use crate::fairqueue::drawn_ranks::RankSource;
+use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
+
+params! {
+    /// One queue with admission by the range of ranks.
+    pub struct RifoParams {
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "WFQRIFOOutputPort.java";
+        /// What packets are admitted by.
+        rank: RankSource = "start_tag", source "WFQRIFOOutputPort.java";
+        /// Packets after which the range of ranks starts anew.
+        reset_after: u32 = 150, in 1..=1000000, symbol "T", source "sample_count of the simulations: 150 and 15";
+        /// Part of the limit up to which every packet is admitted.
+        guaranteed: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
+    }
+}
+
+/// RIFO in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct RifoScheme;
+
+impl SchemeSpec for RifoScheme {
+    const ABOUT: About = About {
+        title: "RIFO",
+        kind: "FIFO; drops on arrival by range of ranks and queue length",
+        summary: "Admits a packet to a single queue if its start tag is low between the extremes of the last ones, the lower the fuller the queue.",
+        source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",
+        state: "port: 3 numbers, 17 bytes for each active flow",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = RifoParams;
+    type Discipline<P: Packet> = Rifo<P>;
+
+    fn build<P: Packet>(params: &RifoParams, port: &Port<'_>) -> Rifo<P> {
+        Rifo {
+            queue: RankedQueues::new(1, QueueRoom::Shared, params.rank, params.share_per, port),
+            range: RankRange { min: 0.0, max: 0.0, packets: 0, reset_after: params.reset_after },
+            guaranteed: params.guaranteed,
+        }
+    }
+}
+
+/// The extremes of the ranks since the last reset.
+#[derive(Clone, Debug)]
+struct RankRange {
+    min: f64,
+    max: f64,
+    /// Since the last reset.
+    packets: u32,
+    reset_after: u32,
+}
+
+impl RankRange {
+    /// Rule (1).
+    #[inline]
+    fn arrived(&mut self, rank: f64) {
+        if self.packets == 0 {
+            (self.min, self.max) = (rank, rank);
+        } else {
+            (self.min, self.max) = (self.min.min(rank), self.max.max(rank));
+        }
+        self.packets = (self.packets + 1) % self.reset_after;
+    }
+}
+
+/// The queue of one port.
+#[derive(Clone, Debug)]
+pub struct Rifo<P> {
+    queue: RankedQueues<P>,
+    range: RankRange,
+    guaranteed: f64,
+}
+
+impl<P: Packet> Rifo<P> {
+    /// Rule (2).
+    #[inline]
+    fn admits(&self, rank: f64) -> bool {
+        let RankRange { min, max, .. } = self.range;
+        let used = self.queue.used_part();
+        used <= self.guaranteed || max - rank >= used * (max - min)
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Rifo<P> {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let rank = self.queue.rank_of(&packet, rng);
+        self.range.arrived(rank);
+        if self.queue.is_full_for(packet.wire_bytes()) {
+            self.queue.refuse(&packet, rank, DropReason::Overlimit, drops);
+        } else if self.admits(rank) {
+            self.queue.accept(0, packet, rank, now);
+        } else {
+            self.queue.refuse(&packet, rank, DropReason::Aqm, drops);
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.queue.serve()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn state_size(&self) -> StateSize {
+        let StateSize { records, bytes } = self.queue.state_size();
+        StateSize { records, bytes: bytes + size_of_val(self) - size_of_val(&self.queue) }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        self.queue.report(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::fairqueue::testing::{build, limits, noise, packet, survives};
+    use crate::registry::schemes::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    fn port(params: &RifoParams, limit: u32) -> (Rifo<TestPacket>, Rng) {
+        build::<RifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    #[test]
+    fn rule_2_by_hand() {
+        let (mut queue, _) = port(&RifoParams { guaranteed: 0.25, ..Default::default() }, 8);
+        [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.range.arrived(rank));
+        // Min 10, Max 50: ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. All are let in up to
+        // c = 2, then those with c/8 or more above them.
+        let last_admitted = [10.0, 20.0, 35.0, 50.0].map(|rank| {
+            let (mut queue, mut last) = (queue.clone(), None);
+            for length in 0..8 {
+                last = if queue.admits(rank) { Some(length) } else { last };
+                queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO);
+            }
+            last
+        });
+        assert_eq!(last_admitted, [Some(7), Some(6), Some(3), Some(2)]);
+    }
+
+    #[test]
+    fn the_range_starts_anew_after_t_packets() {
+        let (mut queue, _) = port(&RifoParams { reset_after: 3, ..Default::default() }, 8);
+        let ranges = [5.0, 1.0, 9.0, 7.0, 8.0].map(|rank| {
+            queue.range.arrived(rank);
+            (queue.range.min, queue.range.max)
+        });
+        assert_eq!(ranges, [(5.0, 5.0), (1.0, 5.0), (1.0, 9.0), (7.0, 7.0), (7.0, 8.0)]);
+    }
+
+    proptest! {
+        /// Whoever is admitted would be so with a lower rank; the lowest always is, the highest if all ranks are one.
+        #[test]
+        fn lower_ranks_are_let_in_first(
+            ranks in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,
+        ) {
+            let (mut queue, _) = port(&RifoParams::default(), 20);
+            ranks.iter().for_each(|&rank| queue.range.arrived(f64::from(rank)));
+            (0..length).for_each(|_| queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+            prop_assert!(!queue.admits(f64::from(rank)) || queue.admits(f64::from(lower.min(rank))));
+            prop_assert!(queue.admits(queue.range.min));
+            prop_assert_eq!(queue.admits(queue.range.max), length <= 2 || queue.range.min == queue.range.max);
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            reset_after in 1u32..50,
+            guaranteed in prop::sample::select(vec![0.0, 0.1, 0.999]),
+            rank in prop::sample::select(RankSource::ALL),
+        ) {
+            let params = RifoParams { reset_after, guaranteed, rank, ..Default::default() };
+            prop_assert!(survives(SchemeParams::Rifo(params), limit, &noise) == 0);
+        }
+    }
+}

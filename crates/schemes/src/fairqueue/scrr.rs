@@ -1,0 +1,480 @@
+//! SCRR, self-clocked round robin: queues take turns without a quantum; a turn lasts until the queue has caught up with a
+//! clock that advances once a round.
+//!
+//! Source: E. Sharafzadeh, R. Matson, J. Tourrilhes, P. Sharma and S. Ghorbani, "Self-clocked round-robin packet
+//! scheduling", NSDI 2025, by its abstract and by its authors' Linux qdisc (`hopnets/scrr`, `sch_scrr.c`), whose comments
+//! explain it; the text of the paper itself was not at hand. F is the virtual time at which a queue has got what it
+//! was sent, A the clock, A' the clock of the round before, L/w the length of a packet over the weight of its user:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | a turn sends one packet: start `S = F`, or `A` if the queue was idle; `F = S + L/w` | `Scrr::start_of` |
+//! | (2) | it goes on while packets wait and `F <= A`; then the queue goes to the end of the round | `Scrr::dequeue` |
+//! | (3) | `V = max(V, S)`; the last packet of a busy period: `V = F`, and at once `A' = A`, `A = V` | `Scrr::dequeue` |
+//! | (4) | after as many turns as there are queues in the round: `A' = A`, `A = V`, if that is an advance | `Scrr::end_turn` |
+//! | (5) | a queue that was idle is served before those of the round, unless (8) | `Scrr::activate` |
+//! | (6) | S is taken when the packet leaves, and idle means `F <= A'` | `Scrr::start_of` |
+//! | (7) | a queue that was idle starts at `A' + L/w` instead | `Scrr::start_of` |
+//! | (8) | a queue without packets leaves the round; if it comes back with `F > A` while others wait, it joins the end of the round | `Scrr::leave`, `Scrr::activate` |
+//!
+//! | variant | as the qdisc | rules |
+//! |---|---|---|
+//! | `basic` | `scrr_basic` | (1) to (4); a queue without packets leaves the round, and comes back at its end |
+//! | `nmne` | `scrr_nmne`: no packet metadata, no empty queues | (1) to (6), (8) |
+//! | `neia` | `scrr_neia`: initial advance, too | (1) to (8) |
+//!
+//! Without (6) the start of a packet is fixed when it comes, and idle means `F < A` then.
+//!
+//! Bounds, L the longest packet and weights equal: A advances by at most D a round, D = L, or 2 L with initial advance,
+//! where the first round after an idle time may have one turn more than queues. A turn sends less than D + L: it starts
+//! above A' and the last packet of it at A at most, or it is one packet. Queues that wait from the same time on differ by
+//! less than D + 2 L in F: a turn leaves F above A and at most 2 L above, and the turn of another queue was at most one
+//! round before.
+//!
+//! New queues go first without a bound: a flow that comes under ever new keys starves the others, as in FQ-CoDel.
+//!
+//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user that waits, 17 for one that does not
+//! and has sent more than A'.
+//!
+//! Deviations:
+//! 1. A queue for every flow or user and weights, where the qdisc hashes flows, 1024 trees of them, and has no weights.
+//! 2. A full port drops from the tail of the longest queue, as [`crate::fairqueue::drr`] does, so that the two differ by
+//!    their turns alone. The qdisc drops what arrives at a full port or at a flow of 100 packets.
+//! 3. The clock never goes back. In the qdisc the last packet of a busy period can set it back.
+//! 4. A flow without packets and with `F <= A'` is forgotten: all rules treat it as a new one. One with `F > A'` is
+//!    after 3 s, as in the qdisc, which does so only when it has many.
+//! 5. Classes are not looked at.
+//!
+//! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round; while
+//! new queues come those are never visited, and their number grows.
+
+use crate::contract::prelude::*;
+use crate::fairqueue::intrusive_list::IntrusiveList;
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::flows::expiring_table::ExpiringTable;
+use crate::flows::flow_table::FlowTable;
+
+choices! {
+    /// Which enhancements there are, by the names of the qdisc.
+    pub enum ScrrVariant {
+        /// None.
+        Basic = "basic",
+        /// No packet metadata, no empty queues, new queues first.
+        Nmne = "nmne",
+        /// And initial advance.
+        Neia = "neia",
+    }
+}
+
+params! {
+    /// Self-clocked round robin.
+    pub struct ScrrParams {
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "sch_scrr.c";
+        /// Which enhancements there are.
+        variant: ScrrVariant = "neia", source "sch_scrr.c: all of them";
+    }
+}
+
+/// Self-clocked round robin in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrrScheme;
+
+impl SchemeSpec for ScrrScheme {
+    const ABOUT: About = About {
+        title: "Self-clocked round robin",
+        kind: "a queue per flow or user, served in turn; drops from the longest",
+        summary: "Queues take turns; each turn lasts until the queue has caught up with a virtual clock, new queues go first.",
+        source: "Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, NSDI 2025",
+        state: "flow or user that waits: 1 queue, 1 virtual time",
+    };
+    const ORDERS_PACKETS: bool = true;
+    type Params = ScrrParams;
+    type Discipline<P: Packet> = Scrr<P>;
+
+    fn build<P: Packet>(params: &ScrrParams, port: &Port<'_>) -> Scrr<P> {
+        Scrr::new(params, port.buffer.limit, port.weights.clone())
+    }
+}
+
+/// A queue of the round.
+#[derive(Clone, Copy, Debug)]
+struct ScrrQueue {
+    key: u32,
+    /// F; where packets are tagged, of the last one that came.
+    finish: f64,
+    weight: f64,
+    /// Whether it is among the new ones.
+    is_new: bool,
+}
+
+/// A flow without a queue.
+#[derive(Clone, Copy, Debug)]
+struct Absent {
+    finish: f64,
+    since: Time,
+}
+
+impl Absent {
+    /// Deviation 4.
+    fn matters(&self, last_clock: f64, now: Time) -> bool {
+        self.finish > last_clock && now.saturating_sub(self.since) < FORGET_AFTER
+    }
+}
+
+/// How long a flow without packets is remembered: `SCRR_GC_AGE`.
+const FORGET_AFTER: Time = Time::from_secs(3);
+
+/// The queues of one port, their round and its clock. Virtual time counts bytes per unit of weight.
+#[derive(Clone, Debug)]
+pub struct Scrr<P> {
+    /// With the starts of packets, which only some variants read.
+    queues: QueueStore<P, f64, ScrrQueue>,
+    by_key: FlowTable<u32>,
+    /// Flows without a queue.
+    absent: ExpiringTable<Absent>,
+    /// Queues that were idle, to be served first.
+    new: IntrusiveList,
+    /// The others, in the order of their turns.
+    old: IntrusiveList,
+    /// Turns until the clock advances.
+    turns_left: i64,
+    /// V, the largest start that was sent.
+    latest_start: f64,
+    /// A.
+    clock: f64,
+    /// A'.
+    last_clock: f64,
+    share_per: FlowKey,
+    variant: ScrrVariant,
+    limit: QueueLimit,
+    weights: Weights,
+}
+
+impl<P: Packet> Scrr<P> {
+    /// A port without packets.
+    #[must_use]
+    pub fn new(params: &ScrrParams, limit: QueueLimit, weights: Weights) -> Self {
+        Self {
+            queues: QueueStore::new(LengthMeasure::Bytes),
+            by_key: FlowTable::default(),
+            absent: ExpiringTable::default(),
+            new: IntrusiveList::default(),
+            old: IntrusiveList::default(),
+            turns_left: 0,
+            latest_start: 0.0,
+            clock: 0.0,
+            last_clock: 0.0,
+            share_per: params.share_per,
+            variant: params.variant,
+            limit,
+            weights,
+        }
+    }
+
+    /// Rule (6) does not hold.
+    #[inline]
+    fn tags_packets(&self) -> bool {
+        self.variant == ScrrVariant::Basic
+    }
+
+    /// The queue of `packet`, put into the round if it is not there.
+    fn queue_of(&mut self, packet: &P, now: Time) -> u32 {
+        let key = self.share_per.of(packet);
+        if let Some(&queue) = self.by_key.get(key) {
+            return queue;
+        }
+        let absent = self.absent.get_mut(key).filter(|absent| absent.matters(self.last_clock, now));
+        let finish = absent.map_or(0.0, |absent| absent.finish);
+        self.absent.remove(key);
+        let weight = self.weights.of(packet.user());
+        let queue = self.queues.open(ScrrQueue { key, finish, weight, is_new: true });
+        self.by_key.insert(key, queue);
+        self.activate(queue);
+        queue
+    }
+
+    /// Rules (5) and (8).
+    fn activate(&mut self, queue: u32) {
+        let others = self.by_key.len() > 1;
+        let enhanced = self.variant != ScrrVariant::Basic;
+        let waits = enhanced && others && self.queues[queue].finish > self.clock;
+        let is_new = enhanced && !waits;
+        self.turns_left += i64::from(!waits);
+        self.queues[queue].is_new = is_new;
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        list.push_back(self.queues.elements(), queue);
+    }
+
+    /// A queue without packets leaves the round.
+    fn leave(&mut self, queue: u32, now: Time) {
+        let ScrrQueue { key, finish, .. } = self.queues[queue];
+        self.unlink(queue);
+        self.queues.close(queue);
+        self.by_key.remove(key);
+        let (absent, last_clock) = (Absent { finish, since: now }, self.last_clock);
+        if absent.matters(last_clock, now) {
+            *self.absent.get_or_insert_with(key, |absent| absent.matters(last_clock, now), || absent) = absent;
+        }
+    }
+
+    /// Takes a queue out of its list.
+    fn unlink(&mut self, queue: u32) {
+        let list = if self.queues[queue].is_new { &mut self.new } else { &mut self.old };
+        list.remove(self.queues.elements(), queue);
+    }
+
+    /// Rules (1), (6) and (7): the start of a packet that takes `span`.
+    #[inline]
+    fn start_of(&self, finish: f64, span: f64) -> f64 {
+        if self.tags_packets() {
+            f64::max(finish, self.clock)
+        } else if finish > self.last_clock {
+            finish
+        } else if self.variant == ScrrVariant::Neia {
+            self.last_clock + span
+        } else {
+            self.clock
+        }
+    }
+
+    /// Rule (4).
+    fn end_turn(&mut self) {
+        if self.turns_left <= 0 {
+            self.advance_clock();
+            self.turns_left = self.by_key.len() as i64;
+        }
+        self.turns_left -= 1;
+    }
+
+    fn advance_clock(&mut self) {
+        if self.latest_start > self.clock {
+            self.last_clock = self.clock;
+            self.clock = self.latest_start;
+        }
+    }
+
+    /// Drops from the tail of the longest queue until the limit holds. `offered` is the queue that the arriving packet
+    /// is in, `found` what it found.
+    fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
+        while self.queues.exceeds(self.limit) {
+            let longest = self.queues.longest().expect("more waits than the limit");
+            let (packet, start) = self.queues.pop_back(longest).expect("the longest queue holds a packet");
+            if self.tags_packets() {
+                self.queues[longest].finish = start;
+            }
+            drops.dropped(
+                &packet,
+                if longest == offered { DropReason::Overlimit } else { DropReason::PushedOut },
+                found,
+            );
+            if self.queues.length(longest).packets == 0 {
+                // A new queue has not had its turn in this round.
+                self.turns_left -= i64::from(self.queues[longest].is_new);
+                self.leave(longest, now);
+            }
+        }
+    }
+
+    /// Rules (1) and (3), for a packet that leaves; F.
+    fn depart(&mut self, queue: u32, packet: &P, tag: f64) -> f64 {
+        let ScrrQueue { finish, weight, .. } = self.queues[queue];
+        let span = f64::from(packet.wire_bytes()) / weight;
+        let start = if self.tags_packets() { tag } else { self.start_of(finish, span) };
+        let next = start + span;
+        if !self.tags_packets() {
+            self.queues[queue].finish = next;
+        }
+        let is_last = self.queues.backlog().packets == 0;
+        self.latest_start = self.latest_start.max(if is_last { next } else { start });
+        if is_last {
+            self.advance_clock();
+        }
+        next
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Scrr<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.queues.backlog();
+        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+            return drops.dropped(&packet, DropReason::Overlimit, found);
+        }
+        packet.set_enqueued_at(now);
+        let queue = self.queue_of(&packet, now);
+        let ScrrQueue { finish, weight, .. } = self.queues[queue];
+        let mut start = 0.0;
+        if self.tags_packets() {
+            let span = f64::from(packet.wire_bytes()) / weight;
+            start = self.start_of(finish, span);
+            self.queues[queue].finish = start + span;
+        }
+        self.queues.push_back(queue, packet, start);
+        self.make_room(queue, found, now, drops);
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let queue = self.new.front().or(self.old.front())?;
+        let (packet, tag) = self.queues.pop_front(queue)?;
+        let next = self.depart(queue, &packet, tag);
+        if self.queues.length(queue).packets == 0 {
+            self.leave(queue, now);
+            self.end_turn();
+        } else if next > self.clock {
+            self.end_turn(); // rule (2)
+            self.unlink(queue);
+            self.queues[queue].is_new = false;
+            self.old.push_back(self.queues.elements(), queue);
+        }
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn state_size(&self) -> StateSize {
+        let bytes = size_of_val(self) + self.queues.state_bytes() + self.by_key.bytes() + self.absent.bytes();
+        StateSize { records: self.queues.open_queues() + self.absent.len(), bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("clock_bytes", self.clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::fairqueue::testing::{assert_max_min, build, limits, noise, offer, packet, serve, survives};
+    use crate::registry::schemes::SchemeParams;
+    use crate::testing::{Drops, TestPacket};
+    use proptest::prelude::*;
+
+    fn with(variant: ScrrVariant) -> ScrrParams {
+        ScrrParams { variant, ..Default::default() }
+    }
+
+    fn port(variant: ScrrVariant, limit: u32) -> (Scrr<TestPacket>, Rng) {
+        build::<ScrrScheme>(&with(variant), QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    #[test]
+    fn turns_and_clock_by_hand() {
+        let (mut queue, mut rng) = port(ScrrVariant::Neia, 24);
+        offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
+        offer(&mut queue, &mut rng, 1, &[1500, 1500]);
+        // Two new queues, two turns a round. Flow 0 starts at A' + L = 1000, flow 1 at 1500: F = 2000 and 3000.
+        assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
+        assert_eq!((queue.clock, queue.latest_start), (0.0, 1500.0));
+        // Flow 0 starts at 2000; its turn begins a round, A = 2000. Flow 1: S = 3000, F = 4500, and leaves.
+        assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
+        assert_eq!((queue.last_clock, queue.clock), (0.0, 2000.0));
+        // The last packet starts at 3000 and ends at 4000, where the busy period ends.
+        assert_eq!(serve(&mut queue, &mut rng, 1), [0]);
+        assert_eq!((queue.last_clock, queue.clock, queue.queues.open_queues()), (2000.0, 4000.0, 0));
+    }
+
+    #[test]
+    fn a_new_queue_sends_a_short_burst_and_one_that_is_ahead_waits() {
+        let order = |variant| {
+            let (mut queue, mut rng) = port(variant, 24);
+            offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
+            offer(&mut queue, &mut rng, 1, &[1500, 1500]);
+            serve(&mut queue, &mut rng, 5);
+            // Flow 1 comes back with F = 4500 and, with initial advance, A = 4000, A' = 2000.
+            offer(&mut queue, &mut rng, 2, &[400, 400]);
+            offer(&mut queue, &mut rng, 1, &[1500]);
+            serve(&mut queue, &mut rng, 3)
+        };
+        // Flow 2 starts at A' + 400 = 2400, then at 2800: below A, one turn.
+        assert_eq!(order(ScrrVariant::Neia), [2, 2, 1]);
+        // Without initial advance it starts at A: F is above A after the first packet.
+        assert_eq!(order(ScrrVariant::Nmne), [2, 1, 2]);
+    }
+
+    #[test]
+    fn the_basic_variant_lets_new_queues_wait_for_their_turn() {
+        for (variant, expected) in [(ScrrVariant::Basic, [0, 1, 2]), (ScrrVariant::Nmne, [2, 0, 1])] {
+            let (mut queue, mut rng) = port(variant, 24);
+            offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
+            offer(&mut queue, &mut rng, 1, &[1000, 1000, 1000]);
+            serve(&mut queue, &mut rng, 2);
+            offer(&mut queue, &mut rng, 2, &[1000]);
+            assert_eq!(serve(&mut queue, &mut rng, 3), expected, "{variant:?}");
+        }
+    }
+
+    #[test]
+    fn all_variants_give_the_max_min_shares() {
+        for &variant in ScrrVariant::ALL {
+            for weights in [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0]] {
+                // As for DRR: 2 s hold some 2000 packets, of which a few wait at the end.
+                assert_max_min::<ScrrScheme>(&with(variant), 100, weights, 0.02);
+            }
+        }
+    }
+
+    #[test]
+    fn flows_that_left_are_forgotten() {
+        for &variant in ScrrVariant::ALL {
+            let (mut queue, mut rng) = port(variant, 10);
+            offer(&mut queue, &mut rng, 0, &[1000]);
+            // 1000 flows a second, one packet each, beside one packet that always waits: the clock may stand still.
+            for step in 1..20_000u32 {
+                let now = Time::from_millis(step.into());
+                queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
+                queue.dequeue(now, &mut rng, &mut ());
+            }
+            // Those of 3 s, and an eighth as many until the next sweep.
+            let records = queue.state_size().records;
+            assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
+        }
+    }
+
+    proptest! {
+        /// The bounds of the module's head, for flows that wait all the time.
+        #[test]
+        fn turns_clock_and_shares_are_bounded(
+            variant in prop::sample::select(ScrrVariant::ALL),
+            sizes in prop::collection::vec(prop::collection::vec(40u32..=1500, 40), 2..6),
+        ) {
+            const LONGEST: f64 = 1500.0;
+            let advance = if variant == ScrrVariant::Neia { 2.0 * LONGEST } else { LONGEST };
+            let (mut queue, mut rng) = port(variant, 1000);
+            for (flow, sizes) in (0..).zip(&sizes) {
+                offer(&mut queue, &mut rng, flow, sizes);
+            }
+            let (mut served, mut last, mut turn) = (vec![0.0; sizes.len()], u32::MAX, 0.0);
+            // 40 packets a flow: nobody has less than 20 left while flows differ by three packets of 1500 at most.
+            while queue.backlog().packets > 0 && (0..sizes.len() as u32).all(|flow| {
+                queue.by_key.get(flow).is_some_and(|&number| queue.queues.length(number).packets > 1)
+            }) {
+                let clock = queue.clock;
+                let packet = queue.dequeue(Time::ZERO, &mut rng, &mut ()).unwrap();
+                let bytes = f64::from(packet.wire_bytes);
+                turn = if packet.flow == last { turn + bytes } else { bytes };
+                last = packet.flow;
+                served[packet.flow as usize] += bytes;
+                prop_assert!(turn < advance + LONGEST, "{turn}");
+                prop_assert!((0.0..=advance).contains(&(queue.clock - clock)));
+                let most = served.iter().copied().fold(0.0, f64::max);
+                let least = served.iter().copied().fold(f64::INFINITY, f64::min);
+                // With initial advance, first starts differ by less than a packet.
+                prop_assert!(most - least < 2.0 * advance + LONGEST, "{served:?}");
+            }
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            variant in prop::sample::select(ScrrVariant::ALL),
+            share_per in prop::sample::select(FlowKey::ALL),
+        ) {
+            let params = ScrrParams { variant, share_per };
+            prop_assert!(survives(SchemeParams::Scrr(params), limit, &noise) <= 12);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! SP-PIFO: strict-priority queues whose bounds follow the ranks of the packets that they get imitate a sorted queue.
+//!
+//! Source: A. Gran Alcoz, A. Dietmüller and L. Vanbever, "SP-PIFO: approximating push-in first-out behaviors using
+//! strict-priority queues", NSDI 2020, by its project page and its authors' public simulation (`nsg-ethz/SP-PIFO`,
+//! `SPPIFOQueue.java`, `WFQSPPIFOQueue.java`); the text of the paper itself was not at hand. Queue 1 is served first, n
+//! last; `q_i` is the bound of queue i, r the rank of an arriving packet:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | queue: the last i of n, n - 1 ... 2 with `r >= q_i`, else queue 1 | `SpPifo::queue_for` |
+//! | (2) | push-up, if stored: `q_i = r` | `SpPifo::adapt` |
+//! | (3) | push-down, if stored in queue 1 with `r < q_1`: `q_i -= q_1 - r` for all i | `SpPifo::adapt` |
+//! | (4) | a packet whose queue is full is dropped | `SpPifo::enqueue` |
+//! | (5) | serve the first queue that holds a packet | `RankedQueues::serve` |
+//!
+//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
+//! fairness experiments: the port then approximates STFQ. Ranks can also be drawn, to measure how well a sorted queue is
+//! imitated: `inversions_per_packet` counts the packets of a lower rank that a packet leaves behind.
+//!
+//! Bounds: a stored packet's rank is the bound of its queue until the next one, so ranks in a queue below the first never
+//! fall unless a push-down came in between.
+//!
+//! Cost: at most n comparisons per packet, n subtractions at a push-down, and one look-up of a flow. State: 72 bytes a
+//! queue, 17 bytes a flow whose finish tag is ahead of virtual time.
+//!
+//! Deviations:
+//! 1. Virtual time is the largest start tag that was served. The authors' simulation takes that of the last packet
+//!    served, by which it may go back; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it.
+//! 2. At the end of a busy period all flows start anew, as in `stfq`; the simulation leaves that out.
+//! 3. A dropped packet leaves no trace in its flow, as in the simulation; the qdisc advances the flow all the same.
+//! 4. The limit of the port is split among the queues, as in both; `room = "shared"` lets each queue fill the port. A
+//!    limit below n packets leaves each queue one packet, and the port its limit.
+//! 5. Tags are real numbers and divided by the weight of the user; the simulation has integers and one weight.
+//! 6. Classes are not looked at.
+//!
+//! Not implemented: the greedy algorithm that the paper compares with, which needs statistics of all ranks.
+
+use crate::contract::prelude::*;
+use crate::fairqueue::drawn_ranks::RankSource;
+use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
+
+choices! {
+    /// By how much bounds are lowered when a packet was put behind one of a higher rank.
+    pub enum PushDown {
+        /// By what its rank is below the bound of the first queue.
+        Cost = "cost",
+        /// By its rank.
+        Rank = "rank",
+        /// By one unit of rank.
+        One = "one",
+        /// To the bound of the queue before.
+        NextBound = "next_bound",
+    }
+}
+
+params! {
+    /// Strict-priority queues that imitate a sorted queue.
+    pub struct SpPifoParams {
+        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        share_per: FlowKey = "flow", source "WFQSPPIFOQueue.java";
+        /// What packets are ordered by.
+        rank: RankSource = "start_tag", source "WFQSPPIFOQueue.java; LstfTcpSocket.java draws";
+        /// Number of queues.
+        queues: u32 = 8, in 1..=64, symbol "n", source "project page: as few as 8; simulations: 8 and 32";
+        /// How bounds are lowered.
+        push_down: PushDown = "cost", source "SPPIFOQueue.java, output_port_step_size";
+        /// How the queues share the limit of the port.
+        room: QueueRoom = "split", source "SPPIFOQueue.java: 10 packets each";
+    }
+}
+
+/// SP-PIFO in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct SpPifoScheme;
+
+impl SchemeSpec for SpPifoScheme {
+    const ABOUT: About = About {
+        title: "SP-PIFO",
+        kind: "strict-priority queues by rank; drops what finds its queue full",
+        summary: "Maps packets to a few priority queues by their start tags and moves the bounds between the queues with each packet.",
+        source: "Gran Alcoz, Dietmüller and Vanbever: SP-PIFO, NSDI 2020",
+        state: "port: 8 bounds, 17 bytes for each active flow",
+    };
+    const ORDERS_PACKETS: bool = true;
+    const REORDERS_FLOWS: bool = true;
+    type Params = SpPifoParams;
+    type Discipline<P: Packet> = SpPifo<P>;
+
+    fn build<P: Packet>(params: &SpPifoParams, port: &Port<'_>) -> SpPifo<P> {
+        SpPifo {
+            queues: RankedQueues::new(params.queues, params.room, params.rank, params.share_per, port),
+            bounds: vec![0.0; params.queues as usize].into(),
+            push_down: params.push_down,
+        }
+    }
+}
+
+/// The queues of one port and their bounds.
+#[derive(Clone, Debug)]
+pub struct SpPifo<P> {
+    queues: RankedQueues<P>,
+    /// `q_i`, that of the queue served first at 0.
+    bounds: Box<[f64]>,
+    push_down: PushDown,
+}
+
+impl<P: Packet> SpPifo<P> {
+    /// Rule (1).
+    #[inline]
+    fn queue_for(&self, rank: f64) -> usize {
+        self.bounds.iter().rposition(|&bound| bound <= rank).unwrap_or(0)
+    }
+
+    /// Rules (2) and (3), after a packet of `rank` was stored in `queue`.
+    #[inline]
+    fn adapt(&mut self, queue: usize, rank: f64) {
+        let cost = self.bounds[queue] - rank;
+        self.bounds[queue] = rank;
+        if cost <= 0.0 {
+            return;
+        }
+        let (_, lower) = self.bounds.split_at_mut(1);
+        match self.push_down {
+            PushDown::Cost => lower.iter_mut().for_each(|bound| *bound -= cost),
+            PushDown::Rank => lower.iter_mut().for_each(|bound| *bound -= rank),
+            PushDown::One => lower.iter_mut().for_each(|bound| *bound -= 1.0),
+            PushDown::NextBound => {
+                let queues = self.bounds.len();
+                self.bounds.copy_within(..queues - 1, 1);
+            }
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for SpPifo<P> {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let rank = self.queues.rank_of(&packet, rng);
+        let queue = self.queue_for(rank);
+        if !self.queues.has_room(queue as u32, packet.wire_bytes()) {
+            return self.queues.refuse(&packet, rank, DropReason::Overlimit, drops); // rule (4)
+        }
+        self.adapt(queue, rank);
+        self.queues.accept(queue as u32, packet, rank, now);
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        self.queues.serve()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn state_size(&self) -> StateSize {
+        let StateSize { records, bytes } = self.queues.state_size();
+        let own = size_of_val(self) - size_of_val(&self.queues) + size_of_val(&*self.bounds);
+        StateSize { records, bytes: bytes + own }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        self.queues.report(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+    use crate::fairqueue::testing::{assert_max_min, build, drain, limits, noise, offer, survives};
+    use crate::registry::schemes::SchemeParams;
+    use crate::testing::TestPacket;
+    use proptest::prelude::*;
+
+    fn port(params: &SpPifoParams, limit: u32) -> (SpPifo<TestPacket>, Rng) {
+        build::<SpPifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    /// Stores packets of these ranks; the queues that they are put into.
+    fn store(queue: &mut SpPifo<TestPacket>, ranks: &[f64]) -> Vec<usize> {
+        let store = |&rank: &f64| {
+            let at = queue.queue_for(rank);
+            queue.adapt(at, rank);
+            at
+        };
+        ranks.iter().map(store).collect()
+    }
+
+    #[test]
+    fn bounds_are_pushed_up_and_down_by_hand() {
+        let (mut queue, _) = port(&SpPifoParams { queues: 3, ..Default::default() }, 24);
+        // All bounds are 0: 7 goes last and becomes the bound there; 4 the queue before; 2 and 3 the first.
+        assert_eq!(store(&mut queue, &[7.0, 4.0, 2.0, 3.0]), [2, 1, 0, 0]);
+        assert_eq!(*queue.bounds, [3.0, 4.0, 7.0]);
+        // 1 is 2 below the first bound: all bounds fall by 2.
+        assert_eq!(store(&mut queue, &[1.0]), [0]);
+        assert_eq!(*queue.bounds, [1.0, 2.0, 5.0]);
+        assert_eq!(store(&mut queue, &[4.5, 6.0]), [1, 2]);
+        assert_eq!(*queue.bounds, [1.0, 4.5, 6.0]);
+    }
+
+    #[test]
+    fn the_ways_to_push_down_lower_the_later_bounds() {
+        let ways = [
+            (PushDown::Cost, [1.0, 3.0, 6.0]),
+            (PushDown::Rank, [1.0, 3.0, 6.0]),
+            (PushDown::One, [1.0, 3.0, 6.0]),
+            (PushDown::NextBound, [1.0, 1.0, 4.0]),
+        ];
+        for (push_down, expected) in ways {
+            let (mut queue, _) = port(&SpPifoParams { queues: 3, push_down, ..Default::default() }, 24);
+            store(&mut queue, &[7.0, 4.0, 2.0, 1.0]);
+            assert_eq!(*queue.bounds, expected, "{push_down:?}");
+        }
+        // Rank 2 below a first bound of 6: by 4, by 2, by 1.
+        for (push_down, second) in [(PushDown::Cost, 4.0), (PushDown::Rank, 6.0), (PushDown::One, 7.0)] {
+            let (mut queue, _) = port(&SpPifoParams { queues: 2, push_down, ..Default::default() }, 24);
+            store(&mut queue, &[8.0, 6.0, 2.0]);
+            assert_eq!(*queue.bounds, [2.0, second], "{push_down:?}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_full_drops_and_moves_no_bound() {
+        let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, ..Default::default() }, 4);
+        // Start tags of flow 0: 0, 8000, 16 000: all at or above the last bound, whose queue holds two.
+        let drops = offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
+        assert_eq!(drops.0.len(), 1);
+        assert_eq!(*queue.bounds, [0.0, 8000.0]);
+        // Flow 1 starts at 0, in the first queue; it is served first.
+        assert_eq!(offer(&mut queue, &mut rng, 1, &[700]).0.len(), 0);
+        assert_eq!(drain(&mut queue, &mut rng), [(1, 700), (0, 1000), (0, 1000)]);
+        // Where they share the limit the third would have been stored.
+        let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, room: QueueRoom::Shared, ..Default::default() }, 4);
+        assert_eq!(offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000, 1000, 1000]).0.len(), 1);
+    }
+
+    #[test]
+    fn one_queue_is_first_in_first_out() {
+        let (mut queue, mut rng) = port(&SpPifoParams { queues: 1, ..Default::default() }, 10);
+        for flow in [0, 0, 0, 1, 2] {
+            offer(&mut queue, &mut rng, flow, &[1000]);
+        }
+        assert_eq!(drain(&mut queue, &mut rng).iter().map(|served| served.0).collect::<Vec<_>>(), [0, 0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn shares_are_close_to_those_of_a_sorted_queue() {
+        assert_max_min::<SpPifoScheme>(&SpPifoParams::default(), 80, [1.0, 1.0, 1.0], 0.1);
+    }
+
+    proptest! {
+        /// Bounds never fall from the first queue to the last: of two packets that arrive next to each other, the one of
+        /// the higher rank is not put before the other.
+        #[test]
+        fn bounds_rise_from_the_first_queue_to_the_last(
+            queues in 1u32..20, ranks in prop::collection::vec(0u32..100, 1..300),
+        ) {
+            let (mut queue, _) = port(&SpPifoParams { queues, ..Default::default() }, 24);
+            for rank in ranks.into_iter().map(f64::from) {
+                let (at, before) = (queue.queue_for(rank), queue.bounds.clone());
+                store(&mut queue, &[rank]);
+                prop_assert!(queue.bounds.is_sorted(), "{:?}", queue.bounds);
+                prop_assert_eq!(queue.bounds[at], rank);
+                if before[0] <= rank {
+                    // Push-up moves one bound, and not down.
+                    let moved: Vec<_> = (0..before.len()).filter(|&i| queue.bounds[i] != before[i]).collect();
+                    prop_assert!(moved.is_empty() || moved == [at]);
+                    prop_assert!(before[at] <= rank);
+                } else {
+                    // Push-down keeps the distances of all bounds.
+                    let moved_by: Vec<_> = (0..before.len()).map(|i| before[i] - queue.bounds[i]).collect();
+                    prop_assert_eq!(at, 0);
+                    prop_assert!(moved_by.iter().all(|by| *by == before[0] - rank));
+                }
+            }
+        }
+
+        #[test]
+        fn survives_anything(
+            limit in limits(),
+            noise in noise(),
+            queues in 1u32..=64,
+            push_down in prop::sample::select(PushDown::ALL),
+            room in prop::sample::select(QueueRoom::ALL),
+            rank in prop::sample::select(RankSource::ALL),
+        ) {
+            let params = SpPifoParams { queues, push_down, room, rank, ..Default::default() };
+            prop_assert!(survives(SchemeParams::SpPifo(params), limit, &noise) == 0);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A test of responsiveness: load, and probes beside it.
+
+use super::stop::StopParams;
+use fairlane_schemes::base::units::Time;
+use fairlane_schemes::params;
+
+params! {
+    /// A test of responsiveness of each user: TCP flows that always have data, and probes over connections of their own.
+    pub struct RpmParams {
+        /// Load-generating connections of each user.
+        flows: u32 = 16, in 1..=1000, symbol "MNP", source "draft-ietf-ippm-responsiveness-09, test parameters";
+        /// Mean of the exponential time between two probes of a user, from `start_from` on.
+        interval: Time = "100 ms", in "10 ms"..="1 h", source "our choice; 100 a second at most in the draft, MPS";
+        with until: StopParams;
+    }
+}

@@ -1,0 +1,40 @@
+//! Parameters of CUBIC, and what both of its forms follow.
+//!
+//! Deviations:
+//! 1. Deviation 2 of the head of CUBIC, from RFC 9438 4.3: alpha does not become 1.
+
+use fairlane_schemes::params;
+
+params! {
+    /// Parameters of CUBIC.
+    pub struct CubicParams {
+        /// Scaling of CUBIC's growth in segments per second cubed.
+        cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
+        //= RFC 9438 4.6-2: beta_cubic is 0.7.
+        /// Share of the window that CUBIC keeps after congestion.
+        cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
+        //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
+        /// Whether a CUBIC flow that has lost ground gives way to newer ones.
+        fast_convergence: bool = true, source "RFC 9438 4.7";
+        /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
+        tcp_friendliness: bool = true, source "RFC 9438 4.3";
+    }
+}
+
+/// Windows to acknowledge for a segment where nothing asks for growth.
+pub(super) const NO_GROWTH: f64 = 100.0;
+/// Segments to acknowledge for one more before the first congestion, at most.
+pub(super) const FIRST_GROWTH: f64 = 20.0;
+/// The same at least: the target is at most 1.5 cwnd (section 4.2).
+pub(super) const LEAST_PER_SEGMENT: f64 = 2.0;
+
+/// By how much W_est grows for each window acknowledged (section 4.3).
+pub(super) fn alpha(params: &CubicParams) -> f64 {
+    //= RFC 9438 4.3-3, deviation: Once W_est reaches cwnd_prior, alpha is 1.
+    3.0 * (1.0 - params.cubic_beta) / (1.0 + params.cubic_beta)
+}
+
+/// Segments to acknowledge for the window, in segments, to grow by one towards `target`.
+pub(super) fn segments_for_one(window: f64, target: f64) -> f64 {
+    if target > window { (window / (target - window)).floor() } else { NO_GROWTH * window }
+}

@@ -1,0 +1,148 @@
+//! CUBIC in whole segments and ticks of the clock, as Linux computes it (`net/ipv4/tcp_cubic.c` bictcp_update).
+//!
+//! How many segments are to be acknowledged for one more is computed anew once a tick at most, and while the window stays,
+//! 1/32 s after the last time: until then the window grows as it did.
+
+use super::super::control::{Connection, Progress};
+use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
+use fairlane_schemes::base::units::Time;
+
+/// What was computed holds so long while the window stays.
+const LASTING: Time = Time(Time::PER_SECOND / 32);
+/// Parts of one in which Linux has beta (BICTCP_BETA_SCALE).
+const UNIT: u32 = 1024;
+
+/// State of CUBIC; windows and counts in segments, times in ticks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ticked {
+    /// When this congestion avoidance began; none between congestion and the next growth (epoch_start).
+    epoch: Option<u64>,
+    /// Window before the last congestion, 0 before the first and after a timeout (last_max_cwnd).
+    w_max: u32,
+    /// W_max of this epoch (bic_origin_point), and K in seconds (bic_K).
+    plateau: u32,
+    k_s: f64,
+    /// Acknowledged and not yet counted in `w_est` (ack_cnt).
+    acked: u32,
+    /// The window that Reno would have (tcp_cwnd).
+    w_est: u32,
+    /// The window at the last computation, and when that was (last_cwnd, last_time).
+    last_window: u32,
+    last_time: u64,
+    /// Segments to acknowledge for one more (cnt).
+    per_segment: u32,
+}
+
+impl Ticked {
+    /// bictcp_update: the segments to acknowledge for one more.
+    pub(super) fn update(&mut self, of: Connection, params: &CubicParams, window: u32, progress: Progress) -> f64 {
+        let ticks = |time: Time| time.0 / of.clock_tick.0;
+        let now = ticks(progress.now);
+        self.acked += progress.segments;
+        if self.last_window == window && now - self.last_time <= ticks(LASTING) {
+            return f64::from(self.per_segment);
+        }
+        if self.epoch.is_none() || now != self.last_time {
+            (self.last_window, self.last_time) = (window, now);
+            let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(params, window, now, progress.segments));
+            let since = Time((now - epoch + progress.min_rtt.0.div_ceil(of.clock_tick.0)) * of.clock_tick.0);
+            let ahead = since.as_secs_f64() - self.k_s;
+            // Eq. (1); what is added to the plateau is rounded towards it.
+            let above = (params.cubic_c * ahead * ahead * ahead).trunc();
+            let per_segment = segments_for_one(f64::from(window), f64::from(self.plateau) + above);
+            // Before the first congestion, at least a twentieth a round trip.
+            let most = if self.w_max == 0 { FIRST_GROWTH } else { NO_GROWTH * f64::from(window) };
+            self.per_segment = per_segment.min(most) as u32;
+        }
+        if params.tcp_friendliness {
+            self.follow_reno(params, window);
+        }
+        self.per_segment = self.per_segment.max(LEAST_PER_SEGMENT as u32);
+        f64::from(self.per_segment)
+    }
+
+    fn begin_epoch(&mut self, params: &CubicParams, window: u32, now: u64, segments: u32) -> u64 {
+        self.epoch = Some(now);
+        self.acked = segments;
+        self.w_est = window;
+        self.plateau = self.w_max.max(window);
+        self.k_s = libm::cbrt(f64::from(self.plateau - window) / params.cubic_c); // eq. (2)
+        now
+    }
+
+    /// Section 4.3: at least as fast as Reno.
+    fn follow_reno(&mut self, params: &CubicParams, window: u32) {
+        // Linux has eighths of a segment (beta_scale).
+        let eighths = (8.0 / alpha(params)).floor() as u32;
+        let due = (window * eighths) >> 3;
+        while self.acked > due {
+            self.acked -= due;
+            self.w_est += 1;
+        }
+        if self.w_est > window {
+            self.per_segment = self.per_segment.min(window / (self.w_est - window));
+        }
+    }
+
+    /// cubictcp_recalc_ssthresh: what is left of `window`.
+    pub(super) fn reduce(&mut self, params: &CubicParams, window: u32) -> u32 {
+        self.epoch = None;
+        let beta = (params.cubic_beta * f64::from(UNIT)).round() as u32;
+        let shrinks = params.fast_convergence && window < self.w_max;
+        self.w_max = if shrinks { window * (UNIT + beta) / (2 * UNIT) } else { window };
+        window * beta / UNIT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{OF, RTT};
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    fn of() -> Connection {
+        Connection { whole_windows: true, clock_tick: MS(4), ..OF }
+    }
+
+    /// CUBIC after congestion at `w_max`, and what an ACK of a segment at `window` and `ms` milliseconds asks for.
+    fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> f64 {
+        let mut ticked = Ticked::default();
+        ticked.reduce(&CubicParams::default(), w_max);
+        move |window, ms| {
+            let progress = Progress { segments: 1, now: MS(ms), srtt: RTT, min_rtt: RTT };
+            ticked.update(of(), &CubicParams::default(), window, progress)
+        }
+    }
+
+    #[test]
+    fn windows_are_rounded_down() {
+        let mut ticked = Ticked::default();
+        // 30 * 717 / 1024 = 21.006; then 25 < 30: 25 * 1741 / 2048 = 21.25.
+        assert_eq!((ticked.reduce(&CubicParams::default(), 30), ticked.w_max), (21, 30));
+        assert_eq!((ticked.reduce(&CubicParams::default(), 25), ticked.w_max), (17, 21));
+    }
+
+    #[test]
+    fn while_the_window_stays_nothing_is_computed_for_a_thirty_second_of_a_second() {
+        let mut at = reduced(1000);
+        // K = (300 / 0.4)^(1/3) = 9.09 s. At the start, 0.1 s ahead: 1000 + 0.4 (0.1 - 9.09)^3 = 710: 700 / 10.
+        assert_eq!(at(700, 0), 70.0);
+        // Seven ticks of 4 ms are within 1/32 s; the eighth is not: 0.132 s ahead, 1000 - 287 = 713.
+        assert_eq!(at(700, 28), 70.0);
+        assert_eq!(at(700, 32), 53.0);
+        // Another window: 701 / (714 - 701), 0.14 s ahead: 1000 - 286.
+        assert_eq!(at(701, 40), 53.0);
+    }
+
+    #[test]
+    fn a_small_window_follows_reno_in_eighths() {
+        let mut at = reduced(2);
+        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second, and asks for nothing.
+        assert_eq!(at(2, 0), 200.0);
+        // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it counts
+        // when something is computed next.
+        assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200.0; 3]);
+        assert_eq!(at(2, 32), 2.0);
+    }
+}

@@ -1,0 +1,367 @@
+//! Congestion controls from outside: a user's own, in Rust, Python or C, behind one dynamic call.
+//!
+//! A [`ControlFactory`] makes an [`ExternalControl`] for each connection of a sender with a record per segment. It gets what
+//! the built-in controls get, [`Sample`]s and [`Event`]s, and besides each segment that leaves and arrives, as controllers
+//! of QUIC want them. What it sets is checked after every call. The first mistake ends the control: from then on window and
+//! rate stay as they are, and the run, whose [`Failures`] says what was wrong, ends.
+//!
+//! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it shows
+//! and for what follows, `on_sample`, `avoid`.
+//!
+//! Cost: a dynamic call for each of these; what the control itself keeps is not known.
+
+use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
+use fairlane_schemes::base::units::{BitRate, Time};
+use serde_json::{Map, Value as Json};
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock};
+
+/// Round-trip times of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Rtts {
+    /// The last sample; zero before the first.
+    pub latest: Time,
+    /// Smoothed; zero before the first sample.
+    pub smoothed: Time,
+    /// The least; [`Time::NEVER`] before the first sample.
+    pub least: Time,
+    /// Mean deviation (RTTVAR).
+    pub deviation: Time,
+}
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Now.
+    pub now: Time,
+    /// Its payload in bytes.
+    pub bytes: u32,
+    /// Its number among all transmissions, the first is 1: the packet number of QUIC.
+    pub number: u32,
+    /// It was sent before.
+    pub again: bool,
+    /// In flight with it.
+    pub in_flight: u32,
+    /// The sender has too few data to fill the window.
+    pub app_limited: bool,
+}
+
+/// A segment that has arrived, as an ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivered {
+    /// Now.
+    pub now: Time,
+    /// When it was sent last.
+    pub sent: Time,
+    /// Its payload in bytes.
+    pub bytes: u32,
+    /// The number of its last transmission.
+    pub number: u32,
+    /// The sender had too few data to fill the window when it was sent.
+    pub app_limited: bool,
+    /// Before the sample that this ACK may give.
+    pub rtts: Rtts,
+}
+
+/// A congestion control of one connection. `output` has what is in force, and takes what is to be. Errors are one line that
+/// names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a segment counts as one
+/// segment.
+pub trait ExternalControl: Debug + Send {
+    /// A segment leaves.
+    ///
+    /// # Errors
+    /// The control failed.
+    fn on_sent(&mut self, _output: &mut Output, _sent: &Sent) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// A segment has arrived.
+    ///
+    /// # Errors
+    /// The control failed.
+    fn on_delivered(&mut self, _output: &mut Output, _delivered: &Delivered) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// An ACK, as [`Control::on_sample`].
+    ///
+    /// # Errors
+    /// The control failed.
+    fn on_sample(&mut self, _output: &mut Output, _sample: &Sample) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What happens apart from ACKs, as [`Control::on_event`].
+    ///
+    /// # Errors
+    /// The control failed.
+    fn on_event(&mut self, _output: &mut Output, _event: &Event, _at: &Moment) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Growth in congestion avoidance, as [`Control::avoid`]; asked of [`Authority::Avoidance`] alone.
+    ///
+    /// # Errors
+    /// The control failed.
+    fn avoid(&mut self, _cwnd: &mut u32, _progress: &Progress) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What congestion leaves of the window in bytes, as [`Control::reduce`]; not asked of [`Authority::Full`].
+    ///
+    /// # Errors
+    /// The control failed.
+    fn reduce(&mut self, flight: &Flight) -> Result<u64, String> {
+        Ok(flight.used() / 2)
+    }
+}
+
+/// Makes the controls of connections, in whichever thread the run is.
+pub trait ControlFactory: Debug + Send + Sync {
+    /// Who decides on the window after an ACK.
+    fn authority(&self) -> Authority {
+        Authority::Full
+    }
+
+    /// The feedback that the controls need on congestion marks.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Classic
+    }
+
+    /// The control of a new connection. `seed` differs by run and flow: the only source of randomness.
+    ///
+    /// # Errors
+    /// It cannot be made; one line that names it.
+    fn create(&self, connection: &Connection, seed: u64) -> Result<Box<dyn ExternalControl>, String>;
+}
+
+/// Where the controls of a run say that one of them failed: the first line counts.
+pub type Failures = Arc<OnceLock<String>>;
+
+/// Controls from outside with the name that they have in a scenario.
+#[derive(Clone, Debug)]
+pub struct NamedControl {
+    /// Their name.
+    pub name: Arc<str>,
+    /// Makes them.
+    pub factory: Arc<dyn ControlFactory>,
+}
+
+impl PartialEq for NamedControl {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.factory, &other.factory)
+    }
+}
+
+/// Finds the control from outside of a name.
+pub type FindControl<'a> = &'a dyn Fn(&str) -> Option<NamedControl>;
+
+/// Knows no control from outside.
+#[must_use]
+pub fn no_control(_: &str) -> Option<NamedControl> {
+    None
+}
+
+/// What the sender has to know of a control from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// See [`ControlFactory::authority`].
+    pub authority: Authority,
+    /// See [`ControlFactory::ecn`].
+    pub ecn: EcnUse,
+}
+
+/// The control from outside that a connection has, if it has one, and where it fails to.
+#[derive(Clone, Debug, Default)]
+pub struct ExternalParams {
+    /// The control.
+    pub control: Option<NamedControl>,
+    /// Of the run that the parameters serve.
+    pub failures: Failures,
+}
+
+impl ExternalParams {
+    /// Why a control has failed, if one has.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failures.get().map(String::as_str)
+    }
+}
+
+impl PartialEq for ExternalParams {
+    fn eq(&self, other: &Self) -> bool {
+        self.control == other.control
+    }
+}
+
+/// The key `congestion_control` has its name; it has no keys of its own.
+impl ParamSet for ExternalParams {
+    fn specs() -> Vec<ParamSpec> {
+        Vec::new()
+    }
+
+    fn read_over(base: Self, _: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Ok(base)
+    }
+
+    fn write(&self, into: &mut Map<String, Json>) {
+        if let Some(control) = &self.control {
+            into.insert("congestion_control".into(), Json::from(&*control.name));
+        }
+    }
+}
+
+/// The control from outside of one connection.
+#[derive(Debug)]
+pub struct External {
+    /// None once it has failed.
+    control: Option<Box<dyn ExternalControl>>,
+    name: Arc<str>,
+    failures: Failures,
+    mss: u32,
+}
+
+impl External {
+    /// A segment leaves.
+    pub fn on_sent(&mut self, output: &mut Output, sent: &Sent) {
+        self.call(output, |control, output| control.on_sent(output, sent));
+    }
+
+    /// A segment has arrived.
+    pub fn on_delivered(&mut self, output: &mut Output, delivered: &Delivered) {
+        self.call(output, |control, output| control.on_delivered(output, delivered));
+    }
+
+    /// Calls the control, and takes what it sets if that makes sense.
+    fn call(
+        &mut self,
+        output: &mut Output,
+        act: impl FnOnce(&mut dyn ExternalControl, &mut Output) -> Result<(), String>,
+    ) {
+        let Some(control) = &mut self.control else { return };
+        let mut wanted = *output;
+        let done = act(&mut **control, &mut wanted).and_then(|()| self.check(&wanted));
+        match done {
+            Ok(()) => *output = Output { cwnd: wanted.cwnd.max(self.mss), ..wanted },
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    fn check(&self, output: &Output) -> Result<(), String> {
+        if output.cwnd == 0 {
+            return Err(format!("{} set a window of 0 bytes, it must be positive", self.name));
+        }
+        if output.pacing == Some(BitRate(0)) {
+            return Err(format!("{} set a pacing rate of 0 bit/s, it must be positive", self.name));
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, problem: String) {
+        self.control = None;
+        // The first mistake of a run is the one that is told.
+        let _ = self.failures.set(problem);
+    }
+}
+
+impl Control for External {
+    type Params = ExternalParams;
+
+    fn new(connection: Connection, params: &ExternalParams, seed: u64) -> Self {
+        let name = params.control.as_ref().map_or_else(|| Arc::from(""), |control| control.name.clone());
+        let mut external = Self { control: None, name, failures: params.failures.clone(), mss: connection.mss };
+        match params.control.as_ref().map(|control| control.factory.create(&connection, seed)) {
+            Some(Ok(control)) => external.control = Some(control),
+            Some(Err(problem)) => external.fail(problem),
+            None => {}
+        }
+        external
+    }
+
+    fn avoid(&mut self, _: Connection, _: &ExternalParams, cwnd: &mut u32, progress: Progress) {
+        let mut output = Output { cwnd: *cwnd, ssthresh: 0, pacing: None, quantum: 0 };
+        self.call(&mut output, |control, output| control.avoid(&mut output.cwnd, &progress));
+        *cwnd = output.cwnd;
+    }
+
+    fn reduce(&mut self, _: Connection, _: &ExternalParams, flight: Flight) -> u64 {
+        let left = self.control.as_mut().map(|control| control.reduce(&flight));
+        match left {
+            Some(Ok(left)) if left > 0 => return left,
+            Some(Ok(_)) => self.fail(format!("{} left a window of 0 bytes, it must be positive", self.name)),
+            Some(Err(problem)) => self.fail(problem),
+            None => {}
+        }
+        flight.used() / 2
+    }
+
+    fn on_sample(&mut self, _: Connection, _: &ExternalParams, output: &mut Output, sample: &Sample) {
+        self.call(output, |control, output| control.on_sample(output, sample));
+    }
+
+    fn on_event(&mut self, _: Connection, _: &ExternalParams, output: &mut Output, event: Event, at: &Moment) {
+        self.call(output, |control, output| control.on_event(output, &event, at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::FlightSize;
+    use super::super::testing::any;
+    use super::*;
+    use fairlane_schemes::base::rng::Rng;
+
+    const MSS: u32 = 1000;
+    const OF: Connection = Connection {
+        mss: MSS,
+        socket_buffer: 1 << 20,
+        byte_counting: true,
+        flight_size: FlightSize::Outstanding,
+        whole_windows: false,
+        clock_tick: Time::ZERO,
+    };
+    const SENT: Sent =
+        Sent { now: Time::ZERO, bytes: MSS, number: 1, again: false, in_flight: MSS, app_limited: false };
+
+    /// Sets anything; fails now and then.
+    #[derive(Debug)]
+    struct Wild(Rng);
+
+    impl ExternalControl for Wild {
+        fn on_sent(&mut self, output: &mut Output, _: &Sent) -> Result<(), String> {
+            output.cwnd = any(&mut self.0, 1 << 32) as u32;
+            output.pacing = (self.0.bits() & 1 == 0).then(|| BitRate(any(&mut self.0, u64::MAX)));
+            if self.0.bits().is_multiple_of(64) { Err("wild: on purpose".into()) } else { Ok(()) }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Wilds;
+
+    impl ControlFactory for Wilds {
+        fn create(&self, _: &Connection, seed: u64) -> Result<Box<dyn ExternalControl>, String> {
+            Ok(Box::new(Wild(Rng::stream(seed, 0, "wild", 0))))
+        }
+    }
+
+    #[test]
+    fn whatever_a_control_sets_the_sender_has_a_segment_and_a_rate_and_a_failed_one_sets_nothing() {
+        let mut failed = 0;
+        for seed in 0..1000 {
+            let control = Some(NamedControl { name: "wild".into(), factory: Arc::new(Wilds) });
+            let params = ExternalParams { control, failures: Failures::default() };
+            let mut external = External::new(OF, &params, seed);
+            let mut output = Output { cwnd: 10 * MSS, ssthresh: u32::MAX, pacing: None, quantum: 0 };
+            for _ in 0..20 {
+                let (before, was_failed) = (output, params.failure().is_some());
+                external.on_sent(&mut output, &SENT);
+                assert!(output.cwnd >= MSS && output.pacing != Some(BitRate(0)), "{output:?}");
+                assert!(!was_failed || output == before, "{output:?} after a failure");
+            }
+            failed += u32::from(params.failure().is_some());
+        }
+        // A call fails with probability 1/64 on purpose, 1/64 by a window and 1/128 by a rate of 0: 1 - (1 - 2.5/64)^20 = 0.55.
+        assert!((450..650).contains(&failed), "{failed}");
+    }
+}

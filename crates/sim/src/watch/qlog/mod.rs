@@ -1,0 +1,250 @@
+//! TCP senders as qlog, for qvis and its kin: packets sent, received and lost, windows and round-trip times.
+//!
+//! # Which qlog
+//!
+//! [`Dialect::Contained`] is one JSON value with a trace for each connection, `qlog_version` 0.3, which qvis loads:
+//! draft-ietf-quic-qlog-main-schema-02, draft-ietf-quic-qlog-quic-events-01. [`Dialect::Sequential`] is a JSON text
+//! sequence (RFC 7464) with a group for each connection: main-schema-14, quic-events-13.
+//!
+//! # How TCP is told in words of QUIC
+//!
+//! - A packet is one transmission of a segment: packets of type `1RTT` are numbered as they are sent, from 0, so that a
+//!   segment that is sent again has a new number. SYN and the ACK that ends the handshake are of type `initial`.
+//! - `raw.length` is the packet on the wire, `raw.payload_length` its payload. The one frame is of stream 0; its offset
+//!   is that of the segment in the transfer.
+//! - An ACK is a packet that is received, with those packets in its ranges that it is the first to acknowledge: all
+//!   copies of a segment that were not taken for lost, or else the last one. TCP cannot tell which copy arrived.
+//! - A packet is lost when the sender takes it for lost. A sender without a record of each segment (`loss_detection =
+//!   "dupack"`) has no such moment: the packet is lost when its segment is sent again.
+//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]; the latest and the least RTT are
+//!   of the samples that it took.
+//! - Times are those of the simulation, in ms with six digits.
+//!
+//! # Cost
+//!
+//! 450 to 600 bytes of file for a packet with its ACK. 48 bytes of memory for each outstanding segment, and 16 MiB in
+//! all for what is not on disk.
+
+mod connection;
+mod spool;
+mod text;
+
+pub use text::Dialect;
+
+use crate::network::Network;
+use crate::network::tcp_flow::TcpFlow;
+use crate::scenario::{Scenario, SourceConfig};
+use crate::traffic::tcp::{Ack, Segment, TcpParams};
+use crate::watch::observer::Observer;
+use connection::Connection;
+use fairlane_schemes::base::config::ConfigError;
+use fairlane_schemes::base::units::Time;
+use serde_json::json;
+use spool::Spool;
+use std::io::{self, Read, Seek, Write};
+use text::Events;
+
+/// Which senders are logged, and how.
+#[derive(Clone, Debug, Default)]
+pub struct QlogOptions {
+    /// Form of the file.
+    pub dialect: Dialect,
+    /// Numbers of flows, as in traces; all without.
+    pub flows: Option<Vec<u32>>,
+}
+
+/// Says why the senders of a scenario cannot be logged, if they cannot.
+///
+/// # Errors
+/// A flow that there is not, or no TCP at all.
+pub fn check(scenario: &Scenario, options: &QlogOptions) -> Result<(), ConfigError> {
+    let sources = || scenario.groups.iter().flat_map(|group| group.sources.iter().map(move |source| (group, source)));
+    if !sources().any(|(_, source)| source.tcp().is_some()) {
+        return Err(ConfigError::new("qlog", "has no effect, the scenario has no TCP source"));
+    }
+    let tcp = sources().filter(|(_, source)| matches!(source, SourceConfig::Tcp { .. }));
+    let flows: u64 = tcp.map(|(group, source)| u64::from(group.params.users) * source.lasting_flows()).sum();
+    match options.flows.iter().flatten().find(|&&flow| u64::from(flow) >= flows) {
+        Some(flow) if flows == 0 => {
+            Err(ConfigError::new("qlog_flows", format!("{flow} is no flow, the scenario has transfers only")))
+        }
+        Some(flow) => {
+            let problem = format!("{flow} is out of range, it must be from 0 to {}", flows - 1);
+            Err(ConfigError::new("qlog_flows", problem))
+        }
+        None => Ok(()),
+    }
+}
+
+/// An observer that writes the log of one run.
+pub struct Qlog<W, S> {
+    output: W,
+    flows: Option<Vec<u32>>,
+    dialect: Dialect,
+    /// Traces on their way into one file; nothing is kept of a sequence.
+    spool: Option<Spool<S>>,
+    title: String,
+    description: String,
+    groups: Vec<String>,
+    /// Group of each user, and the number within it.
+    users: Vec<(u16, u32)>,
+    /// By place of the flow; nothing for those that are not logged.
+    connections: Vec<Option<Connection>>,
+    events: String,
+    failure: Option<io::Error>,
+}
+
+impl<W, S> std::fmt::Debug for Qlog<W, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Qlog").field("dialect", &self.dialect).field("flows", &self.flows).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
+    /// Begins the log of a replication of a scenario; [`check`] must have agreed. A contained log needs `storage`, which
+    /// is empty, for what it collects.
+    ///
+    /// # Errors
+    /// `output` cannot be written.
+    ///
+    /// # Panics
+    /// A contained log has no `storage`.
+    pub fn new(
+        mut output: W,
+        storage: Option<S>,
+        scenario: &Scenario,
+        replication: u32,
+        options: &QlogOptions,
+    ) -> io::Result<Self> {
+        let program = concat!("fairlane ", env!("CARGO_PKG_VERSION"));
+        let title = scenario.name.clone();
+        let description = format!("{program}, seed {}, replication {replication}", scenario.run.seed);
+        if options.dialect == Dialect::Sequential {
+            output.write_all(text::sequence_header(&title, &description).as_bytes())?;
+        }
+        let spool = match options.dialect {
+            Dialect::Contained => Some(Spool::new(storage.expect("a contained log has storage"))),
+            Dialect::Sequential => None,
+        };
+        Ok(Self {
+            output,
+            flows: options.flows.clone(),
+            dialect: options.dialect,
+            spool,
+            title,
+            description,
+            groups: scenario.groups.iter().map(|group| group.name.clone()).collect(),
+            users: Vec::new(),
+            connections: Vec::new(),
+            events: String::new(),
+            failure: None,
+        })
+    }
+
+    /// Ends the log and gives the output back, which is to be flushed.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub fn close(mut self) -> io::Result<W> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if let Some(spool) = self.spool {
+            self.output.write_all(text::file_header(&self.title, &self.description).as_bytes())?;
+            spool.pour(&mut self.output)?;
+            self.output.write_all(text::FILE_END.as_bytes())?;
+        }
+        Ok(self.output)
+    }
+
+    /// Begins the log of a connection at a place, if it is wanted.
+    fn open(&mut self, index: u32, flow: &TcpFlow) {
+        let place = index as usize;
+        if place >= self.connections.len() {
+            self.connections.resize_with(place + 1, || None);
+        }
+        if self.flows.as_ref().is_some_and(|flows| !flows.contains(&index)) {
+            return;
+        }
+        let ordinal = self.connections[place].as_ref().map_or(1, |earlier| earlier.ordinal + 1);
+        let (group, number) = self.users[flow.user as usize];
+        let user = format!("{} {number}", self.groups[usize::from(group)]);
+        let mut label = format!("{user}, flow {index}");
+        if ordinal > 1 {
+            label += &format!(", connection {ordinal}");
+        }
+        let label = json!(label).to_string();
+        let trace = match &mut self.spool {
+            Some(spool) => spool.open(text::trace_header(&label, &user)),
+            None => 0,
+        };
+        self.connections[place] = Some(Connection::new(label, ordinal, trace, flow));
+    }
+
+    /// Has the connection at a place tell its events, and keeps them.
+    #[inline]
+    fn log(&mut self, index: u32, now: Time, tell: impl FnOnce(&mut Connection, &mut Events<'_>)) {
+        let Some(connection) = &mut self.connections[index as usize] else { return };
+        if self.failure.is_some() {
+            return;
+        }
+        self.events.clear();
+        let label = std::mem::take(&mut connection.label);
+        tell(connection, &mut Events { text: &mut self.events, dialect: self.dialect, label: &label, now });
+        connection.label = label;
+        let written = match &mut self.spool {
+            Some(spool) => spool.add(connection.trace, self.events.as_bytes()),
+            None => self.output.write_all(self.events.as_bytes()),
+        };
+        self.failure = written.err();
+    }
+}
+
+impl<W: Write, S: Read + Write + Seek> Observer for Qlog<W, S> {
+    fn started(&mut self, network: &Network) {
+        let mut counts = vec![0; self.groups.len()];
+        for user in &network.users {
+            let count = &mut counts[usize::from(user.group)];
+            self.users.push((user.group, *count));
+            *count += 1;
+        }
+        for (index, flow) in (0..).zip(&network.flows) {
+            self.open(index, flow);
+        }
+    }
+
+    fn opened(&mut self, index: u32, flow: &TcpFlow, _params: &TcpParams) {
+        self.open(index, flow);
+    }
+
+    fn ack_taken_in(
+        &mut self,
+        index: u32,
+        flow: &TcpFlow,
+        params: &TcpParams,
+        ack: &Ack,
+        rtt: Option<Time>,
+        now: Time,
+    ) {
+        self.log(index, now, |connection, events| {
+            connection.received(events, params, ack, rtt);
+            connection.judged(events, flow, params);
+        });
+    }
+
+    fn timer_handled(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, now: Time) {
+        self.log(index, now, |connection, events| connection.judged(events, flow, params));
+    }
+
+    fn segment_sent(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, segment: &Segment, now: Time) {
+        self.log(index, now, |connection, events| connection.sent(events, flow, params, segment));
+    }
+
+    fn sender_acted(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams, now: Time) {
+        self.log(index, now, |connection, events| connection.acted(events, flow, params));
+    }
+
+    fn gives_up(&self) -> bool {
+        self.failure.is_some()
+    }
+}

@@ -1,0 +1,70 @@
+//! Tests of responsiveness: probes beside load.
+
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::ResponsivenessRecord;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// One user on 20 Mbit/s with 40 ms there and back; a queue of `limit` packets.
+fn scenario(limit: u32, source: Json) -> Json {
+    json!({
+        "run": {"warmup": "10 s", "measure": "20 s", "seed": 6},
+        "topology": {"bottleneck_rate": "20 Mbit/s", "bottleneck_delay": "19 ms", "access_delay": "1 ms"},
+        "queue": {"scheme": "droptail", "limit": format!("{limit} packets")},
+        "tcp": {"profile": "linux"},
+        "groups": [{"start_until": "1 s", "sources": [source]}],
+    })
+}
+
+fn run(scenario: &Json) -> ResponsivenessRecord {
+    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
+    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+    record.groups[0].responsiveness.expect("there is a test")
+}
+
+#[test]
+fn without_queues_responsiveness_is_that_of_the_round_trip() {
+    // A window of 40 kB is a load of 8 Mbit/s and leaves the link idle: 40 ms and the transmission of what is just sent, below 2 ms: 1500 round trips
+    // a minute less 5 % at most, and 3.2 % of the histogram.
+    let record = run(&scenario(1000, json!({"kind": "rpm", "flows": 1, "socket_buffer": "40 kB"})));
+    for rpm in [record.rpm, record.foreign_rpm, record.loaded_rpm] {
+        let rpm = rpm.expect("probes were answered");
+        assert!(rpm < 1500.0 * 1.033 && rpm > 1500.0 * 0.95 * 0.967, "{record:?}");
+    }
+    // 200 probes in 20 s, five standard deviations.
+    assert!((record.probes as f64 - 200.0).abs() < 5.0 * 200f64.sqrt(), "{record:?}");
+}
+
+#[test]
+fn a_full_buffer_takes_responsiveness_away() {
+    // 400 packets of 1514 bytes are 242 ms at 20 Mbit/s: a round trip has 282 ms at most, so 212 a minute at least; CUBIC keeps
+    // the buffer more than 40 % full: 137 ms at least, 438 at most. 3.2 % of the histogram on either side.
+    let record = run(&scenario(400, json!({"kind": "rpm", "flows": 4})));
+    let rpm = record.rpm.expect("probes were answered");
+    assert!(rpm > 212.0 * 0.967 && rpm < 438.0 * 1.033, "{record:?}");
+    let mean = f64::midpoint(record.foreign_rpm.unwrap(), record.loaded_rpm.unwrap());
+    assert!((rpm - mean).abs() < 1e-9);
+    let foreign = 60.0 / f64::midpoint(record.tcp_f_s.unwrap(), record.http_f_s.unwrap());
+    assert!((record.foreign_rpm.unwrap() - foreign).abs() < 1e-9);
+}
+
+#[test]
+fn a_test_that_stops_sends_no_further_probes() {
+    let record = run(&scenario(400, json!({"kind": "rpm", "flows": 2, "stop": "20 s"})));
+    assert!((record.probes as f64 - 100.0).abs() < 5.0 * 100f64.sqrt(), "{record:?}");
+}
+
+#[test]
+fn senseless_tests_are_one_line() {
+    for (source, problem) in [
+        (json!({"kind": "rpm", "flows": 0}), "flows: 0 is out of range, it must be from 1 to 1000"),
+        (
+            json!({"kind": "rpm", "interval": "1 ms"}),
+            "interval: \"1 ms\" is out of range, it must be from 10 ms to 1 h",
+        ),
+    ] {
+        let error = Scenario::read(&scenario(10, source)).expect_err("it has a mistake").to_string();
+        assert_eq!(error, format!("groups[0].sources[0].{problem}"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Videos over a link: bitrate, stalls, switches, start.
+
+use fairlane_sim::engine;
+use fairlane_sim::measure::run_record::{RunRecord, VideoRecord};
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+/// A player of a small buffer on a link of `rate`, alone: 1, 2 and 4 Mbit/s in chunks of 2 s.
+fn scenario(rate: &str, profile: &str) -> Json {
+    json!({
+        "run": {"warmup": "60 s", "measure": "120 s", "seed": 4},
+        "topology": {"bottleneck_rate": rate, "bottleneck_delay": "19 ms", "access_delay": "1 ms"},
+        "queue": {"scheme": "droptail", "limit": "100 packets"},
+        "tcp": {"profile": profile},
+        "groups": [{"name": "viewers", "start_until": "0 s", "sources": [{"kind": "video",
+            "ladder": ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"], "chunk": "2 s", "buffer": "30 s",
+            "reservoir": "8 s", "cushion": "16 s"}]}],
+    })
+}
+
+fn run(scenario: &Json) -> RunRecord {
+    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
+    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+}
+
+fn video(record: &RunRecord) -> &VideoRecord {
+    record.groups[0].video.as_ref().expect("there are videos")
+}
+
+#[test]
+fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
+    for profile in ["ns3.26", "linux", "quic"] {
+        let record = run(&scenario("10 Mbit/s", profile));
+        let video = video(&record);
+        assert_eq!((video.bitrate_bps, video.stalls, video.switches), (Some(4e6), 0.0, 0.0), "{profile}: {video:?}");
+        assert_eq!(video.stalled_share, Some(0.0));
+        // A full buffer asks for a chunk each 2 s: 120 s give 60 of 1 MB, one more or less at either end; whole segments
+        // make each up to 0.2 % larger, headers do not count as goodput.
+        let goodput = record.groups[0].goodput_bps;
+        assert!((goodput / 4e6 - 1.0).abs() < 1.0 / 60.0 + 0.002, "{profile}: {goodput}");
+        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s with 1.5 round trips of 40 ms, and slow start from one segment to
+        // the 35 on the way, half as many more each time: at most nine round trips more, and a delayed ACK.
+        let startup = video.startup_s.expect("it played");
+        assert!(startup > 0.26 && startup < 0.26 + 0.36 + 0.2, "{profile}: {startup}");
+    }
+}
+
+#[test]
+fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
+    // 3 Mbit/s less headers (1500 over 1446 or 1514 over 1448 bytes a segment) and the pause for the request of 40 ms in
+    // each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, within a chunk's 4 Mbit in 120 s.
+    for profile in ["ns3.26", "linux"] {
+        let record = run(&scenario("3 Mbit/s", profile));
+        let video = video(&record);
+        let bitrate = video.bitrate_bps.expect("chunks came");
+        assert!(bitrate > 2.5e6 && bitrate < 2.95e6, "{profile}: {bitrate}");
+        assert_eq!(video.stalls, 0.0, "{profile}: {video:?}");
+        assert!(video.switches >= 2.0, "{profile}: {video:?}");
+    }
+}
+
+#[test]
+fn below_its_ladder_a_video_stalls_for_what_the_link_lacks() {
+    // 0.8 Mbit/s carries 0.957 * 0.8 = 0.766 Mbit/s or a little less: a chunk of 2 Mbit takes 2.61 s and the request:
+    // stalled 0.61 s or more of 2.61 s, 23.4 % to 27 %.
+    let record = run(&scenario("0.8 Mbit/s", "linux"));
+    let video = video(&record);
+    let share = video.stalled_share.expect("it played");
+    assert!(share > 0.234 && share < 0.27, "{share}");
+    assert_eq!((video.bitrate_bps, video.switches), (Some(1e6), 0.0));
+    assert!((video.stalled_s - share * 120.0).abs() < 0.01, "{video:?}");
+}
+
+#[test]
+fn a_video_that_stops_ends_without_a_stall() {
+    let mut scenario = scenario("10 Mbit/s", "linux");
+    scenario["groups"][0]["sources"][0]["stop"] = "100 s".into();
+    let record = run(&scenario);
+    let video = video(&record);
+    assert_eq!((video.stalls, video.stalled_s), (0.0, 0.0), "{video:?}");
+    // From 60 s to 100 s one chunk each 2 s.
+    assert!((record.groups[0].goodput_bps / (4e6 / 3.0) - 1.0).abs() < 1.0 / 20.0 + 0.002);
+}
+
+#[test]
+fn videos_beside_other_sources_count_for_themselves() {
+    let mut scenario = scenario("20 Mbit/s", "linux");
+    let player = scenario["groups"][0]["sources"][0].clone();
+    scenario["groups"][0]["users"] = 2.into();
+    scenario["groups"][0]["sources"] =
+        json!([{"kind": "web", "interval": "1 s"}, player, {"kind": "cbr", "rate": "1 Mbit/s"}]);
+    let record = run(&scenario);
+    let video = video(&record);
+    assert_eq!((video.players, video.player_bitrate_bps.len()), (2, 2));
+    assert_eq!(video.stalls, 0.0);
+    // 2 users with a session a second for 120 s: 240 transfers, five standard deviations; no chunk among them.
+    let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
+    assert!((times.started as f64 - 240.0).abs() < 5.0 * 240f64.sqrt(), "{}", times.started);
+}
+
+#[test]
+fn senseless_videos_are_one_line() {
+    let with = |key: &str, value: Json| {
+        let mut scenario = scenario("10 Mbit/s", "linux");
+        scenario["groups"][0]["sources"][0][key] = value;
+        Scenario::read(&scenario).expect_err("it has a mistake").to_string()
+    };
+    let source = "groups[0].sources[0]";
+    for (key, value, problem) in [
+        ("ladder", json!([]), "ladder: 0 bitrates are out of range, there may be 1 to 100"),
+        (
+            "ladder",
+            json!(["2 Mbit/s", "1 Mbit/s"]),
+            "ladder[1]: \"1 Mbit/s\" is out of range, it must be above the one before, 2 Mbit/s",
+        ),
+        ("ladder", json!(["1 bit/s"]), "ladder[0]: \"1 bit/s\" is out of range, it must be from 1 kbit/s to 1 Tbit/s"),
+        ("chunk", json!("61 s"), "chunk: \"61 s\" is out of range, it must be from 100 ms to 60 s"),
+        (
+            "cushion",
+            json!("21 s"),
+            "buffer: \"30 s\" is out of range, it must have room for reservoir, cushion and a chunk, 31 s: the highest bitrate would never be chosen",
+        ),
+    ] {
+        assert_eq!(with(key, value), format!("{source}.{problem}"));
+    }
+}
