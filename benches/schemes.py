@@ -23,6 +23,7 @@ from measuring import ROOT, build, instructions, machine, put_on_page, run, rust
 FLOWS = (10, 1_000, 100_000)
 TURNS = 3
 COUNTED_PACKETS = 100_000
+EVALUATED = ROOT / "python" / "fairlane" / "evaluate" / "costs.csv"
 
 
 Cost = dict[str, float | None]
@@ -76,6 +77,16 @@ def row(scheme: str, of_flows: list[Cost]) -> str:
     return f"| `{scheme}` | {' | '.join(cells)} |\n"
 
 
+def write_instructions(costs: dict[str, list[Cost]]) -> None:
+    """Writes instructions with 1 000 flows, criteria of `fairlane evaluate`, of schemes that have them."""
+    lines = ["scheme,cost_core,cost_edge"]
+    for scheme, (_, of_many, _) in costs.items():
+        core, edge = of_many["instructions, port"], of_many["instructions, edge"]
+        if core is not None and edge is not None:
+            lines.append(f"{scheme},{core:.0f},{edge:.0f}")
+    EVALUATED.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
 def main() -> int:
     """Measure and print or write."""
     parser = argparse.ArgumentParser(description="Measure what every scheme costs.")
@@ -95,6 +106,7 @@ def main() -> int:
         return 0
     flows = ", ".join(f"{number:,}".replace(",", " ") for number in FLOWS)
     head = f"Measured on {machine()}, {rustc()[0]}. Cells with three figures are for {flows} flows."
+    write_instructions(costs)
     put_on_page(ROOT / "docs" / "costs.md", "measured", f"{head}\n\n{table(costs).rstrip()}")
     return 0
 

@@ -44,6 +44,8 @@ class Run:
     drop_share: float
     packets: int
     cpu_seconds: float
+    user_throughput_bps: list[float]
+    retransmissions: int
 
     @property
     def ratio(self) -> float:
@@ -51,6 +53,12 @@ class Run:
         if len(self.throughput_bps) < 2:
             return math.nan
         return self.throughput_bps[0] / self.throughput_bps[1] if self.throughput_bps[1] else math.inf
+
+    @property
+    def smaller_share(self) -> float:
+        """Share of the user with the least throughput in that of all; NaN for one user."""
+        total = sum(self.user_throughput_bps)
+        return min(self.user_throughput_bps) / total if len(self.user_throughput_bps) > 1 and total > 0 else math.nan
 
     @property
     def speed(self) -> float:
@@ -105,6 +113,8 @@ def run_fairlane(scenario: str, replication: int) -> Run:
         drop_share=sum(drops["share_of_arrivals"] for drops in link["drops"]),
         packets=record["performance"]["delivered_packets"],
         cpu_seconds=done[2],
+        user_throughput_bps=[user for group in record["groups"] for user in group["user_throughput_bps"]],
+        retransmissions=sum(group["tcp"]["retransmissions"] for group in record["groups"] if group["tcp"]),
     )
 
 
@@ -118,6 +128,8 @@ def run_ns3(program: Path, scenario: Table, options: Table, replication: int) ->
         drop_share=result["drop_share"],
         packets=result["bottleneck_packets"],
         cpu_seconds=result["cpu_seconds"],
+        user_throughput_bps=[user for group in result["groups"] for user in group["user_throughput_bps"]],
+        retransmissions=sum(group["retransmissions"] for group in result["groups"]),
     )
 
 
@@ -129,11 +141,11 @@ def compare(program: Path, case: Case, replications: int | None = None) -> Outco
     ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     groups = range(len(scenario["groups"]))
     measures = [
-        *([_measure("T_R", True, ours, theirs, lambda run: run.ratio)] if len(groups) == 2 else []),
-        _measure("utilisation", True, ours, theirs, lambda run: run.utilisation),
-        _measure("queue", True, ours, theirs, lambda run: run.queue_packets),
-        _measure("drops", False, ours, theirs, lambda run: run.drop_share),
-        *(_measure(f"group {i}", False, ours, theirs, partial(_group_mbps, i)) for i in groups),
+        *([measured("T_R", True, ours, theirs, lambda run: run.ratio)] if len(groups) == 2 else []),
+        measured("utilisation", True, ours, theirs, lambda run: run.utilisation),
+        measured("queue", True, ours, theirs, lambda run: run.queue_packets),
+        measured("drops", False, ours, theirs, lambda run: run.drop_share),
+        *(measured(f"group {i}", False, ours, theirs, partial(_group_mbps, i)) for i in groups),
     ]
     our_speed, their_speed = (statistics.median(run.speed for run in runs) for runs in (ours, theirs))
     return Outcome(case, measures, our_speed, their_speed, ours, theirs)
@@ -143,9 +155,10 @@ def _group_mbps(group: int, run: Run) -> float:
     return run.throughput_bps[group] / 1e6
 
 
-def _measure(
+def measured(
     name: str, counts: bool, ours: Sequence[Run], theirs: Sequence[Run], value: Callable[[Run], float]
 ) -> Measure:
+    """A measure of the runs of both, judged by the criterion."""
     a, b = [value(run) for run in ours], [value(run) for run in theirs]
     difference = abs(statistics.fmean(a) - statistics.fmean(b))
     near = difference <= TOLERANCE * abs(statistics.fmean(b))
@@ -193,14 +206,22 @@ def _skipped(cases: Sequence[Case]) -> list[tuple[str, str, int]]:
 
 def _row(outcome: Outcome) -> str:
     by_name = {measure.name: measure for measure in outcome.measures}
-    counted = [_cell(by_name.get(name)) for name in ("T_R", "utilisation", "queue")]
-    groups = "; ".join(_cell(m) for m in outcome.measures if m.name.startswith("group"))
+    counted = [cell_text(by_name.get(name)) for name in ("T_R", "utilisation", "queue")]
+    groups = "; ".join(cell_text(m) for m in outcome.measures if m.name.startswith("group"))
     agrees = "yes" if outcome.agrees else "**no**"
-    cells = [outcome.case.name, agrees, *counted, _cell(by_name["drops"], 100.0), groups, f"{outcome.speed_ratio:.0f}"]
+    cells = [
+        outcome.case.name,
+        agrees,
+        *counted,
+        cell_text(by_name["drops"], 100.0),
+        groups,
+        f"{outcome.speed_ratio:.0f}",
+    ]
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(measure: Measure | None, factor: float = 1.0) -> str:
+def cell_text(measure: Measure | None, factor: float = 1.0) -> str:
+    """A measure in a table."""
     if measure is None:
         return "–"
     texts = [_scaled(side, factor) for side in (measure.fairlane, measure.ns3)]
@@ -239,10 +260,11 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
 
 
 def _versions() -> Table:
-    return {"fairlane": version(), "ns3": ns3.version(), "cpu": _cpu(), "python": platform.python_version()}
+    return {"fairlane": version(), "ns3": ns3.version(), "cpu": cpu(), "python": platform.python_version()}
 
 
-def _cpu() -> str:
+def cpu() -> str:
+    """The processor."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()

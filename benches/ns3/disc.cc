@@ -2,6 +2,10 @@
 #include "disc.h"
 
 #include "ns3/abort.h"
+#include "ns3/fq-pie-queue-disc.h"
+#include "ns3/hash.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/ppp-header.h"
 #include "ns3/queue-item.h"
 
 using namespace ns3;
@@ -12,44 +16,111 @@ namespace fairlane
 namespace
 {
 
-/// A packet on its way through a queue disc. It has its headers already, and cannot be marked.
+/// A packet on its way through a queue disc. It has its headers already.
 class Item : public QueueDiscItem
 {
   public:
     explicit Item(Ptr<Packet> packet) : QueueDiscItem(packet, Address(), 0) {}
 
     void AddHeader() override {}
-    bool Mark() override { return false; }
+    bool Mark() override
+    {
+        PppHeader link;
+        Ipv4Header network;
+        GetPacket()->RemoveHeader(link);
+        GetPacket()->RemoveHeader(network);
+        const bool capable = network.GetEcn() != Ipv4Header::ECN_NotECT;
+        if (capable)
+        {
+            network.SetEcn(Ipv4Header::ECN_CE);
+        }
+        GetPacket()->AddHeader(network);
+        GetPacket()->AddHeader(link);
+        return capable;
+    }
+
+    /// Of addresses, protocol and ports, as Ipv4QueueDiscItem does.
+    uint32_t Hash(uint32_t perturbation) const override
+    {
+        auto packet = GetPacket()->Copy();
+        PppHeader link;
+        Ipv4Header network;
+        packet->RemoveHeader(link);
+        packet->RemoveHeader(network);
+        uint8_t key[17] = {};
+        network.GetSource().Serialize(key);
+        network.GetDestination().Serialize(key + 4);
+        key[8] = network.GetProtocol();
+        packet->CopyData(key + 9, 4); // the ports stand first in TCP and in UDP
+        for (int byte = 0; byte < 4; ++byte)
+        {
+            key[13 + byte] = perturbation >> (8 * byte);
+        }
+        return Hash32(reinterpret_cast<char*>(key), sizeof key);
+    }
 };
+
+/// Bytes that a queue of a disc with many may send per round; it would be the MTU of a device.
+constexpr uint32_t QUANTUM = 1514;
 
 } // namespace
 
 DiscQueue::DiscQueue(Ptr<QueueDisc> disc) : m_disc(disc)
 {
     SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the disc has the limit
+    if (auto flows = DynamicCast<FqPieQueueDisc>(disc))
+    {
+        flows->SetQuantum(QUANTUM);
+    }
     m_disc->Initialize();
+    m_disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&DiscQueue::Refused, this));
+    m_disc->TraceConnectWithoutContext("DropAfterDequeue", MakeCallback(&DiscQueue::Dropped, this));
+}
+
+void DiscQueue::Refused(Ptr<const QueueDiscItem>, const char*) { m_refused = true; }
+
+void DiscQueue::Dropped(Ptr<const QueueDiscItem> item, const char*) { m_dropped.push_back(item->GetPacket()); }
+
+DiscQueue::Place DiscQueue::Find(Ptr<const Packet> packet) const
+{
+    auto at = GetContainer().begin();
+    while (at != GetContainer().end() && *at != packet)
+    {
+        ++at;
+    }
+    NS_ABORT_MSG_IF(at == GetContainer().end(), "the queue disc has a packet that was never stored");
+    return at;
+}
+
+void DiscQueue::RemoveDropped()
+{
+    for (const auto& packet : m_dropped)
+    {
+        DoRemove(Find(packet)); // counts it as dropped
+    }
+    m_dropped.clear();
 }
 
 bool DiscQueue::Enqueue(Ptr<Packet> packet)
 {
-    if (!m_disc->Enqueue(Create<Item>(packet)))
+    // A disc with discs inside says that it has stored what one of them refused.
+    m_refused = false;
+    if (!m_disc->Enqueue(Create<Item>(packet)) || m_refused)
     {
         DropBeforeEnqueue(packet);
+        RemoveDropped();
         return false;
     }
-    return DoEnqueue(GetContainer().end(), packet);
+    DoEnqueue(GetContainer().end(), packet);
+    RemoveDropped();
+    return true;
 }
 
 Ptr<Packet> DiscQueue::Dequeue()
 {
     auto item = m_disc->Dequeue();
-    // What stood before it, or all if there is none, the disc dropped from the head.
-    while (GetNPackets() > 0 && (!item || *GetContainer().begin() != item->GetPacket()))
-    {
-        DoRemove(GetContainer().begin()); // counts it as dropped
-    }
-    NS_ABORT_MSG_IF(item && GetNPackets() == 0, "the queue disc does not serve in the order of arrival");
-    return item ? DoDequeue(GetContainer().begin()) : nullptr;
+    RemoveDropped();
+    return item ? DoDequeue(Find(item->GetPacket())) : nullptr;
 }
 
 Ptr<Packet> DiscQueue::Remove() { return Dequeue(); }

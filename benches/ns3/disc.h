@@ -7,11 +7,13 @@
 #include "ns3/queue-disc.h"
 #include "ns3/queue.h"
 
+#include <vector>
+
 namespace fairlane
 {
 
-/// Asks a queue disc what to accept and what to give. The disc must serve in the order of arrival, as RED, PIE and CoDel
-/// do: the packets are kept here too, so that length and trace sources are those of a device's queue.
+/// Asks a queue disc what to accept and what to give. The packets are kept here too, in the order of arrival, so that
+/// length and trace sources are those of a device's queue.
 class DiscQueue : public ns3::Queue<ns3::Packet>
 {
   public:
@@ -23,7 +25,17 @@ class DiscQueue : public ns3::Queue<ns3::Packet>
     ns3::Ptr<const ns3::Packet> Peek() const override;
 
   private:
+    using Place = ConstIterator;
+
+    void Refused(ns3::Ptr<const ns3::QueueDiscItem> item, const char* reason);
+    void Dropped(ns3::Ptr<const ns3::QueueDiscItem> item, const char* reason);
+    Place Find(ns3::Ptr<const ns3::Packet> packet) const;
+    void RemoveDropped();
+
     ns3::Ptr<ns3::QueueDisc> m_disc;
+    bool m_refused = false;
+    /// Stored packets that the disc has dropped, until they are removed here.
+    std::vector<ns3::Ptr<const ns3::Packet>> m_dropped;
 };
 
 } // namespace fairlane

@@ -56,6 +56,10 @@ def _flag(value: Any) -> str:
     return str(bool(value)).lower()
 
 
+def _time_or_never(value: Any) -> str:
+    return "1000000s" if value is None else _time(value)
+
+
 DISCS = {
     "red": Disc(
         "RedQueueDisc",
@@ -91,5 +95,35 @@ DISCS = {
     "codel": Disc(
         "CoDelQueueDisc",
         {"target": ("Target", _time), "interval": ("Interval", _time), "ecn": ("UseEcn", _flag)},
+    ),
+    "cobalt": Disc(
+        "CobaltQueueDisc",
+        {
+            "target": ("Target", _time),
+            "interval": ("Interval", _time),
+            "ecn": ("UseEcn", _flag),
+            "increment": ("Increment", str),
+            "decrement": ("Decrement", str),
+            "blue_threshold": ("BlueThreshold", _time_or_never),
+        },
+        {"spared_packets": 0, "keep_last": False},
+    ),
+    "fq_pie": Disc(
+        "FqPieQueueDisc",
+        {
+            "buckets": ("Flows", str),
+            "target": ("QueueDelayReference", _time),
+            "update_interval": ("Tupdate", _time),
+            "alpha": ("A", str),
+            "beta": ("B", str),
+            "max_burst": ("MaxBurstAllowance", _time),
+            "cap_step": ("UseCapDropAdjustment", _flag),
+            "derandomize": ("UseDerandomization", _flag),
+            "ecn": ("UseEcn", _flag),
+            "ecn_limit": ("MarkEcnThreshold", str),
+            "drop_batch": ("DropBatchSize", str),
+        },
+        # The quantum is set in disc.cc.
+        {"share_per": "flow", "byte_mode": False, "overflow": "longest", "quantum": "1514 B"},
     ),
 }

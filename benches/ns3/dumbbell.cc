@@ -23,6 +23,7 @@
 #include "abc.h"
 #include "classes.h"
 #include "disc.h"
+#include "mended.h"
 #include "poisson.h"
 #include "probe.h"
 
@@ -34,6 +35,7 @@
 #include "ns3/object-factory.h"
 #include "ns3/packet-sink.h"
 #include "ns3/point-to-point-channel.h"
+#include "ns3/pointer.h"
 #include "ns3/queue-disc.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/string.h"
@@ -44,6 +46,7 @@
 #include <ctime>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 using namespace ns3;
@@ -52,7 +55,7 @@ using namespace fairlane;
 namespace
 {
 
-constexpr uint16_t TCP_PORT = 5000;
+constexpr uint16_t TCP_PORT = 5000; ///< of the first group, the next one's is the next
 constexpr uint16_t UDP_PORT = 5001;
 constexpr uint32_t UDP_WIRE_BYTES = 1500;
 constexpr uint32_t UDP_HEADER_BYTES = 30; // 2 PPP, 20 IP, 8 UDP
@@ -65,6 +68,9 @@ struct Group
     double poisson{0};      ///< bit/s of each user, 0 for none
     double referenceRate{10000};
     bool expedited{false};  ///< traffic class EF, otherwise BE
+    std::string control;    ///< congestion control; empty for that of all
+    double accessDelay{-1}; ///< of its access links in seconds; negative for that of all
+    uint32_t delayedAck{0}; ///< segments per ACK; 0 for that of all
     double startFrom{0};
     double startUntil{15};
 };
@@ -102,6 +108,10 @@ struct Options
     std::string minRto{"1s"};
     std::string synTimeout{"3s"};
     uint32_t socketBuffer{2 << 20};
+    bool timestamps{true};
+    bool ecn{false};
+    bool mended{false};
+    double rttGain{0.125};
 };
 
 void ReadOptions(Options& options, int argc, char** argv)
@@ -126,7 +136,8 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("delay", "delay of the bottleneck", options.delay);
     line.AddValue("groups",
                   "groups, separated by ';', of key=value, separated by ',': users, flows (TCP, per user), poisson "
-                  "(bit/s, per user), reference (bit/s), ef (1 for traffic class EF), from, until (window of the starts in seconds)",
+                  "(bit/s, per user), reference (bit/s), ef (1 for traffic class EF), from, until (window of the starts in seconds), "
+                  "control (as tcp), delayedAck, access (delay in seconds)",
                   options.groups);
     line.AddValue("warmup", "seconds before the measurement", options.warmup);
     line.AddValue("measure", "seconds of the measurement", options.measure);
@@ -145,6 +156,10 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("minRto", "least retransmission timeout", options.minRto);
     line.AddValue("synTimeout", "timeout of the first SYN", options.synTimeout);
     line.AddValue("socketBuffer", "send and receive buffer in bytes", options.socketBuffer);
+    line.AddValue("timestamps", "time stamps, by which RTTs are known to a millisecond; without, exactly", options.timestamps);
+    line.AddValue("ecn", "whether TCP uses ECN", options.ecn);
+    line.AddValue("mended", "congestion controls without the faults of mended.h", options.mended);
+    line.AddValue("rttGain", "weight of a new RTT in the one that is smoothed", options.rttGain);
     line.Parse(argc, argv);
     const bool known = options.policy == "droptail" || options.policy == "abc" || options.policy == "disc";
     NS_ABORT_MSG_UNLESS(known, "--policy=" << options.policy << " must be droptail, abc or disc");
@@ -163,6 +178,11 @@ std::vector<Group> ReadGroups(const std::string& text)
             const auto equals = word.find('=');
             NS_ABORT_MSG_IF(equals == std::string::npos, "--groups: " << word << " must be key=value");
             const std::string key = word.substr(0, equals);
+            if (key == "control")
+            {
+                group.control = word.substr(equals + 1);
+                continue;
+            }
             const double value = std::stod(word.substr(equals + 1));
             if (key == "users")
                 group.users = static_cast<uint32_t>(value);
@@ -178,6 +198,10 @@ std::vector<Group> ReadGroups(const std::string& text)
                 group.startFrom = value;
             else if (key == "until")
                 group.startUntil = value;
+            else if (key == "delayedAck")
+                group.delayedAck = static_cast<uint32_t>(value);
+            else if (key == "access")
+                group.accessDelay = value;
             else
                 NS_ABORT_MSG("--groups: " << key << " is not a key");
         }
@@ -186,11 +210,22 @@ std::vector<Group> ReadGroups(const std::string& text)
     return groups;
 }
 
+/// The class of a congestion control or of a recovery: that of ns-3, or the mended one if there is one and it is asked for.
+TypeId MendedType(const Options& options, const std::string& name)
+{
+    TypeId type;
+    if (options.mended && TypeId::LookupByNameFailSafe("fairlane::Mended" + name, &type))
+    {
+        return type;
+    }
+    return TypeId::LookupByName("ns3::Tcp" + name);
+}
+
 void SetTcpDefaults(const Options& options)
 {
     const auto cubic = TypeId::LookupByName("ns3::TcpCubic");
-    const auto congestion = TypeId::LookupByName("ns3::Tcp" + options.tcp);
-    const auto recovery = TypeId::LookupByName("ns3::Tcp" + options.recovery + "Recovery");
+    const auto congestion = MendedType(options, options.tcp);
+    const auto recovery = MendedType(options, options.recovery + "Recovery");
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(congestion));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(recovery));
     if (congestion == cubic)
@@ -208,6 +243,50 @@ void SetTcpDefaults(const Options& options)
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000000000));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(options.socketBuffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(options.socketBuffer));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(options.timestamps));
+    Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(options.ecn ? TcpSocketState::On : TcpSocketState::Off));
+    Config::SetDefault("ns3::RttMeanDeviation::Alpha", DoubleValue(options.rttGain));
+    if (options.mended)
+    {
+        Config::SetDefault("ns3::TcpDctcp::DctcpAlphaOnInit", DoubleValue(MendedDctcp::FirstAlpha));
+    }
+}
+
+/// Accepts connections at a port and reads what comes. Receivers have the congestion control of their senders: that of
+/// DCTCP says when an ACK echoes a mark.
+class TcpSink
+{
+  public:
+    static void Listen(Ptr<Node> node, uint16_t port, TypeId control, uint32_t delayedAck)
+    {
+        auto listener = node->GetObject<TcpL4Protocol>()->CreateSocket(control);
+        listener->SetAttribute("DelAckCount", UintegerValue(delayedAck));
+        listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
+        listener->Listen();
+        listener->ShutdownSend();
+        listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(), MakeCallback(&TcpSink::Accept));
+    }
+
+  private:
+    static void Accept(Ptr<Socket> socket, const Address&) { socket->SetRecvCallback(MakeCallback(&TcpSink::Read)); }
+
+    static void Read(Ptr<Socket> socket)
+    {
+        while (auto packet = socket->Recv())
+        {
+            if (packet->GetSize() == 0)
+            {
+                break;
+            }
+        }
+    }
+};
+
+std::string Number(double value)
+{
+    std::ostringstream text;
+    text << std::setprecision(12) << value;
+    return text.str();
 }
 
 Ptr<Queue<Packet>> DropTail(const std::string& limit)
@@ -246,11 +325,20 @@ class TcpWatch
     /// How often fast recovery and the loss state were entered, over the whole run.
     uint64_t Recoveries() const { return m_recoveries; }
     uint64_t Losses() const { return m_losses; }
+    /// Segments sent again, over the whole run.
+    uint64_t Retransmissions() const { return m_retransmissions; }
 
     void Add(Ptr<BulkSendApplication> source, bool mendRenoSack)
     {
         auto socket = DynamicCast<TcpSocketBase>(source->GetSocket());
         socket->TraceConnectWithoutContext("CongState", MakeCallback(&TcpWatch::Count, this));
+        socket->TraceConnectWithoutContext("Tx", MakeCallback(&TcpWatch::CountCopies, this));
+        PointerValue control;
+        socket->GetAttribute("CongestionOps", control);
+        if (auto bbr = DynamicCast<MendedBbr>(control.Get<TcpCongestionOps>()))
+        {
+            bbr->Watch(socket->GetTxBuffer());
+        }
         if (mendRenoSack)
         {
             auto reset = MakeBoundCallback(&TcpWatch::ResetRenoSack, PeekPointer(socket));
@@ -267,6 +355,17 @@ class TcpWatch
         m_losses += state == TcpSocketState::CA_LOSS;
     }
 
+    void CountCopies(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase> socket)
+    {
+        if (packet->GetSize() == 0)
+        {
+            return;
+        }
+        auto& end = m_end.emplace(socket, header.GetSequenceNumber()).first->second;
+        m_retransmissions += header.GetSequenceNumber() < end;
+        end = std::max(end, header.GetSequenceNumber() + packet->GetSize());
+    }
+
     /// Choice 4 in the file's head.
     static void ResetRenoSack(TcpSocketBase* socket, State, State state)
     {
@@ -278,6 +377,9 @@ class TcpWatch
 
     uint64_t m_recoveries{0};
     uint64_t m_losses{0};
+    uint64_t m_retransmissions{0};
+    /// What each socket has sent.
+    std::map<Ptr<const TcpSocketBase>, SequenceNumber32> m_end;
 };
 
 /// The simulated network.
@@ -294,8 +396,8 @@ class Dumbbell
 
   private:
     void AddBottleneck();
-    void AddUser(const Group& group, TcpWatch& watch);
-    void AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch);
+    void AddUser(const Group& group, TcpWatch& watch, uint16_t port);
+    void AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch, uint16_t port);
     Ipv4InterfaceContainer Connect(Ptr<PointToPointNetDevice> a, Ptr<PointToPointNetDevice> b,
                                    const std::string& delay);
     void Mark(uint32_t user, bool expedited, Ptr<const Packet> packet);
@@ -336,9 +438,14 @@ Dumbbell::Dumbbell(const Options& options)
     AddBottleneck();
     for (size_t i = 0; i < m_groups.size(); ++i)
     {
-        for (uint32_t user = 0; user < m_groups[i].users; ++user)
+        auto& group = m_groups[i];
+        group.control = group.control.empty() ? options.tcp : group.control;
+        const auto port = static_cast<uint16_t>(TCP_PORT + i);
+        const uint32_t delayedAck = group.delayedAck ? group.delayedAck : options.delayedAck;
+        TcpSink::Listen(m_server, port, MendedType(options, group.control), delayedAck);
+        for (uint32_t user = 0; user < group.users; ++user)
         {
-            AddUser(m_groups[i], m_tcp[i]);
+            AddUser(group, m_tcp[i], port);
         }
     }
 }
@@ -369,41 +476,39 @@ void Dumbbell::AddBottleneck()
     routing.GetStaticRouting(m_server->GetObject<Ipv4>())->SetDefaultRoute(interfaces.GetAddress(0), 1);
     m_probe.Attach(port);
 
-    for (const auto& [port, factory] : {std::pair(TCP_PORT, TcpSocketFactory::GetTypeId()),
-                                        std::pair(UDP_PORT, UdpSocketFactory::GetTypeId())})
-    {
-        auto sink = CreateObject<PacketSink>();
-        sink->SetAttribute("Protocol", TypeIdValue(factory));
-        sink->SetAttribute("Local", AddressValue(InetSocketAddress(Ipv4Address::GetAny(), port)));
-        m_server->AddApplication(sink);
-    }
+    auto sink = CreateObject<PacketSink>();
+    sink->SetAttribute("Protocol", TypeIdValue(UdpSocketFactory::GetTypeId()));
+    sink->SetAttribute("Local", AddressValue(InetSocketAddress(Ipv4Address::GetAny(), UDP_PORT)));
+    m_server->AddApplication(sink);
 }
 
-void Dumbbell::AddUser(const Group& group, TcpWatch& watch)
+void Dumbbell::AddUser(const Group& group, TcpWatch& watch, uint16_t port)
 {
     const auto user = static_cast<uint32_t>(m_meters.size());
     auto node = CreateObject<Node>();
     m_internet.Install(node);
+    node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(MendedType(m_options, group.control)));
     auto uplink = AddDevice(node, m_options.accessRate, DropTail(m_options.accessLimit));
     auto downlink = AddDevice(m_edge, m_options.accessRate, DropTail("1000000p"));
-    auto interfaces = Connect(uplink, downlink, m_options.accessDelay);
+    const std::string delay = group.accessDelay < 0 ? m_options.accessDelay : Number(group.accessDelay) + "s";
+    auto interfaces = Connect(uplink, downlink, delay);
     Ipv4StaticRoutingHelper routing;
     routing.GetStaticRouting(node->GetObject<Ipv4>())->SetDefaultRoute(interfaces.GetAddress(1), 1);
     m_accessQueues.push_back(uplink->GetQueue());
 
     m_meters.emplace_back(m_options.meterMemory, group.referenceRate);
     downlink->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Dumbbell::Mark, this).Bind(user, group.expedited));
-    AddSources(node, group, watch);
+    AddSources(node, group, watch, port);
 }
 
-void Dumbbell::AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch)
+void Dumbbell::AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch, uint16_t port)
 {
     auto start = [&] { return Seconds(m_uniform->GetValue(group.startFrom, group.startUntil)); };
     for (uint32_t flow = 0; flow < group.flows; ++flow)
     {
         auto source = CreateObject<BulkSendApplication>();
         source->SetAttribute("Protocol", TypeIdValue(TcpSocketFactory::GetTypeId()));
-        source->SetAttribute("Remote", AddressValue(InetSocketAddress(m_serverAddress, TCP_PORT)));
+        source->SetAttribute("Remote", AddressValue(InetSocketAddress(m_serverAddress, port)));
         source->SetAttribute("SendSize", UintegerValue(m_options.mss));
         const Time at = start();
         source->SetStartTime(at);
@@ -461,13 +566,6 @@ double CpuSeconds()
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-std::string Number(double value)
-{
-    std::ostringstream text;
-    text << std::setprecision(12) << value;
-    return text.str();
-}
-
 void Print(Dumbbell& network, const Options& options, double wallSeconds, double cpuSeconds)
 {
     const PortProbe& probe = network.Bottleneck();
@@ -487,7 +585,8 @@ void Print(Dumbbell& network, const Options& options, double wallSeconds, double
         }
         out << (i ? "," : "") << "{\"users\":" << users << ",\"throughput_bps\":" << sum / users
             << ",\"user_throughput_bps\":[" << list.str() << "],\"recoveries\":" << network.Tcp(i).Recoveries()
-            << ",\"losses\":" << network.Tcp(i).Losses() << "}";
+            << ",\"losses\":" << network.Tcp(i).Losses()
+            << ",\"retransmissions\":" << network.Tcp(i).Retransmissions() << "}";
     }
     const double capacity = static_cast<double>(DataRate(options.rate).GetBitRate()) * probe.Seconds();
     const double arrivals = static_cast<double>(std::max<uint64_t>(probe.Arrivals(), 1));

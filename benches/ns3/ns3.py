@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
+from controls import CONTROLS, WITHOUT_TIMESTAMPS
 from discs import DISCS
 from scenarios import Table
 from units import BYTES, PACKETS, RATE, TIME, UntranslatableError, quantity
@@ -17,13 +19,17 @@ NOT_INSTALLED = 3
 STRICT_S = 1e9
 """An offset that no packet waits for."""
 
-# Keys of Fairlane's tcp table that ns-3 is told; any other must be at its default, which is what ns-3 does.
-_TCP_KEYS = {
-    "profile", "segment_payload", "initial_window", "socket_buffer", "delayed_ack", "delayed_ack_timeout", "min_rto",
-    "syn_timeout", "limited_transmit", "sack", "congestion_control", "recovery", "flight_size", "byte_counting",
-    "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
+# Keys of Fairlane's tcp table that ns-3 is told for all groups, and for each.
+_OF_ALL = (
+    "sack", "recovery", "limited_transmit", "segment_payload", "header_bytes", "initial_window", "delayed_ack_timeout",
+    "min_rto", "syn_timeout", "socket_buffer", "ecn",
+)  # fmt: skip
+_OF_GROUP = ("congestion_control", "delayed_ack")
+# Keys that make our sender do what ns-3 does. Any other must be as in controls.py, or at its default.
+_IMITATING = {
+    "profile", "flight_size", "byte_counting", "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
+    "loss_detection", "impatient_timer", "syn_bytes",
 }  # fmt: skip
-_CONGESTION_CONTROL = {"reno": "NewReno", "cubic": "Cubic"}
 _RECOVERY = {"newreno": "Classic", "prr": "Prr"}
 
 
@@ -94,8 +100,9 @@ def arguments(scenario: Table) -> list[str]:
         values["disc"] = DISCS[queue["scheme"]].factory(queue, values["rate"])
     else:
         values["beOffset"] = _be_offset(queue, quantity(topology["bottleneck_rate"], RATE))
+    values |= _tcp(scenario)
     values["groups"] = ";".join(_group(group) for group in scenario["groups"])
-    return [f"--{key}={value}" for key, value in (values | _tcp(scenario)).items()]
+    return [f"--{key}={value}" for key, value in values.items()]
 
 
 def _be_offset(queue: Table, rate: float) -> float:
@@ -114,20 +121,21 @@ def _be_offset(queue: Table, rate: float) -> float:
 
 def _tcp(scenario: Table) -> Table:
     sources = [source for group in scenario["groups"] for source in group["sources"] if source["kind"] == "tcp"]
-    settings = [{key: value for key, value in source.items() if key not in {"kind", "flows"}} for source in sources]
-    tcp: Table = settings[0] if settings else scenario["tcp"]
-    if any(other != tcp for other in settings):
-        raise UntranslatableError("tcp: all sources must have the same settings")
-    for key, default in _tcp_defaults(tcp["profile"]).items():
-        if key not in _TCP_KEYS and tcp[key] != default:
-            raise UntranslatableError(f"tcp.{key}: dumbbell.cc knows the default only, {default}")
+    for source in sources:
+        _check_source(source)
+    tcp: Table = sources[0] if sources else scenario["tcp"]
+    for key in _OF_ALL:
+        if any(source[key] != tcp[key] for source in sources):
+            raise UntranslatableError(f"tcp.{key}: all sources must have the same")
     return {
-        "tcp": _CONGESTION_CONTROL[tcp["congestion_control"]],
+        "tcp": CONTROLS[tcp["congestion_control"]].name,
         "sack": int(tcp["sack"]),
         "recovery": _RECOVERY[tcp["recovery"]],
-        "hystart": int(bool(tcp.get("hystart", False))),
+        "hystart": 0 if tcp.get("hystart", "off") == "off" else 1,
         "limitedTransmit": int(tcp["limited_transmit"]),
         "mss": tcp["segment_payload"],
+        "timestamps": int(tcp["header_bytes"] != WITHOUT_TIMESTAMPS["header_bytes"]),
+        "ecn": int(tcp["ecn"]),
         "initialWindow": tcp["initial_window"],
         "delayedAck": tcp["delayed_ack"],
         "delayedAckTimeout": f"{quantity(tcp['delayed_ack_timeout'], TIME) * 1e9:.0f}ns",
@@ -137,11 +145,24 @@ def _tcp(scenario: Table) -> Table:
     }
 
 
-def _tcp_defaults(profile: str) -> Table:
-    least = {"queue": {"scheme": "droptail"}, "tcp": {"profile": profile}}
-    scenario: Table = json.loads(canonical(json.dumps(least | {"groups": [{"sources": [{"kind": "tcp"}]}]})))
-    defaults: Table = scenario["tcp"]
-    return defaults
+def _check_source(source: Table) -> None:
+    control = CONTROLS.get(source["congestion_control"])
+    if control is None:
+        raise UntranslatableError(f"tcp.congestion_control: {source['congestion_control']} is not in controls.py")
+    told = {*_OF_ALL, *_OF_GROUP, *_IMITATING}
+    for key, value in _as_in_ns3(source["profile"], source["congestion_control"]).items():
+        if key not in told and source[key] != value:
+            raise UntranslatableError(f"tcp.{key}: ns-3 has it at {value} only")
+
+
+@cache
+def _as_in_ns3(profile: str, control: str) -> Table:
+    """The parameters of a profile with those of controls.py."""
+    tcp = {"profile": profile, "congestion_control": control} | CONTROLS[control].settings
+    least = {"queue": {"scheme": "droptail"}, "tcp": tcp, "groups": [{"sources": [{"kind": "tcp"}]}]}
+    scenario: Table = json.loads(canonical(json.dumps(least)))
+    parameters: Table = scenario["tcp"]
+    return parameters
 
 
 def _group(group: Table) -> str:
@@ -154,9 +175,14 @@ def _group(group: Table) -> str:
         "from": quantity(group["start_from"], TIME),
         "until": quantity(group["start_until"], TIME),
     }
+    if "access_delay" in group:
+        values["access"] = f"{quantity(group['access_delay'], TIME):.9g}"
     for source in group["sources"]:
         if source["kind"] == "tcp" and source.get("transfer") is None:
-            values["flows"] = values.get("flows", 0) + source["flows"]
+            own = {"control": CONTROLS[source["congestion_control"]].name, "delayedAck": source["delayed_ack"]}
+            if any(values.get(key, value) != value for key, value in own.items()):
+                raise UntranslatableError(f"groups: {group['name']} has sources with different settings")
+            values |= own | {"flows": values.get("flows", 0) + source["flows"]}
         elif source["kind"] == "poisson" and quantity(source["packet_size"], BYTES) == 1500:
             values["poisson"] = values.get("poisson", 0.0) + quantity(source["rate"], RATE)
         else:

@@ -22,7 +22,12 @@ WIRE_BITS = 12_000
 # Thresholds of ABC over the limit of the queue, abc2018 Table 1.
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
 # Where a scheme can follow ns-3 or another source, ns-3.
-NS3_BEHAVIOUR: dict[str, Table] = {"red": {"forced_restarts": False}, "pie": {"derandomize": False}}
+NS3_BEHAVIOUR: dict[str, Table] = {
+    "red": {"forced_restarts": False},
+    "pie": {"derandomize": False},
+    "cobalt": {"ecn": False, "blue_threshold": "400 ms", "spared_packets": 0, "keep_last": False},
+    "fq_pie": {"derandomize": False, "overflow": "longest"},
+}
 
 
 @dataclass(frozen=True, slots=True)

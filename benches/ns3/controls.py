@@ -1,0 +1,81 @@
+"""Congestion controls that both simulators have: the class of ns-3, and what makes Fairlane's do the same.
+
+A setting stands for what ns-3 3.37 does in its source, `src/internet/model/`; none is fitted. Where ns-3 departs from
+the sources of an algorithm in a way that no key of Fairlane expresses, nothing is set; mended.h tells of such faults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Table = dict[str, Any]
+
+WITHOUT_TIMESTAMPS: Table = {"segment_payload": 1458, "header_bytes": 42, "syn_bytes": 50}
+"""Sizes without the 12 bytes of time stamps, in packets of 1500 bytes. ns-3's time stamps count in milliseconds, and
+with them RTTs are known to a millisecond only (TcpOptionTS::NowToTsValue); without, exactly."""
+
+RECORDS: Table = {"loss_detection": "scoreboard", "impatient_timer": True}
+"""Only a sender with a record per segment gives controls samples. As that of ns-3 (tcp-tx-buffer.cc UpdateLostCount),
+it takes a segment for lost once three are SACKed above it, and a copy not before the timeout, which in recovery only
+the first partial ACK restarts (tcp-socket-base.cc ProcessAck). Nothing else of today's senders is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A congestion control in both."""
+
+    name: str
+    """Of the class in ns-3, after `ns3::Tcp`."""
+    settings: Table = field(default_factory=dict)
+    """Of its `tcp` source in Fairlane, beyond the profile `ns3` and what all sources share."""
+    needs_timestamps: bool = False
+
+
+CONTROLS = {
+    "reno": Control(
+        "NewReno",
+        # tcp-congestion-ops.cc: per ACK a segment in slow start, MSS^2 / cwnd after it; half of what is in flight.
+        {"byte_counting": False, "flight_size": "pipe"},
+    ),
+    "cubic": Control("Cubic"),
+    "bbr1": Control(
+        "Bbr",
+        {
+            "bbr1_high_gain": 2.89,  # tcp-bbr.cc HighGain
+            "bbr1_pacing_margin_percent": 0.0,  # SetPacingRate: gain * bandwidth
+            "bbr1_policer_detection": False,  # there is none
+            # UpdateAckAggregation: an epoch ends after AckEpochAckedResetThresh, 4096 bytes, that is with the next ACK.
+            "bbr1_ack_aggregation": False,
+            "bbr1_whole_segments": False,  # InFlight
+            "bbr1_counts_next_quantum": False,  # IsNextCyclePhase
+            "bbr1_equal_rtt_counts": True,  # UpdateRTprop
+            "tso": "0 B",  # SetSendQuantum: one segment
+        }
+        | RECORDS,
+    ),
+    # tcp-linux-reno.cc counts segments, as the profile does.
+    "dctcp": Control("Dctcp", {"ecn": True} | RECORDS),
+    "vegas": Control(
+        "Vegas",
+        # PktsAcked is given the RTT of the first segment that an ACK covers; Fairlane takes that of the last, as Linux
+        # does. Between them lies a packet, where Vegas holds two to four. With an ACK each they are one.
+        {
+            "delayed_ack": 1,
+            "byte_counting": False,  # tcp-congestion-ops.cc SlowStart
+            "vegas_diff": "expected_less_actual",  # IncreaseWindow
+            "vegas_early_round": True,  # IncreaseWindow
+        }
+        | RECORDS,
+    ),
+    "ledbat": Control(
+        "Ledbat",
+        {
+            "byte_counting": False,  # tcp-congestion-ops.cc SlowStart
+            "ledbat_slow_start": True,  # tcp-ledbat.cc SSParam
+            "ledbat_current_filter": 3,  # AddDelay drops one of NoiseFilterLen = 4
+        }
+        | RECORDS,
+        needs_timestamps=True,  # PktsAcked: the delay is the difference of the time stamps
+    ),
+}

@@ -1,0 +1,142 @@
+"""The grid of cells in which BBR, DCTCP, Vegas and LEDBAT of Fairlane and of ns-3 are compared.
+
+It was fixed before the first comparison. Each control meets each mix of users at each round-trip time; rate and buffer
+rotate with them, so that each control has all six combinations of the two, and each round-trip time both rates.
+
+Mixes: a flow alone shows what a control makes of a path; four users how its flows share; New Reno what it leaves to
+others; two round-trip times whom it prefers. Buffers, in bandwidth-delay products of the (shorter) round-trip time: too
+small, as the rule says, and deep. DCTCP has a step mark (RFC 8257 3.1: here RED that marks all or nothing), low and
+high, and CoDel with ECN in the place of the buffers; then everyone uses ECN.
+
+All is compared twice. `AS_IS`: ns-3 3.37 as it is installed. `MENDED`: without the faults that its source shows and
+that can be mended from outside (mended.h), with exact round-trip times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
+
+GRID_CONTROLS = ("bbr1", "dctcp", "vegas", "ledbat")
+MIXES = ("alone", "four users", "with New Reno", "two RTTs")
+RTTS_MS = (10, 40, 100)
+RATES_MBPS = (10, 50)
+BUFFERS_BDP = (0.5, 1.0, 4.0)
+MARKS_BDP = (0.25, 1.0, None)
+"""Thresholds of the step mark in bandwidth-delay products; none is CoDel."""
+MARKED_LIMIT_BDP = 8
+"""Limit of a queue that marks: it never drops in the long run."""
+
+AS_IS: Table = {}
+MENDED: Table = {"mended": 1, "rttGain": 1}
+"""Options of `dumbbell`. With a gain of 1 ns-3's smoothed RTT is the last one: it gives controls the smoothed one where
+they want samples (tcp-socket-base.cc EstimateRtt; so until 3.40, mended by 3.44)."""
+
+RUN: Table = {"warmup": "5 s", "measure": "15 s"}
+"""One ProbeRTT of BBR or two, 75 round trips and more; short, for ns-3 is slow."""
+ACCESS_DELAY_MS = 0.1
+WIRE_BITS = 12_000
+SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
+"""ns-3's defaults (10 segments at first, SACK, PRR, an ACK for two, RTO of 1 s at least), and a window that limits
+nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Users on one link.
+
+    Attributes:
+        control: Congestion control.
+        mix: Who shares the link.
+        rate_mbps: Of the link.
+        rtt_ms: Without queues; the second user of "two RTTs" has twice as much.
+        buffer_bdp: Limit of a queue that drops, threshold of one that marks, in bandwidth-delay products; or CoDel.
+    """
+
+    control: str
+    mix: str
+    rate_mbps: int
+    rtt_ms: int
+    buffer_bdp: float | None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.control}, {self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self._queue_name()}"
+
+    def scenario(self, *, mended: bool) -> Table:
+        """As Fairlane reads it; the exact round-trip times of a mended ns-3 need packets without time stamps."""
+        exact = mended and not CONTROLS[self.control].needs_timestamps
+        tcp = SHARED | ({"ecn": True} if self._marks else {}) | (WITHOUT_TIMESTAMPS if exact else {})
+        return {
+            "name": self.name,
+            "run": RUN,
+            "topology": {
+                "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
+                "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
+                "access_delay": f"{ACCESS_DELAY_MS} ms",
+                "access_rate": "1 Gbit/s",
+                "access_limit": "10000 packets",
+            },
+            "tcp": tcp,
+            "queue": self._queue(),
+            "groups": list(self._groups()),
+        }
+
+    @property
+    def _marks(self) -> bool:
+        return self.control == "dctcp"
+
+    def _packets(self, bdp: float) -> int:
+        return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+
+    def _queue_name(self) -> str:
+        if self.buffer_bdp is None:
+            return "codel"
+        return f"{self._packets(self.buffer_bdp)} packets" + (", step mark" if self._marks else "")
+
+    def _queue(self) -> Table:
+        if not self._marks:
+            return {"scheme": "droptail", "limit": f"{self._packets(self.buffer_bdp or 1)} packets"}
+        limit = {"limit": f"{self._packets(MARKED_LIMIT_BDP)} packets", "ecn": True}
+        if self.buffer_bdp is None:
+            return {"scheme": "codel"} | limit
+        threshold = self._packets(self.buffer_bdp)
+        step = {"min_th": f"{threshold} packets", "max_th": f"{threshold + 1} packets", "max_p": 1.0, "weight": 1.0}
+        off = {"gentle": False, "wait": False, "hard_drop": False, "forced_restarts": False}
+        return {"scheme": "red"} | limit | step | off
+
+    def _groups(self) -> list[Table]:
+        match self.mix:
+            case "alone":
+                return [self._group("users", self.control)]
+            case "four users":
+                return [self._group("users", self.control) | {"users": 4}]
+            case "with New Reno":
+                return [self._group("users", self.control), self._group("reno", "reno")]
+            case _:
+                far = {"access_delay": f"{ACCESS_DELAY_MS + self.rtt_ms / 2:g} ms"}
+                return [self._group("near", self.control), self._group("far", self.control) | far]
+
+    def _group(self, name: str, control: str) -> Table:
+        settings = CONTROLS[control].settings
+        if control == "reno":
+            # The same sender for all, that of ns-3: with PRR upon marks as well (EnterCwr).
+            settings = settings | RECORDS
+        source = {"kind": "tcp", "congestion_control": control} | settings
+        return {"name": name, "start_until": "1 s", "sources": [source]}
+
+
+def cells() -> list[Cell]:
+    """All 48."""
+    found = []
+    for (c, control), (m, mix), (r, rtt) in itertools.product(
+        enumerate(GRID_CONTROLS), enumerate(MIXES), enumerate(RTTS_MS)
+    ):
+        turn = c + m + r
+        buffers = MARKS_BDP if control == "dctcp" else BUFFERS_BDP
+        found.append(Cell(control, mix, RATES_MBPS[turn % 2], rtt, buffers[turn % 3]))
+    return found
