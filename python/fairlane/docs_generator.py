@@ -26,6 +26,13 @@ nothing and exits with 1 if a file is stale. The marks:
     document NAME         every table of a document, such as `result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
     lab                   the keys of a scenario in the lab
+    adversaries           how each scheme is beaten, from `scenarios/adversaries` beside `docs`
+    pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
+    evaluation criteria   what schemes are judged by
+    evaluation suite      the families of the suite with their scenarios
+    evaluation league     all entries by all criteria
+    evaluation pictures   the Pareto pictures in `figures` of `docs`
+    evaluation entries    where each entry wins and fails
     reproduction          how many claims of every paper are reproduced
     reproduction summary  the same in a paragraph
     reproduction PAPER    what became of every claim of a paper
@@ -34,21 +41,25 @@ nothing and exits with 1 if a file is stale. The marks:
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from fairlane import module_heads
+from fairlane.evaluate import docs as evaluation
 from fairlane.lab import keys as lab_keys
 from fairlane.papers import papers
 from fairlane.papers import verdict_tables as report
 from fairlane.papers.paper import Paper
+from fairlane.results.intervals import format_interval
 from fairlane.results.metrics import unit_of
 from fairlane.schemas import SCHEMAS, schema
+from fairlane.search import docs as adversaries
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
 from fairlane.sweeps.keys import KEYS
 
@@ -57,6 +68,8 @@ _MARK = "<!-- generated:"
 _COUNT = re.compile(r"\*\*\d+ schemes\*\*")
 WIDTH = 120
 """Of paragraphs."""
+PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
+"""In a checkout: what `make figures` writes."""
 
 
 class MarkError(Exception):
@@ -122,9 +135,9 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
     Raises:
         MarkError: There is no such table.
     """
+    if mark in _CATALOGUES:
+        return _CATALOGUES[mark]()
     match mark.split():
-        case ["schemes" | "congestion-controls" | "papers" | "sweep" | "lab" as name]:
-            return _CATALOGUES[name]()
         case ["congestion-control", name] if name in {control["name"] for control in congestion_controls()}:
             return _congestion_control(name)
         case ["scheme", name] if name in {scheme["name"] for scheme in schemes()}:
@@ -149,6 +162,18 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
     raise MarkError(f"generated:{mark}: there is no such table")
+
+
+def _pairs() -> str:
+    """A row for each pair; bold is what an even share is no part of."""
+    shares: dict[tuple[str, str], dict[str, str]] = {}
+    with PAIRS.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            text = format_interval(100 * float(row["share"]), 100 * float(row["share_half_width"]))
+            shares.setdefault((row["row"], row["column"]), {})[row["queue"]] = f"**{text}**" if row["ahead"] else text
+    queues = next(iter(shares.values()))
+    rows = ([f"{row} : {column}", *of_pair.values()] for (row, column), of_pair in shares.items())
+    return _table(["pair", *(f"`{queue}`" for queue in queues)], rows)
 
 
 def _lab() -> str:
@@ -273,7 +298,9 @@ def _scenario(key: str) -> str:
     for part in key.split("."):
         table = _step(table, part, key)
     properties = table["properties"]
-    if key.endswith(("sources.tcp", "sources.transfers", "sources.web")):  # it takes every key of [tcp] as well
+    if key.endswith(
+        ("sources.rpm", "sources.tcp", "sources.transfers", "sources.video", "sources.web")
+    ):  # it takes every key of [tcp] as well
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
@@ -339,12 +366,23 @@ def _sweep() -> str:
     return _table(["key", "default", "allowed", "meaning"], rows)
 
 
-_CATALOGUES = {
+def _league(found: evaluation.Table | str) -> str:
+    return found if isinstance(found, str) else _table(*found)
+
+
+_CATALOGUES: Mapping[str, Callable[[], str]] = {
     "schemes": _schemes,
     "congestion-controls": _congestion_controls,
     "papers": _papers,
     "sweep": _sweep,
     "lab": _lab,
+    "adversaries": lambda: _table(adversaries.HEAD, adversaries.rows()),
+    "pairs": _pairs,
+    "evaluation criteria": lambda: _table(*evaluation.criteria()),
+    "evaluation suite": lambda: _table(*evaluation.suite()),
+    "evaluation league": lambda: _league(evaluation.league()),
+    "evaluation pictures": evaluation.pictures,
+    "evaluation entries": evaluation.entries,
 }
 
 

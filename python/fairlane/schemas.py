@@ -10,8 +10,12 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.results.documents import (
+    AdversaryDocument,
     CheckDocument,
     ComparisonDocument,
+    DesignerDocument,
+    EvaluationDocument,
+    PairsDocument,
     PlanDocument,
     ReproductionDocument,
     ReproductionsDocument,
@@ -39,7 +43,11 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "sweep": file_schema,
     "sweep-plan": lambda: schema_of(PlanDocument),
     "sweep-result": lambda: schema_of(SweepDocument),
+    "pairs": lambda: schema_of(PairsDocument),
+    "evaluation": lambda: schema_of(EvaluationDocument),
     "check": lambda: schema_of(CheckDocument),
+    "search-adversary": lambda: schema_of(AdversaryDocument),
+    "search-designer": lambda: schema_of(DesignerDocument),
     "store": lambda: schema_of(StoreDocument),
 }
 """By name."""
@@ -49,7 +57,8 @@ def schema(of: str) -> dict[str, Any]:
     """The JSON Schema of scenarios, of sweep files, or of a document that a command prints.
 
     Args:
-        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `check`, `store`.
+        of: `scenario`, `sweep`; `result`, `comparison`, `reproduction`, `sweep-plan`, `sweep-result`, `pairs`,
+            `evaluation`, `check`, `search-adversary`, `search-designer`, `store`.
 
     Raises:
         UserError: There is no such schema.

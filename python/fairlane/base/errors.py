@@ -35,12 +35,12 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
     """Ctrl-C while replications were running; what had finished is kept.
 
     Attributes:
-        finished: Replications that are done, earlier ones from the store included.
-        total: Replications that were asked for.
+        finished: Replications that are done, earlier ones from the store included; or searches.
+        total: Replications, or searches, that were asked for.
     """
 
-    def __init__(self, finished: int, total: int, kept: str, at_least: str = "") -> None:
-        super().__init__(f"interrupted: {finished} of {at_least}{total} runs {kept}")
+    def __init__(self, finished: int, total: int, kept: str, at_least: str = "", what: str = "runs") -> None:
+        super().__init__(f"interrupted: {finished} of {at_least}{total} {what} {kept}")
         self.finished = finished
         self.total = total
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from fairlane.base.errors import UserError, WriteError
 
@@ -67,6 +69,20 @@ def written_below(folder: Path, option: str) -> Iterator[None]:
         raise WriteError(f"{option}: {error}") from error
     except OSError as error:
         raise WriteError(f"{option}: cannot write to {error.filename or folder}: {reason(error)}") from error
+
+
+def read_json(file: Path, option: str) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        UserError: It cannot be read or is not JSON; the message names `option`.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{option}: {file}: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{option}: {file}: not JSON: {error}") from error
 
 
 def check_writable(folder: Path, option: str) -> None:

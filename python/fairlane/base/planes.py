@@ -7,6 +7,8 @@ FORWARDER = "forwarder"
 KERNEL = "kernel"
 P4 = "p4"
 PLANES = (FORWARDER, KERNEL, P4, SIMULATOR)
+COMPARED_KERNEL = "6.18"
+"""Linux whose TCP the profile `linux` was compared with (docs/agreement-linux.md); the profile names it as well."""
 RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}
 """What planes were called."""
 

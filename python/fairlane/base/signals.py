@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+REPEATED_S = 2.0
+"""A Ctrl-C so soon after another is the same wish; one that comes later ends even the keeping of finished work."""
 
 
 class Received:
@@ -37,13 +40,21 @@ received = Received()
 def as_interrupts() -> Iterator[Received]:
     """SIGTERM and SIGHUP within the block are as Ctrl-C; what was ignored before, as by `nohup`, stays ignored.
 
-    Once SIGTERM or SIGHUP has come, they do not come again: finished work is being kept.
+    Once SIGTERM or SIGHUP has come, they do not come again: finished work is being kept. A Ctrl-C does not come again
+    for `REPEATED_S`.
     """
     received.number = None
     kinds = (signal.SIGINT, *ENDING)
     before = {number: signal.getsignal(number) for number in kinds if signal.getsignal(number) != signal.SIG_IGN}
 
+    passed_over_until_s = 0.0
+
     def interrupt(number: int, _frame: object) -> None:
+        nonlocal passed_over_until_s
+        if number == signal.SIGINT:
+            if time.monotonic() < passed_over_until_s:
+                return
+            passed_over_until_s = time.monotonic() + REPEATED_S
         received.number = number
         for one in before.keys() & {*ENDING} if number in ENDING else ():
             signal.signal(one, signal.SIG_IGN)

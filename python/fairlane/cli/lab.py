@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fairlane.base.errors import UserError
-from fairlane.base.planes import FORWARDER, P4, PLANES, SIMULATOR, problem_of_plane
+from fairlane.base.planes import COMPARED_KERNEL, FORWARDER, P4, PLANES, SIMULATOR, problem_of_plane
 from fairlane.cli.options import (
     Decorator,
     Group,
@@ -26,9 +26,15 @@ from fairlane.cli.output import print_json, say
 MOST_JOBS = 1024
 
 
-@click.group("lab", cls=Group)
+_HELP = f"""Run experiments on real packets, in network namespaces of this machine. Needs root.
+
+The simulator's profile `linux` was compared with Linux {COMPARED_KERNEL}: docs/agreement-linux.md.
+"""
+
+
+@click.group("lab", cls=Group, help=_HELP)
 def lab_commands() -> None:
-    """Run experiments on real packets, in network namespaces of this machine. Needs root."""
+    """The group, whose help is made above."""
 
 
 def _tool(option: str, variable: str, name: str) -> Decorator:

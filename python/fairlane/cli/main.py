@@ -23,11 +23,14 @@ from fairlane.base.signals import Received, as_interrupts
 from fairlane.base.text import message_line
 from fairlane.cli import catalogue, papers, simulate
 from fairlane.cli.check import check
+from fairlane.cli.evaluate import evaluate
 from fairlane.cli.lab import lab_commands
 from fairlane.cli.new import new
 from fairlane.cli.options import Group
 from fairlane.cli.output import READABLE
 from fairlane.cli.p4 import p4_commands
+from fairlane.cli.pairs import pairs
+from fairlane.cli.search import search_commands
 from fairlane.cli.store import store_commands
 
 EXIT_NOBODY_READS = 1
@@ -44,6 +47,9 @@ for command in (
     simulate.run,
     simulate.compare,
     simulate.sweep,
+    pairs,
+    evaluate,
+    search_commands,
     check,
     papers.reproduce,
     papers.report,

@@ -37,6 +37,13 @@ def path_option(name: str, *more: str, help: str, metavar: str = "DIR", **settin
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+ray_option = click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="auto",
+    help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
+)
 store_options = options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
     click.option(

@@ -100,6 +100,7 @@ def reproduce(
 @click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
 @click.option("--run", is_flag=True, help="Simulate what the store lacks.")
 @path_option("--compare", metavar="FILE", help="Show a result.json of `fairlane compare` side by side.")
+@path_option("--pairs", metavar="FILE", help="Show a pairs.json of `fairlane pairs` as heat maps.")
 @path_option("--out", default=DEFAULT_FOLDER, help="Write pages and figures [default: results/report].")
 @store_options
 def report(names: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> None:

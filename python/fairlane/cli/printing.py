@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -15,6 +16,7 @@ from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
 from fairlane.papers.verdicts import QUICK, VerdictName
+from fairlane.results.applications import FIGURES
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from fairlane.checks.check import Check
     from fairlane.lab.comparison import PlaneResult
+    from fairlane.pairs.result import Pairs
     from fairlane.papers.experiment import Experiment
     from fairlane.papers.grid import Cell
     from fairlane.papers.paper import Paper
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from fairlane.results.documents import Overview, PlanDocument
     from fairlane.results.intervals import PointEstimate
     from fairlane.results.result import Comparison, Result
+    from fairlane.search.designer import Tuned
+    from fairlane.search.result import Adversaries
     from fairlane.simulate.catalogue import CongestionControl, Parameter, Scheme, Topology
     from fairlane.store.upkeep import Entry
     from fairlane.sweeps.result import SweepResult
@@ -47,6 +52,8 @@ VERDICTS: dict[VerdictName, tuple[str, str]] = {
     "not applicable": ("dim", "not applicable"),
 }
 """Style of each, and what it is called after a number."""
+
+TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown", "p99 slowdown")
 
 
 def print_result(result: Result) -> None:
@@ -237,7 +244,7 @@ def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
     """A row for each queue and plane of a scenario that was run in the lab."""
-    from fairlane.lab.comparison import document  # which loads all planes
+    from fairlane.lab.comparison import OF_PATHS, document  # which loads all planes
 
     heads = {
         "goodput_ratio": "ratio",
@@ -247,16 +254,23 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
         "dropped_share": "dropped",
     }
     shown = document(found)
-    names = dict.fromkeys(metric for row in shown["rows"] for metric in row["metrics"] if metric not in heads)
-    goodputs = {metric: lines(name(metric.partition(".")[2]), "(Mbit/s per user)") for metric in names}
+    groups = [group["name"] for group in found[0].result.scenario["groups"]]
+    goodputs = {f"goodput_bps.{group}": lines(name(group), "(Mbit/s per user)") for group in groups}
     columns: dict[str, str | Text] = {**goodputs, **heads}
     table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
     for one, row in zip(found, shown["rows"], strict=True):
         means = (_mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
         table.add_row(one.queue, one.plane, str(len(one.result.runs_json)), *means)
+    seen = {metric.partition(".")[0] for row in shown["rows"] for metric in row["metrics"]}
+    of_paths = {metric: told for metric, told in OF_PATHS.items() if metric in seen}
+    paths = Numbers("queue", "plane", "group", *(heading for heading, _ in of_paths.values()), keys=3)
+    for row, group in product(shown["rows"], groups):
+        met = (_mean(row["metrics"].get(f"{metric}.{group}"), factor) for metric, (_, factor) in of_paths.items())
+        paths.add_row(row["queue"], row["plane"], group, *met)
     out = Terminal()
     out.head(shown["scenario"], ": goodput; means ± half width of the 95% interval")
     out.numbers(table)
+    out.numbers(paths)
     _print_notes(out, shown["notes"])
 
 
@@ -303,6 +317,63 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
         out.print(f"{wide} points have reached max_replications with intervals wider than [stop] asks for")
+
+
+def print_pairs(result: Pairs, folder: Path) -> None:
+    """A row per pair: what the first sender gets against the second, under each scheme."""
+    document = result.document()
+    out = Terminal()
+    table = Numbers("share of", "against", *(lines(queue, "(%)") for queue in document["queues"]), keys=2)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for pair in document["pairs"]:
+        sign = {"row": " >", "column": " <", None: ""}[pair["ahead"]]
+        rows.setdefault((pair["row"], pair["column"]), []).append(_mean(pair["share"], 100) + sign)
+    for senders, cells in rows.items():
+        table.add_row(*senders, *cells)
+    out.numbers(table)
+    run = document["scenario"]["run"]
+    out.print(
+        f"{len(rows)} pair{'s' * (len(rows) != 1)}, {run['replications']} runs of {run['measure']} each; means ± half "
+        f"width of the 95% interval; > or <: it excludes equal shares; tables (Parquet, CSV), figure and pairs.json "
+        f"are in {folder}"
+    )
+    _print_notes(out, document["notes"])
+
+
+def print_adversaries(result: Adversaries, folder: Path) -> None:
+    """A row per scheme: what the light user has of its share, and what the heavy ones do."""
+    out = Terminal()
+    table = texts("scheme", "shares by", "share of the light user", "under WFQ", "light", "heavy", "crowd")
+    for one in result.document()["found"]:
+        shares = (format_interval(share["mean"], share["half_width"]) for share in (one["share"], one["ideal_share"]))
+        words = (one["groups"].get(group, "") for group in ("light", "heavy", "crowd"))
+        table.add_row(one["name"], one["shares_by"], *shares, *words)
+    out.print(table)
+    out.print(
+        f"{len(result.beaten)} of {len(result.found)} leave the light user less than half of its max-min share; "
+        f"means ± half width of the 95% interval; {result.cost.words}; scenario files are in {folder}"
+    )
+
+
+def print_tuned(result: Tuned, folder: Path) -> None:
+    """Parameters, and a row for each criterion and half: defaults, tuned, what is gained."""
+    out, document = Terminal(), result.document()
+    parameters = texts("parameter", "range", "default", "tuned")
+    for key, text in document["ranges"].items():
+        default = result.defaults[key]
+        parameters.add_row(key, text, str(default), str(result.settings.get(key, default)))
+    out.print(parameters)
+    table = Numbers("scenarios", "criterion", "defaults", "tuned", "gain", keys=2)
+    for half in document["halves"]:
+        name = f"{half['half'].replace('_', ' ')} ({len(half['scenarios'])})"
+        for one in half["criteria"]:
+            cells = (_mean(mean) for mean in (one["defaults"], one["tuned"], one["gain"]))
+            table.add_row(name, one["criterion"], *cells)
+    out.numbers(table)
+    out.print(
+        f"means over scenarios ± half width of the 95% interval; {result.cost.words}; the tuned entry is in {folder}; "
+        f"in evaluations: {result.entry}"
+    )
 
 
 def print_check(check: Check) -> None:
@@ -363,7 +434,7 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
     shares = Numbers("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
     times = (f"{name} {quantity} (ms)" for name in ("one-way", "RTT") for quantity in ("mean", "p99"))
     paths = Numbers("queue", "group", *times, "lost (%)", "marked (%)", keys=2)
-    transfers = Numbers("queue", "group", "transfers", "mean time (s)", "p95 time (s)", keys=2)
+    transfers = Numbers("queue", "group", *TRANSFER_COLUMNS, keys=2)
     links = Numbers("queue", "link", "utilisation (%)", "queue (packets)", keys=2)
     delays = Numbers("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)", keys=3)
     drops = Numbers("queue", "link", "reason", "drops (packets)", "share of arrivals (%)", keys=3)
@@ -374,8 +445,8 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
             groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
             paths.add_row(queue, group["name"], *_path(group["path"]))
             if group["transfers_completed"]:
-                counted = (_mean(group[f"transfer{key}"]) for key in ("s_completed", "_mean_s", "_p95_s"))
-                transfers.add_row(queue, group["name"], *counted)
+                keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
+                transfers.add_row(queue, group["name"], *(_mean(group[f"transfer{key}"]) for key in keys))
         jain = (_mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
         shares.add_row(queue, _mean(summary["throughput_ratio"]), *jain)
         for link in summary["links"]:
@@ -387,9 +458,23 @@ def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> Non
             for drop in link["drops"]:
                 share = _mean(drop["share_of_arrivals"], 100)
                 drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
-    for table in (groups, shares, paths, transfers, links, delays, drops):
+    applications = (_application_table(kind, summaries) for kind in FIGURES)
+    for table in (groups, shares, paths, transfers, *applications, links, delays, drops):
         if table.rows:
             out.numbers(table)
+
+
+def _application_table(kind: str, summaries: Mapping[str, dict[str, Any]]) -> Numbers:
+    """What the applications of one kind met; without rows if there are none."""
+    figures = FIGURES[kind]
+    heads = (f"{figure.words} ({figure.unit})" if figure.unit else figure.words for figure in figures)
+    table = Numbers("queue", f"group: {kind}", *heads, keys=2)
+    for queue, summary in summaries.items():
+        for group in summary["groups"]:
+            found = group["applications"]
+            if any(figure.name in found for figure in figures):
+                table.add_row(queue, group["name"], *(_mean(found.get(f.name), f.factor) for f in figures))
+    return table
 
 
 def _path(path: Mapping[str, Any]) -> Iterator[str]:

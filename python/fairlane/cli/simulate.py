@@ -11,41 +11,52 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
+from fairlane.base.text import quoted
 from fairlane.cli.options import (
+    Decorator,
     check_needs,
     from_origin,
     given_options,
     options,
     parse_settings,
     path_option,
+    ray_option,
     run_options,
     split_names,
 )
 from fairlane.cli.output import print_document, print_json
-from fairlane.simulate.external import load_schemes
+from fairlane.simulate.external import SCHEMES
+from fairlane.simulate.external_control import CONTROLS
+from fairlane.simulate.modules import Registry
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.preview import preview
 
 
-def _load_schemes(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
-    for path in paths:
-        load_schemes(path)
+def _modules(registry: Registry) -> Decorator:
+    """The option that names files of registrations."""
 
+    def load(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
+        for path in paths:
+            registry.load(path)
 
-simulation_options = options(
-    click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
-    path_option(
-        "--scheme-module",
-        "modules",
+    return path_option(
+        registry.option,
         multiple=True,
         expose_value=False,
-        callback=_load_schemes,
+        callback=load,
         is_eager=True,
         metavar="FILE.py",
-        help="Run a file that registers schemes of your own; may be repeated.",
-    ),
+        help=f"Run a file that registers {registry.kind}s of your own; may be repeated.",
+    )
+
+
+scheme_module_option = _modules(SCHEMES)
+simulation_options = options(
+    click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
+    scheme_module_option,
+    _modules(CONTROLS),
     run_options,
 )
 _scenario_options = options(
@@ -54,11 +65,23 @@ _scenario_options = options(
     simulation_options,
 )
 
+
+def _flow_numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    names = split_names(text)
+    for name in names:
+        if not name.isdecimal():
+            raise UserError(f"--qlog-flows: {quoted(name)} is not the number of a flow, from 0 up")
+    return [int(name) for name in names]
+
+
 WATCHING = {
     "pcap_drops": ["pcap"],
     "pcap_snaplen": ["pcap"],
     "trace_interval": ["trace"],
-    "watched": ["pcap", "trace"],
+    "qlog_flows": ["qlog"],
+    "watched": ["pcap", "trace", "qlog"],
     "link": ["pcap", "trace"],
 }
 """What options about a replication that is watched need."""
@@ -73,7 +96,7 @@ WATCHING = {
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="The replication that --pcap and --trace watch [default: 0, the first].",
+    help="The replication that --pcap, --trace and --qlog watch [default: 0, the first].",
 )
 @click.option("--pcap-drops", is_flag=True, help="Capture dropped packets as well, with a comment.")
 @click.option(
@@ -89,6 +112,13 @@ WATCHING = {
     default="10 ms",
     metavar="TIME",
     help='Time between rows; "0 s" for a row at every change [default: 10 ms].',
+)
+@path_option("--qlog", metavar="FILE", help="Log TCP senders: .qlog for qvis, .sqlog for a JSON text sequence.")
+@click.option(
+    "--qlog-flows",
+    callback=_flow_numbers,
+    metavar="N,N",
+    help="The flows to log, numbered as in --trace [default: all].",
 )
 @click.option(
     "--link",
@@ -138,13 +168,7 @@ def compare(
 @click.command()
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
-@click.option(
-    "--ray",
-    metavar="[ADDRESS]",
-    is_flag=False,
-    flag_value="auto",
-    help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
-)
+@ray_option
 @path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
 @run_options
 def sweep(

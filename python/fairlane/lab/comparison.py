@@ -15,7 +15,7 @@ from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.papers.grid import Measured
 from fairlane.results import frames
 from fairlane.results.intervals import Interval, interval
-from fairlane.results.metrics import jain
+from fairlane.results.metrics import jain, path_metrics
 from fairlane.results.notes import joined
 from fairlane.results.result import Result
 from fairlane.simulate.replications import simulate, tell_of_expectations
@@ -23,6 +23,17 @@ from fairlane.simulate.run import queue_names
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.store.point import Kept
+
+OF_PATHS = {
+    "one_way_delay_mean_s": ("one-way mean (ms)", 1e3),
+    "one_way_delay_p99_s": ("one-way p99 (ms)", 1e3),
+    "rtt_mean_s": ("RTT mean (ms)", 1e3),
+    "smoothed_rtt_mean_s": ("smoothed RTT mean (ms)", 1e3),
+    "lost_share": ("lost (%)", 100.0),
+    "marked_share": ("marked (%)", 100.0),
+    "retransmitted_segments": ("retransmitted (segments)", 1.0),
+}
+"""What is told of a group's packets where a plane can see it: heading and factor of each metric."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class PlaneResult:
     result: Result
 
     def metrics(self) -> dict[str, Interval]:
-        """Means over the runs: what all planes measure alike, goodput per user of each group."""
+        """Means over the runs: of what every run has, goodput per user of each group."""
         runs = [_metrics(run) for run in self.result.runs]
         samples = {name: [value for run in runs if (value := run[name]) is not None] for name in runs[0]}
         return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}
@@ -58,6 +69,12 @@ def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
         "utilisation": link["utilisation"],
         "queue_mean_packets": link.get("queue", {}).get("mean_packets"),
         "dropped_share": sum(drop["share_of_arrivals"] for drop in link["drops"]),
+        **{
+            f"{metric}.{group['name']}": value
+            for group in run["groups"]
+            for metric, value in path_metrics(group).items()
+            if metric in OF_PATHS
+        },
     }
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 from fairlane.lab.namespaces import Namespaces, run
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
 
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 """With any of these the queue would see packets of many segments, or frames without checksum."""
+SEND_BUFFER_BYTES = 4 * 1024 * 1024
+"""Largest send buffer of a host with offloads (tcp_wmem), whose memory is nearly all payload."""
+SEGMENT_BYTES, SEGMENT_MEMORY_BYTES = 1448, 2280
+"""Payload of a segment, and the memory (skb->truesize) of one that has a buffer of its own, as all have without
+offloads: 832 bytes more, for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:
@@ -18,6 +25,15 @@ def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> Non
         namespaces.run(at, ["ethtool", "-K", name, *switches])
         namespaces.run(at, ["ip", "link", "set", name, "gso_max_segs", "1"])
         namespaces.run(at, ["ip", "link", "set", name, "up"])
+        _keep_order(namespaces, at, name)
+
+
+def _keep_order(namespaces: Namespaces, at: str, name: str) -> None:
+    """One processor takes in what an interface receives: frames sent on two would overtake each other between them."""
+    processors = sorted(os.sched_getaffinity(0))
+    mask = f"{1 << processors[os.getpid() % len(processors)]:x}"
+    each = f"for queue in /sys/class/net/{name}/queues/rx-*; do echo {mask} > $queue/rps_cpus; done"
+    namespaces.run(at, ["sh", "-c", each])
 
 
 def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> None:
@@ -26,6 +42,11 @@ def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> No
     namespaces.run(at, ["ip", "addr", "add", f"{ip}/16", "dev", name])
     # What one connection has learnt of the path must not reach the next.
     namespaces.set(at, "net.ipv4.tcp_no_metrics_save", 1)
+    most = SEND_BUFFER_BYTES * SEGMENT_MEMORY_BYTES // SEGMENT_BYTES
+    namespaces.set(at, "net.ipv4.tcp_wmem", f"4096 16384 {most}")
+    # iperf3 chooses the control of an open connection. Where the machine's default is BBR, that has begun, and whatever
+    # follows stays paced (sk_pacing_status); Reno leaves nothing behind, and every namespace may have it.
+    namespaces.set(at, "net.ipv4.tcp_congestion_control", "reno")
 
 
 def introduce(namespaces: Namespaces, setup: Setup, clients: list[str], server: str) -> None:

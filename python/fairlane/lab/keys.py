@@ -80,6 +80,7 @@ _TCP = {
 _UDP: dict[str, Honoured | Refused] = {
     "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
     "packet_size": Honoured("option --payload of the sender"),
+    "ecn": Refused("the lab's datagrams are not ECN-capable", same=("not_ect",)),
     "stop": NO_STOP,
 }
 KEYS: dict[str, Honoured | Refused] = {
@@ -103,7 +104,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "probes.series_interval": NO_SERIES,
     "probes.series_link": NO_SERIES,
     "probes.series_memory": NO_SERIES,
-    "probes.detail": Refused("the lab measures the goodput of users, not their delay"),
+    "probes.detail": Refused("the lab tells of users and flows whatever this is"),
     "probes.transfer_times": ENDLESS,
     "probes.transfer_sizes": ENDLESS,
     "groups[].name": Honoured("name in the record"),
@@ -155,6 +156,37 @@ def check(scenario: str, plane: str) -> None:
             raise UserError(f"{key}: {_shown(value)}, {why}")
     if plane != FORWARDER:
         _check_node(table, plane)
+
+
+def decisive(scenario: str) -> str:
+    """The canonical scenario without what the lab does not honour: that has its default, whatever it is, or is refused.
+
+    So a key that the simulator gains changes nothing for runs that were measured before. `queue` and `marker` stay
+    whole; profiles stay too, since what a source says cannot be read without.
+    """
+    table = json.loads(scenario)
+    for section in ("run", "topology", "tcp", "probes"):
+        table[section] = _honoured(section, table[section])
+    table["groups"] = [
+        {
+            **_honoured("groups[]", group),
+            "sources": [
+                {"kind": source["kind"], **_honoured(f"groups[].sources[{source['kind']}]", source)}
+                for source in group["sources"]
+            ],
+        }
+        for group in table["groups"]
+    ]
+    return json.dumps(table, ensure_ascii=False)
+
+
+def _honoured(section: str, table: Table) -> dict[str, Any]:
+    """The keys of a table of the scenario that the lab honours, and its profile."""
+    return {
+        name: value
+        for name, value in table.items()
+        if name == "profile" or isinstance(KEYS.get(f"{section}.{name}"), Honoured)
+    }
 
 
 def _check_node(table: Table, plane: str) -> None:

@@ -11,14 +11,14 @@ import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.lab import node
+from fairlane.lab import node, user_paths
 from fairlane.lab.namespaces import Namespaces, RejectedError
 from fairlane.lab.node import Reporter
 from fairlane.lab.planes import PLANES
@@ -35,8 +35,6 @@ LONGER_S = 2.0
 """Senders go on so long when the window has ended: one that ended within it would leave its share to the other."""
 SPARE_S = 8.0
 """Time that iperf3 has beyond that to exchange its results through the bottleneck."""
-WHOLE_S = 1.0
-"""Interval of iperf3's reports."""
 SETTLE_S = 0.3
 AHEAD_S = 0.5
 """TCP starts so much before UDP: a client that is starved afterwards still has a connection, and a goodput."""
@@ -63,9 +61,9 @@ def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
         time.sleep(setup.measure_s)
         bottleneck = network.end()
         traffic.end()
-        goodputs = [traffic.goodput_bps(client) for client in setup.clients]
+        found = [traffic.found(client) for client in setup.clients]
     _judge(bottleneck["emulation"])
-    record = _record(setup, plane, replication, bottleneck, goodputs)
+    record = _record(setup, plane, replication, bottleneck, found)
     return record, _cpu_seconds() - before
 
 
@@ -95,32 +93,28 @@ class _Traffic:
             self._listen(client, network.server)
         time.sleep(SETTLE_S)
         self._seed = setup.table["run"]["seed"] * 1000 + replication
-        hosts = list(zip(setup.clients, network.clients, strict=True))
-        # A user's flows start together, users on their own.
-        self._later = [
-            (random.Random(f"{self._seed}/{client.number}").uniform(*client.start_s), client, at)
-            for client, at in hosts
-            if client.start_s[1] > AT_ONCE_S
-        ]
-        at_once = [(client, at) for client, at in hosts if client.start_s[1] <= AT_ONCE_S]
-        self._started_s = dict.fromkeys((client.number for client, _ in at_once), time.monotonic())
-        for client, at in at_once:
-            if client.source.kind == "tcp":
-                self._start(client, at)
-        if self._sinks and self._servers:
-            time.sleep(AHEAD_S)
-        for client, at in at_once:
-            if client.source.kind != "tcp":
-                self._start(client, at)
+        self._ahead_s = AHEAD_S if self._sinks and self._servers else 0.0
+        hosts = zip(setup.clients, network.clients, strict=True)
+        self._starts = [(self._drawn_s(client), client, at) for client, at in hosts]
+        self._opening_s = max((client.opening_s for client in setup.clients), default=0.0)
+        self._started_s: dict[int, float] = {}
+
+    def _drawn_s(self, client: Client) -> float:
+        """When a client starts, after the first may. A user's flows start together, users on their own."""
+        drawn_s = random.Random(f"{self._seed}/{client.number}").uniform(*client.start_s)
+        return drawn_s + (self._ahead_s if client.source.kind != "tcp" and client.start_s[1] <= AT_ONCE_S else 0.0)
 
     def warm_up(self) -> None:
-        """Waits until the window begins, and starts those that start meanwhile, each at a time of its own."""
-        began = time.monotonic()
-        for start_s, client, at in sorted(self._later, key=itemgetter(0)):
-            time.sleep(max(0.0, began + start_s - time.monotonic()))
-            self._started_s[client.number] = time.monotonic()
-            self._start(client, at, late_s=start_s)
-        time.sleep(max(0.0, began + self._setup.warmup_s - time.monotonic()))
+        """Starts all, each at a time of its own, and waits until the window begins."""
+        began = time.monotonic() + self._opening_s
+        for launch_s, start_s, client, at in sorted(
+            ((start_s - client.opening_s, start_s, client, at) for start_s, client, at in self._starts),
+            key=itemgetter(0),
+        ):
+            time.sleep(max(0.0, began + launch_s - time.monotonic()))
+            self._started_s[client.number] = time.monotonic() + client.opening_s
+            self._start(client, at, late_s=start_s if client.start_s[1] > AT_ONCE_S else 0.0)
+        time.sleep(max(0.0, began + self._ahead_s + self._setup.warmup_s - time.monotonic()))
 
     def begin(self) -> None:
         self._begin_s = time.monotonic()
@@ -148,7 +142,7 @@ class _Traffic:
             # iperf3 takes whole seconds. Its own option to leave a warm-up out spoils the interval that follows.
             times = ["-t", str(math.ceil(total_s + AHEAD_S)), "-i", "1"]
             to = ["iperf3", "-c", SERVER_ADDRESS, "-p", str(client.port), "--connect-timeout", "3000"]
-            command = self._limited([*to, *times, "-P", str(source.flows), "-C", source.congestion_control])
+            command = self._limited([*to, *times, "-J", "-P", str(source.flows), "-C", source.congestion_control])
         else:
             rate = ["--rate", f"{source.rate_bps} bit/s", "--payload", str(source.payload_bytes)]
             shape = ["--gaps", source.kind, "--jitter", str(source.jitter)]
@@ -158,25 +152,28 @@ class _Traffic:
             self._senders[client.number] = self._namespaces.start(at, command, out)
 
     def _limited(self, command: Sequence[str]) -> list[str]:
-        most_s = self._setup.warmup_s + self._setup.measure_s + LONGER_S + SPARE_S
+        opening_s = max(client.opening_s for client in self._setup.clients)
+        most_s = opening_s + self._setup.warmup_s + self._setup.measure_s + LONGER_S + SPARE_S
         return ["timeout", "--kill-after=2", f"{most_s:g}", *command]
 
     def _file(self, client: Client, end: str) -> Path:
         return self._folder / f"{end}{client.number}.json"
 
-    def goodput_bps(self, client: Client) -> float:
-        """The goodput of a client within the window."""
+    def found(self, client: Client) -> tuple[float, user_paths.Row]:
+        """The goodput of a client within the window, and what its packets met as far as hosts can tell."""
         if client.source.kind != "tcp":
             self._check_sender(client)
             streams = self._sinks[client.number].answer()["streams"]
-            return float(sum(stream["goodput_bps"] for stream in streams))
+            return float(sum(stream["goodput_bps"] for stream in streams)), user_paths.of_udp(streams)
         try:
             self._servers[client.number].wait(2 * SPARE_S)
         except subprocess.TimeoutExpired as error:
             raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
-        report = self._file(client, "server").read_text(encoding="utf-8")
-        begin_s = self._begin_s - self._started_s[client.number]
-        return tcp_goodput_bps(report, begin_s, self._setup.measure_s, client.number)
+        with suppress(subprocess.TimeoutExpired):  # a starved one has nothing to tell
+            self._senders[client.number].wait(SPARE_S)
+        received, sent = (self._file(client, end).read_text(encoding="utf-8") for end in ("server", "client"))
+        window = self._begin_s - self._started_s[client.number], self._setup.measure_s
+        return tcp_goodput_bps(received, *window, client.number), user_paths.of_tcp(sent, *window)
 
     def _check_sender(self, client: Client) -> None:
         """A sender that could not keep its rate is no sender of that rate."""
@@ -207,11 +204,9 @@ def tcp_goodput_bps(text: str, begin_s: float, measure_s: float, client: int = 0
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise RejectedError(f"iperf3 of client {client}: no report") from error
-    sums = [interval["sum"] for interval in document.get("intervals", ())]
-    first_s = begin_s - WHOLE_S / 2
-    counted = [entry for entry in sums if first_s <= entry["start"] < first_s + measure_s]
+    counted = [one["sum"] for one in user_paths.within(document.get("intervals", ()), begin_s, measure_s)]
     lasted_s = math.fsum(entry["seconds"] for entry in counted)
-    if lasted_s < measure_s - WHOLE_S:
+    if lasted_s < measure_s - user_paths.WHOLE_S:
         raise RejectedError(f"iperf3 of client {client}: {document.get('error', 'too little measured')}")
     return float(8 * sum(entry["bytes"] for entry in counted) / lasted_s)
 
@@ -221,16 +216,25 @@ def _record(
     plane: str,
     replication: int,
     bottleneck: Mapping[str, Any],
-    goodputs: Sequence[float],
+    found: Sequence[tuple[float, user_paths.Row]],
 ) -> str:
     """The record; fields that only a simulation has are absent, `lab` says where it was measured."""
     link = dict(bottleneck["link"])
     users = link.pop("users", [])
+    goodputs = [goodput for goodput, _ in found]
+    counted = bottleneck.get("clients") or [None] * len(found)
     groups = []
     for index, group in enumerate(setup.table["groups"]):
-        own = [goodputs[client.number] for client in setup.clients if client.group == index]
+        numbers = [client.number for client in setup.clients if client.group == index]
+        own = [goodputs[number] for number in numbers]
         about = {"name": group["name"], "users": group["users"]}
-        groups.append({**about, "goodput_bps": sum(own) / len(own), "user_goodput_bps": own})
+        paths = [user_paths.path(found[number][1], counted[number]) for number in numbers]
+        met = {
+            "path": user_paths.group_path(paths),
+            "flow_paths": [flow for one in paths for flow in one.pop("flows", ())],
+            "user_paths": paths,
+        }
+        groups.append({**about, "goodput_bps": sum(own) / len(own), "user_goodput_bps": own, **met})
     first, last = groups[0]["goodput_bps"], groups[-1]["goodput_bps"]
     squares = len(goodputs) * sum(goodput**2 for goodput in goodputs)
     record = {

@@ -93,7 +93,7 @@ class Namespaces:
         self.set(name, "net.ipv6.conf.default.disable_ipv6", 1)
         return name
 
-    def set(self, name: str, key: str, value: int) -> None:
+    def set(self, name: str, key: str, value: int | str) -> None:
         """Sets a kernel parameter in a namespace."""
         self.run(name, ["sysctl", "-qw", f"{key}={value}"])
 

@@ -15,7 +15,7 @@ from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
 from fairlane.lab.setup import Setup, setup_of
-from fairlane.lab.table import PlaneRuns
+from fairlane.lab.table import PlaneRuns, identity
 from fairlane.lab.workers import Job, Workers, default_jobs
 from fairlane.papers.grid import Measured
 from fairlane.simulate.replications import replications
@@ -119,11 +119,6 @@ def engines_of(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) ->
         if known is not None:
             known.check_engine(engines[scheme], own)
     return {scenario: engines[scheme] for scenario, scheme in schemes.items()}
-
-
-def identity(scenario: str, engine: str) -> Identity:
-    """What the runs of a scenario on a plane are kept under."""
-    return Identity(engine, Identity.of(scenario).scenario)
 
 
 class _Point:

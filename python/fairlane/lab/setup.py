@@ -17,7 +17,9 @@ SIMULATED_HEADER_BYTES = 30
 PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
 """Of UDP in the simulator: the sender writes 24 bytes, and what does not fit into 1500 bytes of IP would be cut."""
 AT_ONCE_S = 0.1
-"""Sources whose window of starts ends by then start one after another, as fast as processes start."""
+"""UDP whose window of starts ends by then starts after TCP."""
+CONTROL_ROUND_TRIPS = 3
+"""Of iperf3 before it opens the first connection of data: handshake, cookie, parameters."""
 MOST_USERS = 100
 
 Table = Mapping[str, Any]
@@ -57,6 +59,7 @@ class Client:
         access: Rate and delay of its access link.
         start_s: Earliest and latest time at which it starts to send.
         source: What it sends.
+        rtt_s: Round-trip time without queues.
     """
 
     number: int
@@ -65,6 +68,16 @@ class Client:
     access: Mapping[str, str]
     start_s: tuple[float, float]
     source: Source
+    rtt_s: float
+
+    @property
+    def opening_s(self) -> float:
+        """Time from the start of its iperf3 to the opening of its last connection.
+
+        One after another: three round trips for the control connection, then one for each flow; all send when the last
+        is open.
+        """
+        return (CONTROL_ROUND_TRIPS + self.source.flows) * self.rtt_s if self.source.kind == "tcp" else 0.0
 
     @property
     def reference_bps(self) -> int:
@@ -142,6 +155,7 @@ def setup_of(scenario: str) -> Setup:
             "start_s": _start_s(index, group, table["run"]),
             "source": _source(index, group["sources"]),
         }
+        kind["rtt_s"] = 2 * (seconds(topology["bottleneck_delay"]) + seconds(kind["access"]["delay"]))
         first = len(clients)
         clients += [Client(first + number, **kind) for number in range(group["users"])]
     if len(clients) > MOST_USERS:

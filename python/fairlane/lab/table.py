@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.planes import problem_of_plane
+from fairlane.lab.keys import decisive
 from fairlane.papers.grid import Measured
 from fairlane.papers.measurements import metrics_of
 from fairlane.simulate.replications import replications
-from fairlane.store.point import Identity
+from fairlane.store.point import MEASURED, Identity
 from fairlane.store.upkeep import SHORT_KEY
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ NAME = "runs.csv"
 DIGITS = 7
 """Of its numbers: more than any of them means."""
 TEXTS = ("plane", "experiment", "scheme", "engine", "scenario")
-"""Columns of text that every table has; `scenario` is the beginning of the hash of the canonical scenario."""
+"""Columns of text that every table has; `scenario` is the beginning of the hash of what the lab takes of it."""
 QUALITY = {
     "late_mean_us": ("lateness_mean_s",),
     "late_p99_us": ("lateness_p99_s",),
@@ -123,7 +124,14 @@ def _rows(file: Path) -> Iterator[Row]:
 
 def scenario_key(scenario: str) -> str:
     """What a table calls a canonical scenario."""
-    return Identity.of(scenario).scenario_key[:SHORT_KEY]
+    return Identity.of(decisive(scenario)).scenario_key[:SHORT_KEY]
+
+
+def identity(scenario: str, engine: str) -> Identity:
+    """What the runs of a canonical scenario are kept under, measured ones under what the lab takes of it."""
+    if not engine.startswith(MEASURED):
+        return Identity.of(scenario)
+    return Identity(engine, Identity.of(decisive(scenario)).scenario)
 
 
 def rows(
@@ -141,7 +149,7 @@ def rows(
     """
     for place in places:
         engine = engines[place.scenario]
-        kept = store.kept(Identity(engine, Identity.of(place.scenario).scenario))
+        kept = store.kept(identity(place.scenario, engine))
         by_number = {number: _row(plane, engine, paper, place, one.run) for number, one in kept.items()}
         if known is not None:
             by_number |= known.of(place.scenario)

@@ -17,10 +17,17 @@ def papers() -> dict[str, Paper]:
     from fairlane.papers.abc2018 import PAPER as ABC2018
     from fairlane.papers.afc import PAPER as AFC
     from fairlane.papers.afpft import PAPER as AFPFT
+    from fairlane.papers.ahab import PAPER as AHAB
+    from fairlane.papers.aifo2021 import PAPER as AIFO2021
+    from fairlane.papers.codelaf import PAPER as CODELAF
+    from fairlane.papers.fqpie import PAPER as FQPIE
     from fairlane.papers.noms2016 import PAPER as NOMS2016
     from fairlane.papers.p4abc import PAPER as P4ABC
+    from fairlane.papers.qprot import PAPER as QPROT
+    from fairlane.papers.scrr2025 import PAPER as SCRR2025
 
-    return {paper.key: paper for paper in (ABC2018, NOMS2016, AFPFT, AFC, P4ABC)}
+    listed = (ABC2018, NOMS2016, AFPFT, AFC, P4ABC, AIFO2021, SCRR2025, QPROT, CODELAF, AHAB, FQPIE)
+    return {paper.key: paper for paper in listed}
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:

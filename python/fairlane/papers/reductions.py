@@ -161,11 +161,13 @@ def _reduced_ratios(claim: Claim, found: list[Number]) -> list[Number]:
     match claim.get("reduce", "every"):
         case "every" | "most":
             return found
-        case "max" | "min" as reduction if found:
+        case "max" | "min" | "mean" if not found:
+            return []
+        case "max" | "min" as reduction:
             pick = max if reduction == "max" else min
             best = pick(found, key=lambda ratio: ratio.interval.mean)
             return [Number(best.at, best.interval, _cells(found))]
-        case "mean" if found:
+        case "mean":
             width = math.sqrt(math.fsum(ratio.interval.uncertainty**2 for ratio in found)) / len(found)
             mean = math.fsum(ratio.interval.mean for ratio in found) / len(found)
             exact = all(ratio.interval.exact for ratio in found)

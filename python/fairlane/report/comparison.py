@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.errors import UserError
+from fairlane.base.files import read_json
 from fairlane.base.text import for_figure
+from fairlane.results.applications import FIGURES
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.plots import logarithmic, rows_of_schemes
@@ -80,12 +81,7 @@ def read(file: Path) -> ComparisonView:
     Raises:
         UserError: It cannot be read or is none.
     """
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"--compare: {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise UserError(f"--compare: {file}: not JSON: {error}") from error
+    document = read_json(file, "--compare")
     try:
         return _view(document["results"])
     except (KeyError, TypeError, IndexError, AttributeError, StopIteration) as error:
@@ -151,6 +147,20 @@ def _measures(summary: Json) -> list[Measure]:
         for index, group in enumerate(summary["groups"])
         for words, unit, of in _OF_PATH
     ]
+    applications = [
+        Measure(
+            f"{figure.words}, {group['name']}",
+            figure.unit,
+            "",
+            lambda summary, index=index, figure=figure: _estimate(  # type: ignore[misc]
+                summary["groups"][index]["applications"].get(figure.name), figure.factor
+            ),
+        )
+        for index, group in enumerate(summary["groups"])
+        for figures in FIGURES.values()
+        for figure in figures
+        if figure.name in group["applications"]
+    ]
     return [
         Measure("throughput ratio", "", "fair at 1", lambda summary: _estimate(summary["throughput_ratio"])),
         Measure("Jain index", "", "fair at 1", lambda summary: _estimate(summary["jain_index"])),
@@ -161,6 +171,7 @@ def _measures(summary: Json) -> list[Measure]:
         Measure("dropped", "% of arrivals", "", _dropped),
         *groups,
         *paths,
+        *applications,
     ]
 
 

@@ -15,17 +15,19 @@ from fairlane import _fairlane
 from fairlane.base.folders import staged
 from fairlane.base.progress import progress
 from fairlane.base.text import for_page
+from fairlane.pairs.figure import draw as draw_pairs
 from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
+from fairlane.report.pairs import PairsView
 from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET = "style.css"
-COMPARISON = "compare"
-"""Stem of the page of the comparison and of its figure."""
+COMPARISON, PAIRS = "compare", "pairs"
+"""Stems of the pages of a comparison and of pairs, and of their figures."""
 NARROW = "-narrow"
 """Ends the stem of a figure for small screens."""
 
@@ -43,7 +45,12 @@ class _Drawing:
 
 
 def write(
-    folder: Path, collected: Sequence[Collected], comparison: ComparisonView | None, *, show_progress: bool
+    folder: Path,
+    collected: Sequence[Collected],
+    comparison: ComparisonView | None,
+    pairs: PairsView | None,
+    *,
+    show_progress: bool,
 ) -> None:
     """Writes all pages into `folder`, or none."""
     papers = [paper_view(one) for one in collected]
@@ -53,8 +60,12 @@ def write(
             size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
             narrow = figures.write(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}", [".svg"])
             drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, narrow)
+        if pairs:
+            size = figures.write(draw_pairs(pairs.document), stage / PAIRS)
+            narrow = figures.write(draw_pairs(pairs.document, columns=1), stage / f"{PAIRS}{NARROW}", [".svg"])
+            drawings[PAIRS] = _Drawing(pairs.words, size, narrow)
         _tables(stage, collected, papers)
-        _pages(stage, papers, drawings, comparison, collected[0].wanted)
+        _pages(stage, papers, drawings, comparison, pairs, collected[0].wanted)
         (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
 
 
@@ -94,6 +105,7 @@ def _pages(
     papers: Sequence[PaperView],
     drawings: dict[str, _Drawing],
     comparison: ComparisonView | None,
+    pairs: PairsView | None,
     wanted: Wanted,
 ) -> None:
     environment = Environment(
@@ -109,6 +121,7 @@ def _pages(
         "papers": papers,
         "drawings": drawings,
         "comparison": comparison,
+        "pairs": pairs,
         "legend": LEGEND.items(),
         "version": _fairlane.version(),
         "quick": wanted.quick,
@@ -128,6 +141,8 @@ def _pages(
             page("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
     if comparison:
         page("compare", COMPARISON, here=COMPARISON, view=comparison)
+    if pairs:
+        page("pairs", PAIRS, here=PAIRS)
 
 
 def prose(text: str) -> Markup:

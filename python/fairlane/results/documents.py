@@ -177,6 +177,142 @@ class SweepDocument(_OfSweep):
     cost: Annotated[SweepCost, "What the runs cost; all else is the same each time."]
 
 
+Ahead = Literal["row", "column"]
+
+
+class SharedPair(TypedDict):
+    """Two senders under one scheme; each pair is there once."""
+
+    queue: Annotated[str, "Scheme of the queue."]
+    row: Annotated[str, "A sender."]
+    column: Annotated[str, "The other sender, perhaps the same."]
+    share: Annotated[PointEstimate | None, "Throughput of `row` over that of both; null if nothing got through."]
+    ahead: Annotated[Ahead | None, "Who gets more; null if the interval has room for equal shares, or there is none."]
+    utilisation: Annotated[PointEstimate, "Busy time of the bottleneck over measured time."]
+
+
+class FoundScenario(TypedDict):
+    """The scenario that was found against a scheme."""
+
+    name: Annotated[str, "Scheme, with the settings that differ from its defaults; the name of its file."]
+    scheme: Annotated[str, "Scheme of the queue."]
+    shares_by: Annotated[str, "What the scheme shares the link by: user, flow, host, nothing."]
+    beaten: Annotated[bool, "Whether the light user surely has less than half of its max-min share."]
+    share: Annotated[PointEstimate, "Throughput of the light user over its max-min share."]
+    ideal_share: Annotated[PointEstimate, "The same under the ideal scheduler."]
+    searched_share: Annotated[float, "The least in any run of the search; it was selected for."]
+    evaluations: Annotated[int, "Scenarios that the search judged."]
+    groups: Annotated[dict[str, str], "What each group does, in words."]
+    scenario: Annotated[Json, "The scenario, with what it is expected to give."]
+
+
+class AdversaryDocument(_Document):
+    """Scenarios that beat schemes, printed by `fairlane search adversary --json` and written as adversary.json."""
+
+    engine: Annotated[str, "Version of what can change a result."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    ideal: Annotated[str, "Scheme of the ideal scheduler."]
+    found: Annotated[list[FoundScenario], "What was found, in the order asked for."]
+
+
+class TunedCriterion(TypedDict):
+    """A criterion under the defaults and under tuned parameters: means over scenarios, by replication."""
+
+    criterion: Annotated[str, "Its name; its unit is the end of it."]
+    defaults: Annotated[PointEstimate, "With the defaults of the scheme."]
+    tuned: Annotated[PointEstimate, "With the tuned parameters."]
+    gain: Annotated[PointEstimate, "By how much the latter is more, replication by replication."]
+
+
+class TunedHalf(TypedDict):
+    """Half of the scenarios."""
+
+    half: Annotated[Literal["tuned_on", "held_out"], "What it was for: to tune on, or to judge by."]
+    scenarios: Annotated[list[str], "Files."]
+    criteria: Annotated[list[TunedCriterion], "What was measured."]
+
+
+class DesignerDocument(_Document):
+    """Tuned parameters beside the defaults, printed by `fairlane search designer --json`."""
+
+    engine: Annotated[str, "Version of what can change a result."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    scheme: Annotated[str, "Name of the scheme."]
+    objective: Annotated[str, "Criterion that was to be best."]
+    ranges: Annotated[dict[str, str], "What might be chosen, by key."]
+    defaults: Annotated[Json, "Defaults of these keys."]
+    tuned: Annotated[Json, "Values that were found; none if the defaults were as good."]
+    entry: Annotated[str, "The tuned scheme as `fairlane evaluate` takes it."]
+    halves: Annotated[list[TunedHalf], "Both halves of the scenarios."]
+
+
+class PairsDocument(_Document):
+    """Every sender against every other under several schemes, printed by `fairlane pairs --json`."""
+
+    engine: Annotated[str, "Version of what can change a result."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    scenario: Annotated[Json, "Scenario of the first pair; the others differ in senders and scheme."]
+    senders: Annotated[list[str], "Congestion controls, in the order asked for."]
+    queues: Annotated[list[str], "Schemes of the queue, in the order asked for."]
+    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
+    pairs: Annotated[list[SharedPair], "Each pair under each scheme."]
+
+
+class EvaluatedValue(TypedDict):
+    """What an entry reaches by a criterion."""
+
+    entry: Annotated[str, "Entry."]
+    value: Annotated[PointEstimate, "Value over the scenarios that count."]
+
+
+class EvaluatedCell(TypedDict):
+    """What an entry reaches in a scenario."""
+
+    scenario: Annotated[str, "Family and name of the scenario."]
+    criterion: Annotated[str, "Criterion that it counts for."]
+    value: Annotated[PointEstimate, "Mean over the replications."]
+
+
+class EvaluatedCriterion(TypedDict):
+    """An entry by one criterion, among all."""
+
+    criterion: Annotated[str, "Key of the criterion."]
+    value: Annotated[PointEstimate, "Mean over the scenarios that count for it."]
+    rank: Annotated[int, "Place, 1 is best."]
+    rank_first: Annotated[int, "Best place that the intervals leave room for."]
+    rank_last: Annotated[int, "Worst place that they leave room for."]
+    of: Annotated[int, "Entries that were compared."]
+    best: Annotated[list[EvaluatedValue], "Who is first."]
+    nearest: Annotated[list[EvaluatedValue], "The entries that are most alike."]
+
+
+class EvaluatedEntry(TypedDict):
+    """The report card of an entry."""
+
+    entry: Annotated[str, "Name in the tables."]
+    scheme: Annotated[str, "Scheme."]
+    settings: Annotated[Json, "Parameters that are not the defaults, by key of the scenario."]
+    shares_per: Annotated[str | None, "`user` or `flow`, where the scheme has that parameter."]
+    asks: Annotated[list[str], "What it asks of edge, core and hosts."]
+    nearest: Annotated[list[str], "The entries that are most alike, over all criteria."]
+    criteria: Annotated[list[EvaluatedCriterion], "By criterion."]
+    scenarios: Annotated[list[EvaluatedCell], "By scenario and criterion."]
+
+
+class EvaluationDocument(_Document):
+    """Schemes on a suite of scenarios, printed by `fairlane evaluate --json`."""
+
+    engine: Annotated[str, "Version of what can change a result."]
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    suite: Annotated[str, "Name and version of the suite."]
+    digest: Annotated[str, "SHA-256 of its files."]
+    quick: Annotated[bool, "Whether fewer scenarios were run, less often."]
+    scenarios: Annotated[list[str], "Scenarios that were run."]
+    notes: Annotated[list[str], "What to know before the ranks are trusted."]
+    entries: Annotated[list[EvaluatedEntry], "Report cards, in the order asked for."]
+    unmet: Annotated[list[str], "Requirements that are not met, behind the entry."]
+
+
 class PlannedPoint(_PointOfSweep):
     """A point of a sweep that has not been run."""
 
@@ -290,7 +426,7 @@ def _of(kind: Any, definitions: dict[str, Json]) -> Json:
         return {"type": "array", "items": _of(arguments[0], definitions)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(arguments[1], definitions)}
-    if origin is types.UnionType:
+    if origin in {types.UnionType, typing.Union}:
         kinds = [_of(one, definitions) for one in arguments]
         is_plain = all(schema.keys() == {"type"} for schema in kinds)
         return {"type": [schema["type"] for schema in kinds]} if is_plain else {"anyOf": kinds}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, unit_of
+from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, slowdown_metrics, unit_of
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def _users(run: Row) -> Iterator[Row]:
-    """The users of all groups; a run of the lab has their goodput only."""
+    """The users of all groups; a run of the lab has no throughput of theirs."""
     for group in run["groups"]:
         goodputs = group["user_goodput_bps"]
         throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
@@ -95,6 +95,8 @@ def _flows_of(group: Row) -> Iterator[Row]:
     if udp := group.get("udp"):
         for path in udp["flow_paths"]:
             yield {"transport": "udp", "throughput_bps": None, "goodput_bps": None, **path_metrics(group, path)}
+    for path in group.get("flow_paths", ()):  # of the lab
+        yield {"transport": "tcp", "throughput_bps": None, "goodput_bps": None, **path_metrics(group, path)}
 
 
 def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
@@ -113,6 +115,7 @@ def _transfers(run: Row) -> Iterator[Row]:
                 "completed": entry["completed"],
                 "share": float(entry["share"]),
                 "mean_s": entry["mean_s"],
+                **slowdown_metrics(entry),
             }
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fairlane.results.applications import FIGURES
+
 Row = dict[str, Any]
 
 UNITS = {
@@ -15,6 +17,7 @@ UNITS = {
     "_packets": "packets",
     "_bytes": "bytes",
     "_records": "records",
+    "_segments": "segments",
     "utilisation": "1",
     "throughput_ratio": "1",
     "jain_index": "1",
@@ -22,6 +25,16 @@ UNITS = {
     "jain_index_normalised": "1",
     "normalised_throughput": "1",
     "share": "1",
+    "_mos": "1",
+    "_rpm": "1/min",
+    "_stalls": "1",
+    "_switches": "1",
+    "r_factor": "1",
+    "slowdown_mean": "1",
+    "slowdown_p50": "1",
+    "slowdown_p95": "1",
+    "slowdown_p99": "1",
+    "slowdown_max": "1",
 }
 
 QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
@@ -60,9 +73,13 @@ def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
             yield f"{metric}.{group['name']}", value
         if udp := group.get("udp"):
             yield f"delivered_share.{group['name']}", udp["delivered_share"]
+        for metric, value in application_metrics(group).items():
+            yield f"{metric}.{group['name']}", value
         if times := group.get("transfer_times"):
             for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
                 yield f"transfers_{metric}.{group['name']}", times[metric]
+            for metric, value in slowdown_metrics(times).items():
+                yield f"transfers_{metric}.{group['name']}", value
     yield from _state("edge_state", run).items()
     yield from _lab(run).items()
     for link in run["links"]:
@@ -70,6 +87,25 @@ def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
             # A group may have the name of a link: no metric of one is called as one of the other.
             of_link = "link_throughput_bps" if metric == "throughput_bps" else metric
             yield f"{of_link}.{link['name']}", value
+
+
+def application_metrics(group: Row) -> Row:
+    """Every number of the applications of a group: `mos` of the record `voip` is `voip_mos`."""
+    return {name: value for kind in FIGURES for name, value in _numbers(kind, group.get(kind) or {})}
+
+
+def _numbers(name: str, record: Row) -> Iterator[tuple[str, Any]]:
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _numbers(f"{name}_{key}", value)
+        elif not isinstance(value, list):
+            yield f"{name}_{key}", value
+
+
+def slowdown_metrics(transfers: Row) -> Row:
+    """How much longer transfers took than alone; None without any, and for classes of times."""
+    found = transfers.get("slowdown") or {}
+    return {f"slowdown_{quantity}": found.get(quantity) for quantity in ("mean", "p50", "p95", "p99", "max")}
 
 
 def path_metrics(group: Row, path: Row | None = None) -> Row:
@@ -81,10 +117,12 @@ def path_metrics(group: Row, path: Row | None = None) -> Row:
     if path is None:
         return {}
     has_tcp = group.get("tcp") or group.get("transfer_times")
-    times = [name for name in ("one_way_delay", "rtt") if name == "one_way_delay" or has_tcp]
+    of_tcp = ["smoothed_rtt"] if "smoothed_rtt" in path else ["rtt"] if has_tcp else []
+    times = ("one_way_delay", *of_tcp)
+    names = ("lost_share", "marked_share", *(["retransmitted_segments"] if "retransmitted_segments" in path else []))
     return {
-        **{f"{name}_{quantity}": (path[name] or {}).get(quantity) for name in times for quantity in QUANTITIES},
-        **{share: path[share] for share in ("lost_share", "marked_share")},
+        **{f"{name}_{quantity}": (path.get(name) or {}).get(quantity) for name in times for quantity in QUANTITIES},
+        **{name: path.get(name) for name in names},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any, Literal, TypedDict
 
 from fairlane import _fairlane
@@ -86,6 +87,13 @@ def congestion_controls(name: str | None = None) -> list[CongestionControl]:
     every: list[CongestionControl] = json.loads(_fairlane.congestion_controls())
     names = [control["name"] for control in every]
     return every if name is None else [every[_index(names, name, "congestion control")]]
+
+
+@cache
+def answers_every_mark(name: str) -> bool:
+    """Whether a congestion control of the catalogue is one of those that answer every mark, not one a round trip."""
+    (control,) = congestion_controls(name)
+    return control["marks"].startswith("all")
 
 
 def _index(names: list[str], name: str, kind: str) -> int:

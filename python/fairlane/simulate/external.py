@@ -15,18 +15,15 @@ docs/howto/scheme-in-python.md has the contract.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
-import re
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from fairlane import _fairlane
 from fairlane._fairlane import Packet, Port
 from fairlane.base.errors import UserError
+from fairlane.simulate.modules import Registry
 from fairlane.simulate.scenario import leaves
 
 __all__ = ["EarlyDrop", "Packet", "Port", "QueueDiscipline", "SchemeFactory", "register_scheme"]
@@ -35,10 +32,7 @@ Admission: TypeAlias = bool | Literal["accept", "mark", "drop"]
 """True or "accept": enqueue the packet if there is room; "mark": with a congestion mark, or drop it if its transport
 does not understand marks; False or "drop": drop it."""
 
-_registrations: list[str] = []
-"""Names in the order of their registration, one registered again again."""
-
-_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+SCHEMES = Registry("scheme", "register_scheme", "--scheme-module")
 
 
 class EarlyDrop(Protocol):
@@ -70,49 +64,26 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
     Raises:
         UserError: The name is not one, or taken by a scheme of Fairlane; the class lacks methods of a scheme.
     """
-    if not _NAME.fullmatch(name):
-        raise UserError(f"{name!r} is not a name for a scheme: lower-case letters, digits, - and _, a letter first")
+    SCHEMES.check(name)
 
     def register(factory: _Factory) -> _Factory:
         if inspect.isclass(factory):
             _check_methods(name, factory)
-        try:
-            _fairlane.register_scheme(name, factory)
-        except ValueError as error:
-            raise UserError(str(error)) from error
-        _registrations.append(name)
+        SCHEMES.add(name, lambda: _fairlane.register_scheme(name, factory))
         return factory
 
     return register
 
 
-def load_schemes(path: Path) -> None:
-    """Runs a Python file that registers schemes.
-
-    Raises:
-        UserError: It cannot be read or run, or registers nothing.
-    """
-    before = len(_registrations)
-    spec = importlib.util.spec_from_file_location(f"fairlane_schemes_{path.stem}", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise UserError(f"--scheme-module: {path} is not a Python file")
-    try:
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    except UserError:
-        raise
-    except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        message = f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
-        raise UserError(f"--scheme-module: {path}: {message}") from error
-    if len(_registrations) == before:
-        raise UserError(f"--scheme-module: {path} registers no scheme; decorate a class with @fairlane.register_scheme")
-
-
-def external_queue(scenario: str) -> tuple[str, str] | None:
-    """Key and name of the first registered scheme that a canonical scenario names, wherever it has a queue."""
-    registered = set(_fairlane.registered_schemes())
-    queues = ((key, name) for key, name in leaves(json.loads(scenario)) if f".{key}".endswith(".queue.scheme"))
-    return next((queue for queue in queues if queue[1] in registered), None)
+def external_part(scenario: str) -> tuple[str, str] | None:
+    """Key and name of the first registered scheme or congestion control that a canonical scenario names."""
+    schemes, controls = set(_fairlane.registered_schemes()), set(_fairlane.registered_congestion_controls())
+    for key, name in leaves(json.loads(scenario)):
+        if f".{key}".endswith(".queue.scheme") and name in schemes:
+            return key, name
+        if key.endswith(".congestion_control") and name in controls:
+            return key, name
+    return None
 
 
 def _check_methods(name: str, scheme: type) -> None:

@@ -12,7 +12,7 @@ from fairlane.base.files import written_below
 from fairlane.base.progress import progress, tell
 from fairlane.base.signals import received
 from fairlane.base.text import quoted
-from fairlane.simulate.external import external_queue
+from fairlane.simulate.external import external_part
 from fairlane.store import Store, Writer
 from fairlane.store.point import Cost, Identity, Kept
 
@@ -45,8 +45,8 @@ def simulate(
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Where finished runs are looked up and kept, but for those of schemes written in Python: the same
-            scenario may mean another scheme tomorrow.
+        store: Where finished runs are looked up and kept, but for those with a scheme or congestion control of
+            the user's: the same scenario may mean another one tomorrow.
         keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
         given: Runs of the first scenario that are there already, by replication.
         threads: Simulator threads; all cores if None.
@@ -128,7 +128,7 @@ class _Work:
         self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
-        self._identities = [None if external_queue(scenario) else Identity.of(scenario) for scenario in scenarios]
+        self._identities = [None if external_part(scenario) else Identity.of(scenario) for scenario in scenarios]
         self._done = [
             store.load(scenario) if identity else {}
             for scenario, identity in zip(scenarios, self._identities, strict=True)
@@ -165,7 +165,7 @@ class _Work:
         if not self.finished:
             return "finished, nothing to keep"
         if not any(self._identities):
-            return "finished, not kept: runs of schemes written in Python never are"
+            return "finished, not kept: runs of code of your own never are"
         try:
             for index, scenario in enumerate(self.scenarios):
                 unsaved = {number: run for number, run in self._done[index].items() if number not in self._saved[index]}
@@ -174,7 +174,7 @@ class _Work:
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
         kept = self._store.kept_words
-        return kept if all(self._identities) else f"{kept}, but runs of schemes written in Python are not kept"
+        return kept if all(self._identities) else f"{kept}, but runs of code of your own are not kept"
 
     def runs(self) -> list[list[Kept]]:
         return [

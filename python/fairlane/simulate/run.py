@@ -20,6 +20,7 @@ from fairlane.store.point import Kept
 ALL = "all"
 
 TRACE_INTERVAL = "10 ms"
+MOST_FLOW = 2**32 - 1
 
 
 def run(
@@ -35,6 +36,8 @@ def run(
     pcap_snaplen: int = 0,
     trace: str | Path | None = None,
     trace_interval: str = TRACE_INTERVAL,
+    qlog: str | Path | None = None,
+    qlog_flows: Iterable[int] | None = None,
     link: str | None = None,
     watched: int = 0,
 ) -> Result:
@@ -54,13 +57,15 @@ def run(
         pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
         trace: Folder for tables (Parquet) of all TCP senders and of the queue.
         trace_interval: Time between two rows; "0 s" for a row at every change.
+        qlog: File for a log of TCP senders: `.qlog` for qvis, `.sqlog` for a JSON text sequence of the current drafts.
+        qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
         link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
-        watched: Number of the replication that `pcap` and `trace` watch.
+        watched: Number of the replication that `pcap`, `trace` and `qlog` watch.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme written in Python failed.
-        UserError: The file cannot be read; capture or tables cannot be written.
+        UserError: The file cannot be read; capture, tables or log cannot be written; there is no such flow.
         Interrupted: Ctrl-C.
     """
     asked = prepared(scenario, replications, seed)
@@ -72,16 +77,18 @@ def run(
         ("pcap_snaplen", pcap_snaplen != 0, "pcap", pcap),
         ("trace_interval", trace_interval != TRACE_INTERVAL, "trace", trace),
         ("link", link is not None, "pcap or trace", pcap or trace),
-        ("watched", watched != 0, "pcap or trace", pcap or trace),
+        ("qlog_flows", qlog_flows is not None, "qlog", qlog),
+        ("watched", watched != 0, "pcap or trace or qlog", pcap or trace or qlog),
     ):
         if is_given and not has_them:
             raise UserError(f"{name}: has no effect without {needs}")
-    if pcap or trace:
+    if pcap or trace or qlog:
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.simulate.watch import Watch
 
         file, folder = Path(pcap) if pcap else None, Path(trace) if trace else None
-        watch = Watch(watched, file, pcap_drops, pcap_snaplen, folder, trace_interval, link)
+        log, flows = Path(qlog) if qlog else None, None if qlog_flows is None else _flows(qlog_flows)
+        watch = Watch(watched, file, pcap_drops, pcap_snaplen, folder, trace_interval, link, log, flows)
         watch.check(count(canonical))
         given[watched] = watch.run(canonical, show_progress=progress)
     tell_of_expectations(len(asked.expectations), show=progress)
@@ -156,6 +163,18 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given = {"run.replications": replications, "run.seed": seed}
     return found.changed({key: value for key, value in given.items() if value is not None})
+
+
+def _flows(given: Iterable[int]) -> list[int]:
+    """Numbers of flows, checked: at least one, each once."""
+    check_kind("qlog_flows", given, (Iterable,), "a list of numbers of flows")
+    flows = list(given)
+    for flow in flows:
+        if not isinstance(flow, int) or isinstance(flow, bool) or not 0 <= flow <= MOST_FLOW:
+            raise UserError(f"qlog_flows: {quoted(flow)} is not the number of a flow, from 0 up")
+    if not flows or len(set(flows)) < len(flows):
+        raise UserError(f"qlog_flows: {','.join(map(str, flows)) or 'nothing'} given; name each flow once, as in 0,3")
+    return flows
 
 
 def _results(

@@ -34,7 +34,7 @@ from fairlane.simulate.expectation import Expectation, expectations
 from fairlane.simulate.size_files import with_sizes
 from fairlane.simulate.traces import with_traces
 
-__all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "tcp", "transfers", "web"]
+__all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "rpm", "tcp", "transfers", "video", "voip", "web"]
 
 Table: TypeAlias = dict[str, Any]
 
@@ -67,20 +67,33 @@ def tcp(
     return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, stop=stop, **settings)
 
 
-def poisson(rate: str, *, packet_size: str | None = None, stop: str | None = None) -> Table:
+Codepoint = Literal["not_ect", "ect0", "ect1"]
+"""ECN field of the packets of a UDP source; ECT(1) is for the L queue of DualPI2."""
+
+
+def poisson(
+    rate: str, *, packet_size: str | None = None, ecn: Codepoint | None = None, stop: str | None = None
+) -> Table:
     """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
     `stop` is when it stops, such as `"60 s"`.
     """
-    return _given(kind="poisson", rate=rate, packet_size=packet_size, stop=stop)
+    return _given(kind="poisson", rate=rate, packet_size=packet_size, ecn=ecn, stop=stop)
 
 
-def cbr(rate: str, *, packet_size: str | None = None, jitter: float | None = None, stop: str | None = None) -> Table:
+def cbr(
+    rate: str,
+    *,
+    packet_size: str | None = None,
+    jitter: float | None = None,
+    ecn: Codepoint | None = None,
+    stop: str | None = None,
+) -> Table:
     """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
     `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2. `stop` is when it stops.
     """
-    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter, stop=stop)
+    return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter, ecn=ecn, stop=stop)
 
 
 def on_off(
@@ -91,6 +104,7 @@ def on_off(
     packet_size: str | None = None,
     distribution: Literal["exponential", "pareto"] | None = None,
     shape: float | None = None,
+    ecn: Codepoint | None = None,
     stop: str | None = None,
 ) -> Table:
     """Bursts at `rate`, of mean time `on` such as `"0.2 s"`, with silence of mean time `off` between them.
@@ -105,8 +119,72 @@ def on_off(
         packet_size=packet_size,
         distribution=distribution,
         shape=shape,
+        ecn=ecn,
         stop=stop,
     )
+
+
+def video(
+    *,
+    ladder: Sequence[str] | None = None,
+    chunk: str | None = None,
+    buffer: str | None = None,
+    reservoir: str | None = None,
+    cushion: str | None = None,
+    stop: str | None = None,
+    **settings: Any,
+) -> Table:
+    """A video of each user over one TCP connection, whose bitrate follows the playback buffer (BBA-0).
+
+    Args:
+        ladder: Bitrates that there are, in ascending order, such as `["1 Mbit/s", "3 Mbit/s"]`.
+        chunk: Playing time of a chunk, such as `"4 s"`.
+        buffer: Playing time that the player has room for.
+        reservoir: Buffered time up to which it takes the lowest bitrate.
+        cushion: Buffered time beyond it over which the bitrate rises to the highest.
+        stop: When it asks for no further chunk, such as `"60 s"`.
+        settings: Any key of the scenario's `tcp` table.
+    """
+    return _given(
+        kind="video",
+        ladder=ladder,
+        chunk=chunk,
+        buffer=buffer,
+        reservoir=reservoir,
+        cushion=cushion,
+        stop=stop,
+        **settings,
+    )
+
+
+def rpm(*, flows: int | None = None, interval: str | None = None, stop: str | None = None, **settings: Any) -> Table:
+    """A test of responsiveness of each user: load, and probes whose round trips per minute are told.
+
+    Args:
+        flows: Load-generating connections.
+        interval: Mean time between two probes, such as `"100 ms"`.
+        stop: When load and probes end, such as `"60 s"`.
+        settings: Any key of the scenario's `tcp` table.
+    """
+    return _given(kind="rpm", flows=flows, interval=interval, stop=stop, **settings)
+
+
+def voip(
+    codec: Literal["g711", "g711_plc", "g729a"] | None = None,
+    *,
+    packet_interval: str | None = None,
+    buffer: str | None = None,
+    stop: str | None = None,
+) -> Table:
+    """A telephone call of each user, whose opinion the results estimate.
+
+    Args:
+        codec: What turns speech into packets.
+        packet_interval: Speech in a packet, such as `"20 ms"`.
+        buffer: Delay that the receiver's buffer adds, such as `"50 ms"`.
+        stop: When the call ends, such as `"60 s"`.
+    """
+    return _given(kind="voip", codec=codec, packet_interval=packet_interval, buffer=buffer, stop=stop)
 
 
 def web(
@@ -183,7 +261,8 @@ def group(
 
     Args:
         name: Name of the group in the results.
-        sources: What a user sends: `tcp()`, `web()`, `transfers()`, `poisson()`, `cbr()`, `on_off()`.
+        sources: What a user sends: `tcp()`, `web()`, `transfers()`, `video()`, `rpm()`, `poisson()`, `cbr()`,
+            `on_off()`, `voip()`.
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.

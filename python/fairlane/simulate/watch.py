@@ -1,9 +1,9 @@
-"""Watching one replication: a packet capture of a link, tables of TCP senders and queues."""
+"""Watching one replication: a packet capture of a link, tables of TCP senders and queues, a log of senders."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,9 @@ from fairlane.store.point import Cost, Kept
 
 WAIT_S = 0.1
 
+CONTAINED, SEQUENTIAL = QLOG_SUFFIXES = ".qlog", ".sqlog"
+"""Endings of the forms of a log: one JSON value, or a sequence of them."""
+
 Columns = dict[str, tuple[str, bytes]]
 
 
@@ -39,6 +42,8 @@ class Watch:
         interval: Time between two rows of a table; "0 s" for a row at every change.
         link: Name of the link that is captured, and whose queue is in the tables; if None, the first is captured and
             the queues of all are in the tables.
+        qlog: File of the log; its ending tells the form.
+        qlog_flows: Numbers of the flows in it; all if None.
     """
 
     replication: int
@@ -48,6 +53,8 @@ class Watch:
     trace: Path | None
     interval: str
     link: str | None = None
+    qlog: Path | None = None
+    qlog_flows: Sequence[int] | None = None
 
     def check(self, count: int) -> None:
         """Raises a UserError if there is no such replication or nothing can be written."""
@@ -57,6 +64,14 @@ class Watch:
             check_file(self.pcap, "--pcap")
         if self.trace:
             check_replaceable(self.trace, "--trace")
+        if self.qlog:
+            if self.qlog.suffix not in QLOG_SUFFIXES:
+                raise UserError(
+                    f"--qlog: {self.qlog} must end in {CONTAINED}, for qvis, or in {SEQUENTIAL}, a sequence"
+                )
+            check_file(self.qlog, "--qlog")
+            if self.pcap and self.qlog.resolve() == self.pcap.resolve():
+                raise UserError(f"--qlog: {self.qlog} is the file of --pcap too")
 
     def run(self, scenario: str, *, show_progress: bool = False) -> Kept:
         """Simulates the replication of a canonical scenario; watching does not change its record.
@@ -66,10 +81,11 @@ class Watch:
             Interrupted: Ctrl-C; nothing is left.
         """
         capture = aside(self.pcap, "--pcap") if self.pcap else nullcontext()
+        log = aside(self.qlog, "--qlog") if self.qlog else nullcontext()
         tables = staged(self.trace) if self.trace else nullcontext()
-        with capture as pcap, tables as folder:
+        with capture as pcap, log as qlog, tables as folder:
             try:
-                run = self._start(scenario, pcap, interval=self.interval if folder else None)
+                run = self._start(scenario, pcap, qlog, interval=self.interval if folder else None)
                 try:
                     with progress(f"watching replication {self.replication}", 1, show=show_progress) as advance:
                         record = self._follow(
@@ -82,12 +98,14 @@ class Watch:
                 raise Interrupted(0, replications(scenario), "finished, nothing to keep") from None
         return record
 
-    def _start(self, scenario: str, pcap: Path | None, *, interval: str | None) -> _fairlane.WatchedRun:
+    def _start(
+        self, scenario: str, pcap: Path | None, qlog: Path | None, *, interval: str | None
+    ) -> _fairlane.WatchedRun:
         names = _fairlane.links(scenario)
         if self.link is not None and self.link not in names:
             raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
         try:
-            with _named("--pcap", self.pcap):
+            with self._written():
                 return _fairlane.WatchedRun(
                     scenario,
                     self.replication,
@@ -96,15 +114,29 @@ class Watch:
                     snaplen=self.snaplen,
                     link=0 if self.link is None else names.index(self.link),
                     interval=interval,
+                    qlog=qlog,
+                    qlog_sequential=self.qlog is not None and self.qlog.suffix == SEQUENTIAL,
+                    qlog_flows=None if self.qlog_flows is None else list(self.qlog_flows),
                 )
         except ScenarioError as error:
             raise UserError(str(error)) from error
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """An error while the run writes its files names the option of the file that it is about."""
+        try:
+            yield
+        except OSError as error:
+            # The run writes beside the file, under a name that contains it.
+            of_log = self.qlog and self.qlog.name in Path(error.filename or "").name
+            with _named(*(("--qlog", self.qlog) if of_log else ("--pcap", self.pcap))):
+                raise
 
     def _follow(self, run: _fairlane.WatchedRun, tables: _Tables | None) -> Kept:
         done = None
         while done is None:
             received.check()
-            with _named("--pcap", self.pcap):
+            with self._written():
                 chunk, done = run.next(WAIT_S)
             if chunk and tables:
                 with _named("--trace", self.trace):

@@ -95,13 +95,15 @@ def _experiment(name: str, root: Path) -> Skeleton:
     text = claims.read_text(encoding="utf-8")
     experiments = tomllib.loads(text)["experiments"]
     # What the new one takes over until its author knows better.
-    sibling = next(one for one in experiments if "sweep" in one and "same_runs_as" not in one)
+    own_runs = [one for one in experiments if "same_runs_as" not in one]
+    sibling = next((one for one in own_runs if "sweep" in one), own_runs[0])
     of_paper = sibling["id"].partition(".")[0]  # noms2016 writes noms.
     made = f"{of_paper}.{parts[2]}"
     if any(one["id"] == made for one in experiments):
         raise _taken("experiment", name, claims)
-    values = {"id": made, "paper": parts[1], "sibling": sibling["id"], "topology": sibling["topology"]}
+    values = {"id": made, "paper": parts[1], "sibling": sibling["id"]}
     values |= {"schemes": json.dumps(sibling["schemes"]), "metric": sibling["metrics"][0]}
+    values["topology"] = f'topology = "{sibling["topology"]}"\n' if "topology" in sibling else ""
     return Skeleton(
         {
             claims: text.rstrip("\n") + "\n" + _filled("experiment.toml", **values),

@@ -17,6 +17,13 @@ FORMAT = 4
 TEST = "tcp_nup"
 PING = "Ping (ms) ICMP"
 """What the plots of this test have on their second axis."""
+OF_GROUPS = (
+    ("Ping", "ms", "rtt_s", 1e3),
+    ("One-way delay", "ms", "one_way_delay_s", 1e3),
+    ("Lost", "%", "lost_share", 100.0),
+    ("Marked", "%", "marked_share", 100.0),
+)
+"""What packets of a group met: name and unit, series of the record, factor."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 Row = dict[str, Any]
@@ -74,20 +81,21 @@ def _results(scenario: Row, series: Row) -> tuple[dict[str, list[float | None]],
         results["TCP upload sum"] = list(sums)
         results["TCP upload avg"] = [value / len(tcp) for value in sums]
         units |= {"TCP upload sum": "Mbits/s", "TCP upload avg": "Mbits/s"}
-    for words, name in (("Ping (ms)", "rtt_s"), ("One-way delay (ms)", "one_way_delay_s")):
-        of_groups = {group["name"]: [_ms(value) for value in group[name]] for group in series["groups"]}
+    for words, unit, name, factor in OF_GROUPS:
+        of_groups = {group["name"]: [_scaled(value, factor) for value in group[name]] for group in series["groups"]}
         seen = {group: values for group, values in of_groups.items() if any(value is not None for value in values)}
-        results |= {f"{words}::{group}": values for group, values in seen.items()}
+        own = {f"{words} ({unit})::{group}": values for group, values in seen.items()}
         if name == "rtt_s" and seen:
-            results[PING] = [_mean_of(values) for values in zip(*seen.values(), strict=True)]
-    units |= {name: "ms" for name in results if "(ms)" in name}
+            own[PING] = [_mean_of(values) for values in zip(*seen.values(), strict=True)]
+        results |= own
+        units |= dict.fromkeys(own, unit)
     results["Queue (packets)"] = list(series["queue_packets"])
     results["Drop threshold"] = list(series["drop_threshold"])
     return results, units | {"Queue (packets)": "packets", "Drop threshold": "unit of the scheme"}
 
 
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1e3 * seconds
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value
 
 
 def _mean_of(values: Sequence[float | None]) -> float | None:

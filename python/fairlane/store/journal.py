@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import socket
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from fairlane.base.checked_lines import checked_entries, checked_line
 from fairlane.store.point import Cost, Identity, Kept
 from fairlane.store.record import without_cost
 
@@ -44,8 +42,8 @@ class Journal:
         """
         text = b""
         if identity not in self._known:
-            text = _line({"key": identity.key, "engine": identity.engine, "scenario": identity.scenario})
-        text += _line(
+            text = checked_line({"key": identity.key, "engine": identity.engine, "scenario": identity.scenario})
+        text += checked_line(
             {
                 "key": identity.key,
                 "replication": replication,
@@ -116,22 +114,12 @@ def _is_abandoned(path: Path, locks: ExitStack) -> bool:
     return True
 
 
-def _line(entry: dict[str, Any]) -> bytes:
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
 def read(path: Path, points: Points) -> None:
     """Adds the whole lines of a journal to `points`."""
     identities: dict[str, Identity] = {}
-    with path.open("rb") as lines:
-        for line in lines:
-            checksum, _, text = line.partition(b" ")
-            if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text[:-1]):
-                continue
-            entry = json.loads(text)
-            if "engine" in entry:
-                identities[entry["key"]] = Identity(entry["engine"], entry["scenario"])
-            elif (identity := identities.get(entry["key"])) is not None:
-                cost = Cost(entry["cpu_seconds"], entry["host"], entry["finished_at"])
-                points.setdefault(identity, {})[entry["replication"]] = Kept(without_cost(entry["run"]), cost)
+    for entry in checked_entries(path):
+        if "engine" in entry:
+            identities[entry["key"]] = Identity(entry["engine"], entry["scenario"])
+        elif (identity := identities.get(entry["key"])) is not None:
+            cost = Cost(entry["cpu_seconds"], entry["host"], entry["finished_at"])
+            points.setdefault(identity, {})[entry["replication"]] = Kept(without_cost(entry["run"]), cost)

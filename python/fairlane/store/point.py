@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
-from fairlane.simulate.external import external_queue
+from fairlane.simulate.external import external_part
 from fairlane.store.record import with_name, without_cost
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Identity:
 
     Attributes:
         engine: Version of what can change a record.
-        scenario: Canonical scenario without name and number of replications.
+        scenario: Canonical scenario without name and number of replications; of measured runs without what the lab does
+            not honour, too.
     """
 
     engine: str
@@ -71,7 +72,7 @@ class Identity:
         Raises:
             UserError: One of its schemes is written in Python, which the scenario only names.
         """
-        if (external := external_queue(scenario)) is not None:
+        if (external := external_part(scenario)) is not None:
             place, scheme = external
             raise UserError(f'{place}: "{scheme}" is written in Python, its runs cannot be stored; use run or compare')
         table = json.loads(scenario)
@@ -103,7 +104,9 @@ class Identity:
         """The canonical scenario again."""
         table = self.table
         table["run"]["replications"] = replications
-        return json.dumps({"name": name, **table}, ensure_ascii=False)
+        text = json.dumps({"name": name, **table}, ensure_ascii=False)
+        # Of a measured run only what the lab took is kept: the rest had its defaults.
+        return _fairlane.canonical(text) if self.is_measured else text
 
 
 @dataclass(frozen=True, slots=True)

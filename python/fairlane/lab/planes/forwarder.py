@@ -5,6 +5,7 @@ client namespaces ---- [ node: forwarder, one port each ] ---- server
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fairlane.lab import hosts
@@ -14,7 +15,7 @@ from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 class ForwarderPlane(Plane):
     """Everything in the forwarder."""
 
-    version = 4
+    version = 6
 
     def _build(self) -> None:
         at, setup = self._namespaces.add("node"), self._setup
@@ -58,4 +59,15 @@ class ForwarderPlane(Plane):
         classes = {client.terms["traffic_class"] for client in self._setup.clients}
         delay = link.pop("delay")
         link["delay"] = [{"traffic_class": name, **delay} for name in classes] if len(classes) == 1 else []
-        return {"link": link, "emulation": emulation(report)}
+        ports = zip(report["ports"], link["users"], self._setup.clients, strict=False)
+        clients = [_counted(access["ingress"], user) for access, user, _ in ports]
+        return {"link": link, "emulation": emulation(report), "clients": clients}
+
+
+def _counted(access: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, int]:
+    """Packets of a user: those that left the bottleneck, with and without a mark, and those dropped there or before."""
+    return {
+        "delivered_packets": user["departed"]["packets"],
+        "dropped_packets": user["dropped_packets"] + access["line_drops"],
+        "marked_packets": user["marked_packets"],
+    }

@@ -24,7 +24,7 @@ QUEUE_HANDLE = 0x10
 class KernelPlane(Plane):
     """The queue in the kernel."""
 
-    version = 5
+    version = 7
     schemes = ("droptail", "abc", "csfq")
 
     def _build(self) -> None:

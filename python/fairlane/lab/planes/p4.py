@@ -30,7 +30,7 @@ MOST_SKEW = 200
 class P4Plane(Plane):
     """The queue in simple_switch."""
 
-    version = 5
+    version = 7
     schemes = ("droptail", "abc", "csfq")
 
     @staticmethod

@@ -1,0 +1,24 @@
+"""Files that are appended to line by line, each a checksum and a JSON object: what a kill cuts off does not count."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def checked_line(entry: dict[str, Any]) -> bytes:
+    """The line of an entry, its end included."""
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def checked_entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The entries of all whole lines."""
+    with path.open("rb") as lines:
+        for line in lines:
+            checksum, _, text = line.partition(b" ")
+            if line.endswith(b"\n") and checksum == b"%08x" % zlib.crc32(text[:-1]):
+                yield json.loads(text)

@@ -1,0 +1,66 @@
+"""The command `evaluate`: schemes on a suite of scenarios, with a report card for each among all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fairlane.base.errors import UserError
+from fairlane.evaluate import league as leagues
+from fairlane.evaluate import suite as suites
+from fairlane.evaluate.entries import entries
+from fairlane.evaluate.requirements import requirements
+from fairlane.evaluate.result import Evaluation
+from fairlane.evaluate.work import QUICK_REPLICATIONS, measure
+
+
+def evaluate(
+    schemes: str | Iterable[str],
+    *,
+    suite: str | Path = suites.DEFAULT,
+    quick: bool = False,
+    only: Iterable[str] = (),
+    require: Iterable[str] = (),
+    replications: int | None = None,
+    threads: int | None = None,
+    ray: str | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> Evaluation:
+    """Runs what the store lacks of schemes in the scenarios of a suite, and places them among all others.
+
+    Args:
+        schemes: Entries: `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`; `all` for every scheme, twice if
+            it can share among flows or users; schemes that were registered with `register_scheme`, which are not
+            stored.
+        suite: Name of a suite, or its folder.
+        quick: Whether to run the scenarios of a first look alone, three times each.
+        only: Families or scenarios to run alone, such as `cheats` or `pairs/cubic-*`.
+        require: What each entry is to reach, such as `worst_share>=0.8`; `Evaluation.unmet` has what is not.
+        replications: Runs of each scenario, in place of the suite's.
+        threads: Simulator threads; all cores if None. Results do not depend on it.
+        ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
+        store: Folder of finished runs.
+        progress: Whether to report on stderr.
+
+    Raises:
+        UserError: A scheme, suite, pattern or requirement is unknown; the store cannot be written.
+        SchemeError: A scheme written in Python failed.
+        Interrupted: Ctrl-C; what is finished is in the store.
+    """
+    required = requirements(require)
+    read = suites.read(suite)
+    chosen = read.selected(quick=quick, only=[only] if isinstance(only, str) else list(only))
+    wanted = entries(schemes)
+    if replications is not None and replications < 1:
+        raise UserError(f"replications: {replications} is out of range, it must be at least 1")
+    measured = measure(
+        wanted,
+        chosen,
+        replications=replications or (QUICK_REPLICATIONS if quick else None),
+        threads=threads,
+        ray=ray,
+        store=store,
+        progress=progress,
+    )
+    return Evaluation(read, chosen, quick, wanted, measured, leagues.read(read), required)

@@ -1,0 +1,79 @@
+"""Cells: what a scheme reaches in a scenario by a criterion, from the rows of its runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlane._fairlane import student_t
+from fairlane.evaluate.criteria import CRITERIA, HARM
+from fairlane.evaluate.measures import Row
+from fairlane.evaluate.suite import SuiteScenario
+from fairlane.results.intervals import CONFIDENCE, Interval, interval
+
+GOODPUT = "victim_goodput_bps"
+"""The column that harm is made of."""
+
+Cells = Mapping[tuple[str, str], Interval]
+"""By scenario and criterion."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The runs of an entry.
+
+    Attributes:
+        rows: A row for each run, by scenario.
+    """
+
+    rows: Mapping[str, Sequence[Row]]
+
+    def cells(self, scenarios: Iterable[SuiteScenario]) -> dict[tuple[str, str], Interval]:
+        """Mean and interval of each criterion that a scenario counts for, where every run has it."""
+        found = {}
+        for one in scenarios:
+            for key in one.scores:
+                samples = (
+                    self._harm(one) if key == HARM else [row[CRITERIA[key].measure] for row in self.rows[one.name]]
+                )
+                known = [sample for sample in samples if sample is not None]
+                if known and len(known) == len(samples):
+                    found[one.name, key] = interval(known)
+        return found
+
+    def _harm(self, one: SuiteScenario) -> list[float | None]:
+        """What the victim loses, run by run: the same seed beside itself, alone, and beside the other."""
+        assert one.harm
+        names = one.harm.itself, one.name, one.harm.alone
+        columns = ([row[GOODPUT] or 0.0 for row in self.rows[name]] for name in names)
+        triples = zip(*columns, strict=True)
+        return [(itself - beside) / alone if alone else None for itself, beside, alone in triples]
+
+
+def criterion_value(key: str, of_scenarios: Sequence[Interval]) -> Interval:
+    """The mean of a criterion over scenarios, each weighted alike.
+
+    The interval is that of a mean of independent means: variances add, degrees of freedom as Welch and Satterthwaite
+    have them. Harm below zero, where the victim gains, makes up for no harm elsewhere.
+    """
+    k = len(of_scenarios)
+    means = [max(one.mean, 0.0) if key == HARM else one.mean for one in of_scenarios]
+    mean = math.fsum(means) / k
+    if any(one.half_width is None for one in of_scenarios):
+        return Interval(mean, None, min(one.n for one in of_scenarios))
+    variances = [((one.half_width or 0.0) / student_t(CONFIDENCE, one.n - 1) / k) ** 2 for one in of_scenarios]
+    total = math.fsum(variances)
+    n = min(one.n for one in of_scenarios)
+    if total == 0:
+        return Interval(mean, 0.0, n)
+    freedom = total**2 / math.fsum(one**2 / (cell.n - 1) for one, cell in zip(variances, of_scenarios, strict=True))
+    return Interval(mean, student_t(CONFIDENCE, max(math.floor(freedom), 1)) * math.sqrt(total), n)
+
+
+def criteria_values(cells: Cells) -> dict[str, Interval]:
+    """The value of every criterion that there are cells of."""
+    by_key: dict[str, list[Interval]] = {}
+    for (_, key), cell in sorted(cells.items()):
+        by_key.setdefault(key, []).append(cell)
+    return {key: criterion_value(key, by_key[key]) for key in CRITERIA if key in by_key}

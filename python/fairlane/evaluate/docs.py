@@ -1,0 +1,107 @@
+"""What the documentation says of the evaluation: criteria, suite, the league, and where each entry wins and fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairlane.evaluate import league as leagues
+from fairlane.evaluate import suite as suites
+from fairlane.evaluate.criteria import CRITERIA
+from fairlane.evaluate.entries import asks, parsed
+from fairlane.evaluate.figures import PAIRS, describe
+from fairlane.evaluate.ranks import Rank
+from fairlane.evaluate.sentences import findings
+from fairlane.evaluate.standing import Standing
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Heads of the columns, and rows."""
+FIGURES = Path(__file__).parents[3] / "docs" / "figures"
+"""In a checkout: what `make league` draws."""
+_NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite and writes what it finds here.\n"
+
+
+def criteria() -> Table:
+    """A row for each criterion."""
+    rows = [[f"`{one.key}`", one.title, one.unit or "1", one.better, one.doc, one.source] for one in CRITERIA.values()]
+    return ["criterion", "", "unit", "better", "meaning", "source"], rows
+
+
+def suite() -> Table:
+    """A row for each family."""
+    rows = []
+    for family in suites.read().families:
+        keys = {key for one in family.scenarios for key in one.scores}
+        scored = ", ".join(f"`{key}`" for key in CRITERIA if key in keys)
+        names = ", ".join(f"`{one.path.stem}`" for one in family.scenarios)
+        rows.append([f"`{family.key}`", family.source, family.measures, names, scored])
+    return ["family", "source", "what it measures", "scenarios", "scored by"], rows
+
+
+def standing() -> Standing:
+    """All entries of the league, and nothing that is measured now."""
+    read = suites.read()
+    return Standing(read, list(read.scenarios.values()), False, [], {}, leagues.read(read), [])
+
+
+def league() -> Table | str:
+    """A row for each entry: value and place by every criterion, and what it asks for."""
+    found = standing()
+    if not found.values:
+        return _NONE
+    keys = list(found.places)
+    rows = [
+        [
+            f"`{label}`",
+            *(f"{of_entry[key]} · {_place(found.places[key][label])}" if key in of_entry else "–" for key in keys),
+            "; ".join(asks(parsed(label))),
+        ]
+        for label, of_entry in sorted(found.values.items())
+    ]
+    return ["entry", *(_head(key) for key in keys), "asks"], rows
+
+
+def pictures() -> str:
+    """The Pareto pictures with their words."""
+    found = standing()
+    drawn = [pair for pair in PAIRS if {pair.across, pair.up} <= found.places.keys()]
+    if not drawn:
+        return _NONE
+    return "".join(
+        f"\n![{pair.title}](figures/evaluation-{pair.stem}.png)\n\n{describe(found.values, pair)}\n"
+        for pair in drawn
+        if (FIGURES / f"evaluation-{pair.stem}.png").exists()
+    )
+
+
+def entries() -> str:
+    """A section for each entry: where it wins and where it fails."""
+    found = standing()
+    return "\n".join(_section(found, label) for label in sorted(found.values)) or _NONE
+
+
+def _section(found: Standing, label: str) -> str:
+    one = findings(label, found.placed, found.values, found.places, [scenario.name for scenario in found.scenarios])
+    return "\n".join(
+        [
+            f"\n## {label}\n",
+            "Where it wins:\n",
+            *_list(one.wins),
+            "\nWhere it fails:\n",
+            *_list(one.fails),
+            "",
+        ]
+    )
+
+
+def _list(sentences: Sequence[str]) -> Iterator[str]:
+    return iter([f"- {sentence}" for sentence in sentences] or ["- Nothing stands out."])
+
+
+def _head(key: str) -> str:
+    criterion = CRITERIA[key]
+    return f"{criterion.short} ({criterion.unit})" if criterion.unit else criterion.short
+
+
+def _place(rank: Rank) -> str:
+    return f"{rank.rank} ({rank.first}–{rank.last})" if rank.first < rank.last else str(rank.rank)

@@ -1,0 +1,124 @@
+"""The league: what entries reach in every scenario of a suite, committed, so that a new one finds its place.
+
+A file for each entry, as `fairlane evaluate --write-league` writes it, numbers with six significant digits:
+
+    # abc, fairlane-1.0, 3f2a..., engine 7f3c..., 10 runs
+    scenario,criterion,mean,half_width
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.files import write_aside
+from fairlane.evaluate.cells import Cells, criteria_values
+from fairlane.evaluate.criteria import COST_CORE, COST_EDGE, CRITERIA
+from fairlane.evaluate.suite import Suite
+from fairlane.results.intervals import Interval
+
+LEAGUES = Path(__file__).parent / "leagues"
+COSTS = Path(__file__).parent / "costs.csv"
+_HEAD = re.compile(r"# (.+), (\S+), ([0-9a-f]+), engine (\S+), (\d+) runs")
+COLUMNS = ["scenario", "criterion", "mean", "half_width"]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An entry with its cells.
+
+    Attributes:
+        label: What it is called.
+        cells: By scenario and criterion.
+        cost: Instructions in the core and at the edge; none if they were not counted.
+    """
+
+    label: str
+    cells: Cells
+    cost: Mapping[str, Interval]
+
+    def values(self, scenarios: Iterable[str]) -> dict[str, Interval]:
+        """The value of every criterion, over some scenarios."""
+        names = set(scenarios)
+        found = criteria_values({key: cell for key, cell in self.cells.items() if key[0] in names})
+        return {key: value for key in CRITERIA if (value := found.get(key) or self.cost.get(key))}
+
+
+@dataclass(frozen=True)
+class League:
+    """All entries of a suite.
+
+    Attributes:
+        entries: By label, in alphabetical order.
+        engines: Engine that each was measured with.
+    """
+
+    entries: Mapping[str, Placed]
+    engines: Mapping[str, str]
+
+
+def file_of(suite: Suite, label: str) -> Path:
+    """The file of an entry."""
+    return LEAGUES / suite.key / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', label)}.csv"
+
+
+def read(suite: Suite) -> League:
+    """The league of a suite; empty if none was ever written.
+
+    Raises:
+        UserError: A file is of another suite, or none of a league.
+    """
+    entries: dict[str, Placed] = {}
+    engines: dict[str, str] = {}
+    for path in sorted((LEAGUES / suite.key).glob("*.csv")):
+        head, _, rest = path.read_text(encoding="utf-8").partition("\n")
+        if (found := _HEAD.fullmatch(head)) is None:
+            raise UserError(f"{path}: no file of a league: {head[:80]}")
+        label, key, digest, engine, runs = found.groups()
+        if (key, digest) != (suite.key, suite.digest):
+            raise UserError(f"{path}: is of {key} with other files; measure it again with --write-league")
+        cells = {
+            (row["scenario"], row["criterion"]): Interval(
+                float(row["mean"]), float(row["half_width"]) if row["half_width"] else None, int(runs)
+            )
+            for row in csv.DictReader(io.StringIO(rest))
+        }
+        entries[label] = Placed(label, cells, cost(label))
+        engines[label] = engine
+    return League(dict(sorted(entries.items())), engines)
+
+
+def write(suite: Suite, label: str, cells: Cells) -> Path:
+    """Writes the file of an entry, the same bytes for the same cells."""
+    runs = {cell.n for cell in cells.values()}
+    if len(runs) != 1:
+        raise UserError(f"{label}: scenarios have different numbers of runs, a league has one")
+    text = io.StringIO()
+    text.write(f"# {label}, {suite.key}, {suite.digest}, engine {_fairlane.engine_version()}, {runs.pop()} runs\n")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    for (scenario, key), cell in cells.items():
+        lines.writerow([scenario, key, _number(cell.mean), "" if cell.half_width is None else _number(cell.half_width)])
+    path = file_of(suite, label)
+    write_aside(path, text.getvalue().encode())
+    return path
+
+
+def cost(label: str) -> dict[str, Interval]:
+    """Instructions per packet of a scheme with its defaults, from docs/costs.md; none for other parameters."""
+    with COSTS.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            if row["scheme"] == label:
+                return {key: Interval(float(row[key]), None, 1, exact=True) for key in (COST_CORE, COST_EDGE)}
+    return {}
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else str(value)

@@ -1,0 +1,77 @@
+"""Places of entries by each criterion, and which entries are most alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlane.evaluate.criteria import CRITERIA
+from fairlane.results.intervals import Interval
+
+NEAREST = 5
+"""Entries that a report card stands beside."""
+
+Values = Mapping[str, Mapping[str, Interval]]
+"""By entry and criterion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A place among all entries that have the criterion.
+
+    Attributes:
+        rank: 1 for the best; who has the same number shares the better place.
+        first: The best place that the intervals leave room for,
+        last: and the worst.
+        of: Entries that were compared.
+    """
+
+    rank: int
+    first: int
+    last: int
+    of: int
+
+
+def ranks(values: Values, key: str) -> dict[str, Rank]:
+    """The place of every entry that has a criterion."""
+    sign = -1 if CRITERIA[key].better == "high" else 1
+    known = {label: of_entry[key] for label, of_entry in values.items() if key in of_entry}
+    bounds = {
+        label: (sign * one.mean - one.slack, sign * one.mean, sign * one.mean + one.slack)
+        for label, one in known.items()
+    }
+    found = {}
+    for label, (low, mean, high) in bounds.items():
+        others = [other for name, other in bounds.items() if name != label]
+        rank = 1 + sum(other[1] < mean for other in others)
+        first = 1 + sum(other[2] < low for other in others)
+        last = 1 + len(others) - sum(other[0] > high for other in others)
+        found[label] = Rank(rank, min(first, rank), max(last, rank), len(bounds))
+    return found
+
+
+def all_ranks(values: Values) -> dict[str, dict[str, Rank]]:
+    """The places of all entries, by criterion and entry."""
+    return {key: ranks(values, key) for key in CRITERIA if any(key in one for one in values.values())}
+
+
+def best(places: Mapping[str, Mapping[str, Rank]], key: str) -> list[str]:
+    """The entries in the first place."""
+    return [label for label, rank in places[key].items() if rank.rank == 1]
+
+
+def nearest(places: Mapping[str, Mapping[str, Rank]], label: str, most: int = NEAREST) -> Sequence[str]:
+    """The entries whose places are most like those of another, by the mean square of their differences.
+
+    Places count as shares of the number of entries, since not every entry has every criterion.
+    """
+    mine = {key: of_key[label] for key, of_key in places.items() if label in of_key}
+    others = sorted({name for of_key in places.values() for name in of_key} - {label})
+    distances = {}
+    for other in others:
+        squares = [
+            ((rank.rank - places[key][other].rank) / rank.of) ** 2 for key, rank in mine.items() if other in places[key]
+        ]
+        distances[other] = math.fsum(squares) / len(squares) if squares else math.inf
+    return sorted(others, key=lambda other: (distances[other], other))[:most]

@@ -1,0 +1,114 @@
+"""Where an entry wins and where it fails: sentences made from its numbers, none without one."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlane.evaluate.criteria import CRITERIA
+from fairlane.evaluate.league import Placed
+from fairlane.evaluate.ranks import Rank, Values
+from fairlane.results.intervals import Interval, format_number
+
+TENTH = 0.1
+"""The places at both ends that are told."""
+MOST_SCENARIOS = 3
+"""Single scenarios that are told, on each side."""
+_SCENARIO_CRITERIA = ("worst_share", "cheats", "many_users", "completion")
+"""Shares, whose differences can be compared with each other."""
+_WORDS = {
+    "worst_share": "the worst user gets {} of its share",
+    "cheats": "the worst honest user gets {} of its share",
+    "many_users": "the worst hundredth gets {} of its share",
+    "completion": "the slowest transfers have {} of the speed of an empty link",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Sentences about an entry.
+
+    Attributes:
+        wins: Where it is among the best, or far above most.
+        fails: Where it is among the worst, or far below most.
+    """
+
+    wins: Sequence[str]
+    fails: Sequence[str]
+
+
+def findings(
+    label: str,
+    placed: Mapping[str, Placed],
+    values: Values,
+    places: Mapping[str, Mapping[str, Rank]],
+    scenarios: Sequence[str],
+) -> Findings:
+    """Criteria by which an entry is in the first or last tenth, and scenarios in which it is farthest from the middle.
+
+    Args:
+        label: The entry.
+        placed: All entries with their cells.
+        values: Their values by criterion.
+        places: Their places.
+        scenarios: Those that count.
+    """
+    wins, fails = [], []
+    for key, value in values[label].items():
+        rank = places[key][label]
+        ends = math.ceil(rank.of * TENTH)
+        middle = statistics.median(of_entry[key].mean for of_entry in values.values() if key in of_entry)
+        if rank.of < 3 or value.mean == middle:
+            continue
+        text = f"{_place(rank)} of {rank.of} by {CRITERIA[key].title}: {_with_unit(value, key)}, the median entry has "
+        text = f"{text}{format_number(middle, 3)}."
+        if rank.rank <= ends:
+            wins.append(text)
+        elif _from_the_end(values, key, label) < ends:
+            fails.append(text)
+    far = _scenarios(label, placed, scenarios)
+    wins += [_scenario(*one) for one in far if one[0] > 0][:MOST_SCENARIOS]
+    fails += [_scenario(*one) for one in reversed(far) if one[0] < 0][:MOST_SCENARIOS]
+    return Findings(wins, fails)
+
+
+_Far = tuple[float, str, str, Interval, float]
+"""Difference to the median, scenario, criterion, value, median."""
+
+
+def _scenarios(label: str, placed: Mapping[str, Placed], scenarios: Sequence[str]) -> list[_Far]:
+    """Where an entry is farther from the median of all than its interval, the farthest above it first."""
+    found = []
+    for (scenario, key), cell in placed[label].cells.items():
+        if key not in _SCENARIO_CRITERIA or scenario not in scenarios:
+            continue
+        others = [one.cells[scenario, key].mean for one in placed.values() if (scenario, key) in one.cells]
+        difference = cell.mean - (middle := statistics.median(others))
+        if abs(difference) > cell.slack and len(others) > 2:
+            found.append((difference, scenario, key, cell, middle))
+    return sorted(found, key=lambda one: (-one[0], one[1]))
+
+
+def _scenario(difference: float, scenario: str, key: str, cell: Interval, middle: float) -> str:
+    del difference
+    what = _WORDS[key].format(cell)
+    return f"In `{scenario}` {what}; the median entry has {format_number(middle, 3)}."
+
+
+def _from_the_end(values: Values, key: str, label: str) -> int:
+    """How many entries are worse."""
+    sign = -1 if CRITERIA[key].better == "high" else 1
+    own = sign * values[label][key].mean
+    return sum(sign * of_entry[key].mean > own for of_entry in values.values() if key in of_entry)
+
+
+def _place(rank: Rank) -> str:
+    room = f" (intervals: {rank.first} to {rank.last})" if rank.first < rank.last else ""
+    return f"Place {rank.rank}{room}"
+
+
+def _with_unit(value: Interval, key: str) -> str:
+    unit = CRITERIA[key].unit
+    return f"{value} {unit}" if unit else str(value)

@@ -1,0 +1,93 @@
+"""Where entries stand: their values by every criterion, and their places among all of the league."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fairlane import _fairlane
+from fairlane.evaluate import league as leagues
+from fairlane.evaluate.cells import Measured
+from fairlane.evaluate.entries import Entry
+from fairlane.evaluate.league import League, Placed
+from fairlane.evaluate.ranks import Rank, all_ranks, nearest
+from fairlane.evaluate.requirements import Requirement
+from fairlane.evaluate.suite import Suite, SuiteScenario
+from fairlane.results.intervals import Interval
+
+
+@dataclass(frozen=True, repr=False)
+class Standing:
+    """Entries, measured in scenarios of a suite, among all of its league.
+
+    Attributes:
+        suite: What they were measured on.
+        scenarios: Those of its scenarios that were run.
+        quick: Whether these are fewer than there are, with fewer runs.
+        entries: What was measured, in the order asked for.
+        measured: Their runs, by label.
+        league: What others reached.
+        requirements: What was required.
+    """
+
+    suite: Suite
+    scenarios: Sequence[SuiteScenario]
+    quick: bool
+    entries: Sequence[Entry]
+    measured: Mapping[str, Measured]
+    league: League
+    requirements: Sequence[Requirement]
+
+    @cached_property
+    def placed(self) -> dict[str, Placed]:
+        """All entries with their cells: those that were measured, then the others of the league."""
+        own = {
+            entry.label: Placed(
+                entry.label,
+                self.measured[entry.label].cells(self.scenarios),
+                leagues.cost("" if entry.settings or entry.about is None else entry.scheme),
+            )
+            for entry in self.entries
+        }
+        return own | {label: one for label, one in self.league.entries.items() if label not in own}
+
+    @cached_property
+    def values(self) -> dict[str, dict[str, Interval]]:
+        """The value of every criterion, by entry and criterion, over the scenarios that were run."""
+        names = [one.name for one in self.scenarios]
+        return {label: one.values(names) for label, one in self.placed.items()}
+
+    @cached_property
+    def places(self) -> dict[str, dict[str, Rank]]:
+        """The places of all entries, by criterion and entry."""
+        return all_ranks(self.values)
+
+    @property
+    def unmet(self) -> list[tuple[str, Requirement]]:
+        """Requirements that an entry does not meet."""
+        return [
+            (entry.label, one)
+            for entry in self.entries
+            for one in self.requirements
+            if not one.met(self.values[entry.label].get(one.criterion))
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before the ranks are trusted."""
+        own = {entry.label for entry in self.entries}
+        others = [label for label in self.league.entries if label not in own]
+        stale = [label for label in others if self.league.engines[label] != _fairlane.engine_version()]
+        found = []
+        if not others:
+            found.append("ranks: only among what was evaluated now, the suite has no league of others")
+        if stale:
+            found.append(f"ranks: {len(stale)} entries of the league were measured with another version of the engine")
+        if self.quick:
+            found.append("quick: fewer scenarios and runs; values differ from those of the full suite")
+        return found
+
+    def nearest(self, label: str) -> Sequence[str]:
+        """The entries whose places are most like those of another."""
+        return nearest(self.places, label)

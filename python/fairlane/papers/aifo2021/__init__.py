@@ -1,0 +1,15 @@
+"""Yu et al.: Programmable Packet Scheduling with a Single Queue, 2021, by its abstract and the data of its figures."""
+
+from __future__ import annotations
+
+from fairlane.papers.aifo2021 import metrics, scenarios
+from fairlane.papers.paper import declared, load_paper
+
+PAPER = load_paper(
+    key="aifo2021",
+    title="Yu, Hu, Wu, Sun, Braverman, Chowdhury, Liu, Jin: Programmable Packet Scheduling with a Single Queue, "
+    "SIGCOMM, 2021 (abstract, data of its figures)",
+    folder=scenarios.FOLDER,
+    scenario=scenarios.scenario,
+    **declared(metrics, scenarios),
+)

@@ -1,0 +1,65 @@
+"""Scenarios of the fairness experiment: base.toml with the experiment's parameters and variables written over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.papers.experiment import Experiment
+from fairlane.papers.grid import Row
+from fairlane.simulate.scenario import Scenario, Table, group, transfers
+
+FOLDER = Path(__file__).parent
+
+ENGINE_SCHEMES = {"tcp": "droptail", "dctcp": "red", "pifo": "stfq"}
+"""Plain TCP and DCTCP at a single queue; PIFO with start tags is STFQ."""
+
+USERS = 16
+"""The hosts of a leaf; each has an access link of its own."""
+
+
+def scenario(values: Mapping[str, Any]) -> Scenario:
+    """The scenario for the values of an experiment's parameters and variables."""
+    base = Scenario.from_toml(FOLDER / "base.toml")
+    settings: Any = (
+        {"congestion_control": "dctcp", "ecn": True, "sack": True, "loss_detection": "rack"}
+        if values["scheme"] == "dctcp"
+        else {}
+    )
+    source = transfers(sizes="web_search", load=f"{values['load']} %", **settings)
+    groups = [group("transfers", source, users=USERS, start_from="0 s", start_until="0 s")]
+    return base.replace("groups", groups).replace("queue", _queue(values))
+
+
+def _queue(values: Mapping[str, Any]) -> Table:
+    """The queues of the authors' runs, projects/aifo/runs/aifo_evaluation/fairness."""
+    queue = values["queue_packets"]
+    match values["scheme"]:
+        case "tcp":
+            return {"scheme": "droptail", "limit": f"{queue} packets"}
+        case "dctcp":
+            marks_at = values["dctcp_marks_at"]
+            step = {"min_th": f"{marks_at} packets", "max_th": f"{marks_at + 1} packets", "weight": 1.0}
+            return {"scheme": "red", "limit": f"{queue} packets", "max_p": 1.0, "gentle": False, **step}
+        case "aifo":
+            return {
+                "scheme": "aifo",
+                "limit": f"{queue} packets",
+                "window": values["window"],
+                "sample_period": values["sample_period"],
+                "headroom": values["k"],
+            }
+        case "sp_pifo":
+            packets = values["queues"] * values["packets_per_queue"]
+            return {"scheme": "sp_pifo", "limit": f"{packets} packets", "queues": values["queues"]}
+        case _:
+            return {"scheme": "stfq", "limit": f"{values['queues'] * values['packets_per_queue']} packets"}
+
+
+def hardware(_: Experiment) -> list[Row]:
+    """No rows: a switch and its hosts, and ranks that hosts write."""
+    return []
+
+
+COMPUTED = {"aifo.testbed": hardware}

@@ -1,0 +1,15 @@
+"""Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, 2025, by its abstract and its qdisc."""
+
+from __future__ import annotations
+
+from fairlane.papers.paper import declared, load_paper
+from fairlane.papers.scrr2025 import metrics, scenarios
+
+PAPER = load_paper(
+    key="scrr2025",
+    title="Sharafzadeh, Matson, Tourrilhes, Sharma, Ghorbani: Self-Clocked Round-Robin Packet Scheduling, NSDI, 2025 "
+    "(abstract, qdisc)",
+    folder=scenarios.FOLDER,
+    scenario=scenarios.scenario,
+    **declared(metrics, scenarios),
+)

@@ -1,0 +1,126 @@
+"""The pages of `fairlane evaluate`: all entries by all criteria with Pareto pictures, and a report card for each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fairlane import _fairlane
+from fairlane.base.text import for_page
+from fairlane.evaluate.criteria import CRITERIA, Criterion
+from fairlane.evaluate.entries import Entry, asks
+from fairlane.evaluate.figures import PAIRS, Pair, describe, draw
+from fairlane.evaluate.ranks import Rank, best
+from fairlane.evaluate.sentences import Findings, findings
+from fairlane.report import figures
+from fairlane.report.figures import Size
+from fairlane.report.site import NARROW, STYLE_SHEET, TEMPLATES, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlane.evaluate.standing import Standing
+    from fairlane.results.intervals import Interval
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of the page, that for small screens, and what it shows in words."""
+
+    pair: Pair
+    words: str
+    size: Size
+    narrow: Size
+
+
+@dataclass(frozen=True)
+class CriterionRow:
+    """A line of a report card."""
+
+    criterion: Criterion
+    value: Interval
+    rank: Rank
+    best: str
+    best_value: Interval
+    nearest: Sequence[Interval | None]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A report card as its page shows it."""
+
+    entry: Entry
+    file: str
+    asks: Sequence[str]
+    nearest: Sequence[str]
+    rows: Sequence[CriterionRow]
+    found: Findings
+    cells: Sequence[tuple[str, str, Interval]]
+
+
+def write(evaluation: Standing, stage: Path) -> None:
+    """Writes index.html, a page for each entry that was measured, the pictures and the style sheet."""
+    drawings = [_draw(evaluation, pair, stage) for pair in PAIRS if _drawable(evaluation, pair)]
+    cards = [card(evaluation, entry) for entry in evaluation.entries]
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=for_page,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["prose"] = prose
+    environment.globals |= {
+        "evaluation": evaluation,
+        "criteria": [CRITERIA[key] for key in evaluation.places],
+        "cards": cards,
+        "files": {one.entry.label: one.file for one in cards},
+        "drawings": drawings,
+        "version": _fairlane.version(),
+    }
+
+    def page(template: str, name: str, **context: Any) -> None:
+        html = environment.get_template(f"{template}.html.jinja").render(context)
+        (stage / name).write_text(html + "\n", encoding="utf-8")
+
+    page("evaluation", "index.html", here="index")
+    for one in cards:
+        page("card", one.file, here=one.entry.label, card=one)
+    (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
+
+
+def card(evaluation: Standing, entry: Entry) -> Card:
+    """The report card of an entry."""
+    label = entry.label
+    near = evaluation.nearest(label)
+    rows = []
+    for key, value in evaluation.values[label].items():
+        first = best(evaluation.places, key)
+        words = first[0] if len(first) == 1 else f"{first[0]} and {len(first) - 1} more"
+        others = [evaluation.values[name].get(key) for name in near]
+        rank = evaluation.places[key][label]
+        rows.append(CriterionRow(CRITERIA[key], value, rank, words, evaluation.values[first[0]][key], others))
+    names = [one.name for one in evaluation.scenarios]
+    found = findings(label, evaluation.placed, evaluation.values, evaluation.places, names)
+    cells = [(scenario, key, cell) for (scenario, key), cell in evaluation.placed[label].cells.items()]
+    return Card(entry, _file(label), asks(entry), near, rows, found, cells)
+
+
+def _file(label: str) -> str:
+    return f"entry-{re.sub(r'[^A-Za-z0-9_.-]', '-', label)}.html"
+
+
+def _drawable(evaluation: Standing, pair: Pair) -> bool:
+    return {pair.across, pair.up} <= evaluation.places.keys()
+
+
+def _draw(evaluation: Standing, pair: Pair, stage: Path) -> Drawing:
+    drawn = draw(evaluation.values, pair, list(evaluation.measured))
+    size = figures.write(drawn, stage / pair.stem)
+    narrow = figures.write_narrow(drawn, stage / f"{pair.stem}{NARROW}")
+    return Drawing(pair, describe(evaluation.values, pair), size, narrow)

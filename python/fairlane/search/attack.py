@@ -1,0 +1,213 @@
+"""The adversary: for a scheme, the scenario within bounds in which an honest light user gets least of its share.
+
+The light user counts as harmed by the scheme, not by the circumstances: the same scenario also runs under an ideal
+scheduler, weighted fair queueing for each user, and a scenario in which the light user would get less than most of its
+share even there does not count. So no buffer that is too small for a round-trip time, no sender that is too slow to
+converge, and no user that offers nothing, can win.
+
+Numbers of runs of one seed are searched, others choose among the best and shrink, others again are those of the file:
+what is reported was not selected for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlane.base.errors import UserError
+from fairlane.results.intervals import Interval, interval
+from fairlane.search.bounds import Bounds
+from fairlane.search.evaluation import Evaluator, Numbers
+from fairlane.search.optimiser import Optimiser, OptimiserFactory, Point
+from fairlane.search.shrink import shrunk
+from fairlane.search.space import Values
+from fairlane.search.world import light_share_packets, scenario, unused
+from fairlane.simulate.scenario import Table
+
+IDEAL = "wfq"
+"""Serves every user at once, by weight, within a packet time of a fluid server; a full buffer drops from the user who
+fills it. What a light user does not get there, no scheme with the same buffer can be asked for."""
+HALF = 0.5
+"""Of its share: who gets less counts as beaten."""
+FINALISTS = 8
+"""Scenarios of the search that are run again."""
+APART = 0.25
+"""Least distance of two of them in the unit cube: they are to be different ones."""
+REPLICATIONS, FEWER = 10, 5
+"""Runs of what is judged in the end, and of each step towards it."""
+KEPT_LOSS = 0.9
+"""Part of what the light user lost that it must lose in a smaller scenario too."""
+_INADMISSIBLE = 2.0
+"""Value of a scenario in which the light user sends too little: worse than any share."""
+SEARCHED, SHRUNK, JUDGED = 1, 2, 3
+"""Seeds of the scenarios."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The scenario that was found for a scheme.
+
+    Attributes:
+        scheme: Name of the scheme.
+        scenario: Table of the scenario file, without expectations.
+        values: What was chosen.
+        share: What the light user gets of its max-min share.
+        ideal: What it gets under the ideal scheduler.
+        first_share: What it got in the run that the search found, before anything was shrunk; it was selected for.
+        evaluations: Scenarios that the search judged.
+    """
+
+    scheme: str
+    scenario: Table
+    values: Values
+    share: Interval
+    ideal: Interval
+    first_share: float
+    evaluations: int
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether the light user surely has less than half of its share."""
+        return self.share.mean + self.share.uncertainty < HALF
+
+
+def light_share(record: Mapping[str, Any]) -> Numbers:
+    """What the light user got of its max-min share."""
+    return [record["groups"][0]["normalised_throughput"]]
+
+
+@dataclass
+class Adversary:
+    """A search against one scheme.
+
+    Attributes:
+        name: What the scenario is called.
+        scheme: The tables `queue` and `marker` of its scheme.
+        bounds: What may be chosen.
+        evaluator: Runs scenarios.
+    """
+
+    name: str
+    scheme: Mapping[str, Table]
+    bounds: Bounds
+    evaluator: Evaluator
+
+    def search(
+        self, make: OptimiserFactory, seed: int, evaluations: int, advance: Callable[[int, float], None]
+    ) -> Found:
+        """Searches, chooses, shrinks and judges.
+
+        Args:
+            make: Makes the optimiser.
+            seed: Its seed.
+            evaluations: Scenarios to judge at least; a generation is finished.
+            advance: Told how many there are, and the least share so far.
+        """
+        judged = self._explore(make(self.bounds.space.dimensions, seed), evaluations, advance)
+        values, share = self._choose(judged)
+        goal = 1 - KEPT_LOSS * (1 - share)
+        kept = min(goal, HALF) if share < HALF else goal
+        small = shrunk(self.bounds.space, self.bounds.plain, values, unused, lambda tried: self._shows(tried, kept))
+        shares, ideals = self._runs([small], JUDGED, REPLICATIONS)[0]
+        table = scenario(self.name, small, self.scheme, JUDGED, REPLICATIONS)
+        return Found(
+            str(self.scheme["queue"]["scheme"]),
+            table,
+            small,
+            interval(shares),
+            interval(ideals),
+            min(value for value, _ in judged),
+            len(judged),
+        )
+
+    def _explore(
+        self, optimiser: Optimiser, evaluations: int, advance: Callable[[int, float], None]
+    ) -> list[tuple[float, Point]]:
+        """Every point that was judged, with its value."""
+        judged: list[tuple[float, Point]] = []
+        while len(judged) < evaluations:
+            points = asked(optimiser, self.bounds.space.dimensions)
+            values = self._values(points)
+            optimiser.tell(points, values)
+            judged += zip(values, points, strict=True)
+            advance(len(judged), min(value for value, _ in judged))
+        return judged
+
+    def _values(self, points: Sequence[Point]) -> list[float]:
+        """What each point is worth to the adversary: less is better.
+
+        The share of the light user; where the ideal scheduler too leaves it less than the guard asks for, one and what
+        is missing there.
+        """
+        chosen = [self.bounds.space.values(point) for point in points]
+        admitted = [self._is_admitted(values) for values in chosen]
+        runs = iter(self._runs([values for values, is_in in zip(chosen, admitted, strict=True) if is_in], SEARCHED, 1))
+        return [self._value(*(one[0] for one in next(runs))) if is_in else _INADMISSIBLE for is_in in admitted]
+
+    def _value(self, share: float, ideal: float) -> float:
+        missing = self.bounds.ideal_share - ideal
+        return share if missing <= 0 else max(share, 1 + missing)
+
+    def _choose(self, judged: Sequence[tuple[float, Point]]) -> tuple[Values, float]:
+        """Of the best that differ, the one that stays best in other runs."""
+        finalists: list[Point] = []
+        for value, point in sorted(judged, key=lambda one: one[0]):
+            if len(finalists) == FINALISTS or value >= _INADMISSIBLE:
+                break
+            if all(_distance(point, other) >= APART for other in finalists):
+                finalists.append(point)
+        chosen = [self.bounds.space.values(point) for point in finalists]
+        runs = [(interval(shares), interval(ideals)) for shares, ideals in self._runs(chosen, SHRUNK, FEWER)]
+        worth = [
+            (self._surely(share, ideal), self._value(share.mean, ideal.mean), place)
+            for place, (share, ideal) in enumerate(runs)
+        ]
+        if not worth or min(worth)[1] > 1:
+            raise UserError(
+                f"{self.name}: in none of {len(judged)} scenarios does the ideal scheduler leave the light user "
+                f"{self.bounds.ideal_share:g} of its share; give more evaluations, or other bounds"
+            )
+        _, value, place = min(worth)
+        return chosen[place], value
+
+    def _surely(self, share: Interval, ideal: Interval) -> float:
+        """The value at the ends of the intervals that are worse for the adversary."""
+        return self._value(share.mean + share.uncertainty, ideal.mean - ideal.uncertainty)
+
+    def _shows(self, tried: Sequence[Values], most: float) -> list[bool]:
+        """Whether the light user surely still loses enough, and loses it to the scheme."""
+        admitted = [self._is_admitted(values) for values in tried]
+        runs = iter(self._runs([v for v, is_in in zip(tried, admitted, strict=True) if is_in], SHRUNK, FEWER))
+        return [is_in and self._surely(*map(interval, next(runs))) <= most for is_in in admitted]
+
+    def _is_admitted(self, values: Values) -> bool:
+        return light_share_packets(values) >= self.bounds.packets
+
+    def _runs(self, chosen: Sequence[Values], seed: int, replications: int) -> list[tuple[list[float], list[float]]]:
+        """The light user's shares under the scheme and under the ideal scheduler, by replication."""
+        tables = [
+            scenario(self.name, values, scheme, seed, replications)
+            for scheme in (self.scheme, {"queue": {"scheme": IDEAL}})
+            for values in chosen
+        ]
+        # The ideal runs of equal choices are the same for all schemes but for the name, which decides nothing.
+        for table in tables:
+            table["name"] = "search"
+        shares = self.evaluator.firsts(tables, replications)
+        return list(zip(shares[: len(chosen)], shares[len(chosen) :], strict=True))
+
+
+def asked(optimiser: Optimiser, dimensions: int) -> list[Point]:
+    """The points that an optimiser asks for, checked: it may be the user's."""
+    points = [tuple(float(x) for x in point) for point in optimiser.ask()]
+    for point in points:
+        if len(point) < dimensions or not all(0 <= x <= 1 for x in point):
+            raise UserError(f"optimiser: asks for {point}, must be {dimensions} numbers from 0 to 1")
+    if not points:
+        raise UserError("optimiser: asks for no point, must be at least one")
+    return list(points)
+
+
+def _distance(one: Point, other: Iterable[float]) -> float:
+    return float(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5)

@@ -1,0 +1,162 @@
+"""The bounds of the adversary: the file that says what it may choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane.base import toml
+from fairlane.base.errors import UserError
+from fairlane.base.quantities import parsed
+from fairlane.base.text import quoted
+from fairlane.search.space import Choice, Range, Space, Value, read_choice
+from fairlane.simulate.catalogue import congestion_controls
+from fairlane.simulate.expectation import near
+
+DEFAULT_BOUNDS = Path(__file__).with_name("bounds.toml")
+DATAGRAMS = ("cbr", "poisson", "on_off")
+DIGITS = 2
+"""Significant digits of what is chosen: a scenario of round numbers says as much."""
+
+_UNITS = {
+    "link.rate": "bit/s",
+    "link.buffer": "packets",
+    "run.warmup": "s",
+    "run.measure": "s",
+    "light.sender": "",
+    "light.rtt": "s",
+    "light.rate": "1",
+    "light.packet_size": "bytes",
+    "heavy.users": "count",
+    "heavy.sender": "",
+    "heavy.flows": "count",
+    "heavy.rtt": "s",
+    "heavy.rate": "1",
+    "heavy.packet_size": "bytes",
+    "heavy.on": "s",
+    "heavy.off": "s",
+    "crowd.users": "count",
+    "crowd.sender": "",
+    "crowd.flows": "count",
+    "crowd.rtt": "s",
+}
+"""What every key is measured in; all are required, the plainer the file the easier it is to read."""
+_LEAST = {"crowd.users": 0.0, "heavy.users": 1.0, "heavy.flows": 1.0, "crowd.flows": 1.0}
+_HONEST = ("cubic", "reno")
+"""Congestion controls that answer every loss by the RFC of their own."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the adversary may choose.
+
+    Attributes:
+        space: By key, such as `heavy.flows`.
+        plain: Values that a shrunk scenario has where they do as well.
+        ideal_share: Least share of the light user under the ideal scheduler.
+        packets: Packets that its max-min share of the measurement has, at least.
+        text: The file, which a search is known by.
+    """
+
+    space: Space
+    plain: Mapping[str, Value]
+    ideal_share: float
+    packets: float
+    text: str
+
+
+def read_bounds(path: str | Path | None) -> Bounds:
+    """The bounds of a file, or those of Fairlane.
+
+    Raises:
+        UserError: The file cannot be read, or a key or value is wrong.
+    """
+    file = DEFAULT_BOUNDS if path is None else Path(path)
+    table = toml.read(file)
+    try:
+        return _bounds(table, file.read_text(encoding="utf-8"))
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
+
+
+def _bounds(table: Mapping[str, Any], text: str) -> Bounds:
+    guard, plain = _table("guard", table.get("guard", {})), _table("plain", table.get("plain", {}))
+    given = _flat({name: inner for name, inner in table.items() if name not in {"guard", "plain"}})
+    _check_keys("", given, _UNITS)
+    for key in _UNITS:
+        if key not in given:
+            raise UserError(f"{key}: missing")
+    choices = {key: read_choice(key, given[key]) for key in _UNITS}
+    for key, choice in choices.items():
+        _check(key, choice)
+    plain_values = _flat(plain)
+    _check_keys("plain.", plain_values, _UNITS)
+    for key, value in plain_values.items():
+        _check(f"plain.{key}", read_choice(f"plain.{key}", value))
+    _check_keys("guard.", guard, ("ideal_share", "packets"))
+    space = Space(choices, DIGITS)
+    if not space.dimensions:
+        raise UserError("every key has one value: nothing is left to search")
+    return Bounds(
+        space,
+        plain_values,
+        _number("guard.ideal_share", guard, 0.9, 1),
+        _number("guard.packets", guard, 200, 1e6),
+        text,
+    )
+
+
+def _check(key: str, choice: Range | Choice) -> None:
+    """Raises a UserError for a value that no scenario takes."""
+    name = key.removeprefix("plain.")
+    unit = _UNITS[name]
+    if unit == "":
+        _check_senders(key, choice)
+        return
+    ends: list[Value] = (
+        [choice.written(choice.low), choice.written(choice.high)] if isinstance(choice, Range) else list(choice.values)
+    )
+    for value in ends:
+        if unit in {"1", "count"}:
+            least = _LEAST.get(name, 0.0)
+            whole = unit == "1" or isinstance(value, int)
+            if isinstance(value, str | bool) or not whole or value < least:
+                what = f"a whole number from {least:g} up" if unit == "count" else "a number from 0 up"
+                raise UserError(f"{key}: {quoted(value)} is not {what}")
+        elif not isinstance(value, str) or (number := parsed(value, unit)) is None or number < 0:
+            raise UserError(f"{key}: {quoted(value)} is not a quantity in {unit}")
+
+
+def _check_senders(key: str, choice: Range | Choice) -> None:
+    controls = [control["name"] for control in congestion_controls()]
+    known = (
+        [*_HONEST, *DATAGRAMS[:1]] if "light" in key else list(_HONEST) if "crowd" in key else [*controls, *DATAGRAMS]
+    )
+    for sender in choice.values if isinstance(choice, Choice) else ["a range"]:
+        if sender not in known:
+            raise UserError(f"{key}: {quoted(sender)} is not one of {', '.join(known)}")
+
+
+def _check_keys(place: str, given: Mapping[str, Any], known: Any) -> None:
+    for key in given:
+        if key not in known:
+            raise UserError(f"{place}{key}: unknown key; {near(key, known)}")
+
+
+def _number(key: str, table: Mapping[str, Any], default: float, most: float) -> float:
+    value = table.get(key.rpartition(".")[2], default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise UserError(f"{key}: {quoted(value)} is not a number from 0 to {most:g}")
+    return float(value)
+
+
+def _table(key: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise UserError(f"{key}: {quoted(given)} is not a table")
+    return given
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{name}.{key}": value for name, inner in table.items() for key, value in _table(name, inner).items()}

@@ -1,0 +1,37 @@
+"""The table of the documentation: how each scheme is beaten, from the scenario files of a checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairlane.base import toml
+from fairlane.search.scenario_file import SHARES
+from fairlane.search.words import described, shares_by
+
+FOLDER = Path(__file__).parents[3] / "scenarios" / "adversaries"
+HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", "heavy", "crowd")
+
+
+def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
+    """Each file, its table, and the shares that its head tells: under the scheme, and under the ideal scheduler."""
+    for path in sorted(FOLDER.glob("*.toml")):
+        found = SHARES.search(path.read_text(encoding="utf-8"))
+        if found is None:
+            raise ValueError(f"{path}: its head tells no shares")
+        yield path, toml.read(path), (found[1], found[2])
+
+
+def rows() -> list[Sequence[str]]:
+    """A row for each file, the least share first."""
+    every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
+    return [
+        [
+            f"[`{path.stem}`](../scenarios/adversaries/{path.name})",
+            shares_by(table["queue"]),
+            *shares,
+            *(described(table).get(group, "") for group in ("light", "heavy", "crowd")),
+        ]
+        for path, table, shares in every
+    ]

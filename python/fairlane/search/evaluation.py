@@ -1,0 +1,54 @@
+"""Simulates what a search asks for, many runs at a time, and reads no more of their records than it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from fairlane.search.journal import Journal, digest
+from fairlane.simulate.replications import finished
+from fairlane.simulate.scenario import Table
+
+Numbers: TypeAlias = list[float | None]
+Reader: TypeAlias = Callable[[Mapping[str, Any]], Numbers]
+"""What a search wants of a record; of equal length for all records."""
+
+
+@dataclass
+class Evaluator:
+    """Runs of one search.
+
+    Attributes:
+        journal: What is known already.
+        read: What is wanted of a record.
+        threads: Simulator threads; all cores if None.
+        simulated: Runs that were simulated, not known from the journal.
+    """
+
+    journal: Journal
+    read: Reader
+    threads: int | None
+    simulated: int = 0
+
+    def numbers(self, jobs: Sequence[tuple[str, int]]) -> list[Numbers]:
+        """What is wanted of each run: a scenario as JSON, and the number of a replication."""
+        names = [digest(*job) for job in jobs]
+        missing = {name: job for name, job in zip(names, jobs, strict=True) if self.journal.find(name) is None}
+        found: dict[str, Numbers] = {}
+        order = list(missing)
+        try:
+            for index, record, _ in finished(list(missing.values()), self.threads, "searching", show_progress=False):
+                found[order[index]] = self.read(json.loads(record))
+        finally:
+            # In the order in which they were asked for: the journal too is the same for any number of threads.
+            self.journal.add({name: found[name] for name in order if name in found})
+            self.simulated += len(found)
+        return [self.journal.find(name) or [] for name in names]
+
+    def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:
+        """The first number of each replication of some scenarios; one that a record lacks counts as zero."""
+        texts = [json.dumps(table) for table in tables]
+        numbers = iter(self.numbers([(text, number) for text in texts for number in range(replications)]))
+        return [[next(numbers)[0] or 0.0 for _ in range(replications)] for _ in texts]

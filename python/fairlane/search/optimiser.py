@@ -1,0 +1,104 @@
+"""Optimisers that are asked and told: what a search needs of one, and that of the library pycma.
+
+A search knows points of the unit cube only; `space.py` says what they mean.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from fairlane.base.errors import UserError
+
+Point: TypeAlias = Sequence[float]
+"""Coordinates from 0 to 1."""
+
+
+class Optimiser(Protocol):
+    """Looks for the point of the unit cube at which a value is least."""
+
+    def ask(self) -> Sequence[Point]:
+        """The points that are to be judged next, at least one."""
+
+    def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
+        """Takes the values of all points that `ask` gave."""
+
+
+OptimiserFactory: TypeAlias = Callable[[int, int], Optimiser]
+"""Makes an optimiser, from the number of dimensions and a seed; equal seeds make equal optimisers."""
+
+
+class CmaOptimiser:
+    """CMA-ES (Hansen and Ostermeier 2001) by pycma, begun anew when it stands still.
+
+    Each start draws a Latin hypercube; evolution begins at its best point. All random numbers are of one generator of
+    its own, so that equal seeds ask for equal points.
+    """
+
+    DESIGN, EACH = 96, 8
+    """Points of a Latin hypercube: so many for each dimension, but not more than that."""
+    GENERATION, LEAST = 24, 4
+    """Points of a generation: two for each dimension and some, at most twice what Hansen's tutorial asks for in 16
+    dimensions (4 + 3 ln n), for values are noisy."""
+    STANDS_STILL = 15
+    """Generations without a better point after which it starts anew."""
+    STEP = 0.25
+    """First standard deviation: a quarter of each range, as the manual of pycma advises."""
+
+    def __init__(self, dimensions: int, seed: int) -> None:
+        self._library = _pycma()
+        self._dimensions = max(dimensions, 2)  # the library has no evolution in one; the second has no effect
+        self._design = min(self.DESIGN, self.EACH * self._dimensions)
+        self._generation = min(self.GENERATION, self.LEAST + 2 * self._dimensions)
+        self._random = np.random.default_rng(seed)
+        self._evolution: Any = None
+        self._best = float("inf")
+        self._idle = 0
+
+    def ask(self) -> Sequence[Point]:
+        """A Latin hypercube, then generations."""
+        points = self._latin_hypercube() if self._evolution is None else np.array(self._evolution.ask())
+        return [[float(x) for x in point] for point in points]
+
+    def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
+        """Starts evolution at the best point of the design, or goes on with it."""
+        best = min(values)
+        if self._evolution is None:
+            self._begin(points[list(values).index(best)])
+            self._best, self._idle = best, 0
+            return
+        self._evolution.tell([np.array(point) for point in points], list(values))
+        self._idle = 0 if best < self._best else self._idle + 1
+        self._best = min(best, self._best)
+        if self._idle >= self.STANDS_STILL or self._evolution.stop():
+            self._evolution = None
+
+    def _begin(self, start: Point) -> None:
+        options = {
+            "bounds": [0, 1],
+            "popsize": self._generation,
+            "randn": lambda *shape: self._random.standard_normal(shape),
+            "seed": np.nan,  # the library's own generator is not used
+            "verbose": -9,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._evolution = self._library.CMAEvolutionStrategy(list(start), self.STEP, options)
+
+    def _latin_hypercube(self) -> Any:
+        """In each dimension, one point in each of as many slices as there are points."""
+        slices = np.array([self._random.permutation(self._design) for _ in range(self._dimensions)])
+        return ((slices + self._random.random(slices.shape)) / self._design).T
+
+
+def _pycma() -> Any:
+    try:
+        return importlib.import_module("cma")
+    except ImportError:
+        raise UserError(
+            "search needs the package cma, which is not installed: pip install 'fairlane[search]'"
+        ) from None

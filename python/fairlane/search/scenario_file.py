@@ -1,0 +1,74 @@
+"""The scenario file of what the adversary found: comments that say what it shows, and what `fairlane check` judges."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fairlane.search.attack import HALF, IDEAL, Found
+from fairlane.search.words import described, shares_by
+from fairlane.search.world import METRIC
+
+_STEP = 0.05
+"""Bounds of expectations are multiples of it."""
+SHARES = re.compile(
+    r"# The honest light user has (.+) of its max-min share;\n# under an ideal .+ \(wfq\) (.+) in the same"
+)
+"""What the head of a file says of the shares under the scheme and under the ideal scheduler."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def text(found: Found, command: str) -> str:
+    """The file.
+
+    Args:
+        found: What was found.
+        command: The command that finds it again.
+    """
+    return "\n".join([*_head(found, command), "", *_body({**found.scenario, "expect": [expectation(found)]})]) + "\n"
+
+
+def expectation(found: Found) -> dict[str, Any]:
+    """What `fairlane check` judges: the upper end of the interval, rounded up."""
+    most = math.ceil((found.share.mean + found.share.uncertainty + _STEP / 10) / _STEP) * _STEP
+    most = min(most, HALF) if found.is_beaten else most
+    why = "A scenario chosen by search against this scheme: an honest light user loses its share to the scheme."
+    if not found.is_beaten:
+        why = "The worst scenario of the search: it does not surely take half of its share from the light user."
+    return {"metric": METRIC, "max": round(most, 2), "why": why}
+
+
+def _head(found: Found, command: str) -> Iterator[str]:
+    yield f"# {found.scheme} shares by {shares_by(found.scenario['queue'])}."
+    yield f"# The honest light user has {found.share} of its max-min share;"
+    yield f"# under an ideal scheduler for each user ({IDEAL}) {found.ideal} in the same scenario."
+    yield "#"
+    for name, words in described(found.scenario).items():
+        yield f"# {name}: {words}"
+    yield "#"
+    yield f"# Found by `{command}`."
+
+
+def _body(table: Mapping[str, Any]) -> Iterator[str]:
+    """TOML: keys first, then tables, then arrays of tables, each with a heading of its own."""
+    yield from _table("", table)
+
+
+def _table(place: str, table: Mapping[str, Any]) -> Iterator[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    arrays = {key: value for key, value in table.items() if isinstance(value, list)}
+    for key, value in table.items():
+        if key not in inner and key not in arrays:
+            yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"
+    for key, value in inner.items():
+        yield from ("", f"[{place}{_key(key)}]", *_table(f"{place}{_key(key)}.", value))
+    for key, values in arrays.items():
+        for value in values:
+            yield from ("", f"[[{place}{_key(key)}]]", *_table(f"{place}{_key(key)}.", value))
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name)

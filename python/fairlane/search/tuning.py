@@ -1,0 +1,165 @@
+"""The designer: parameters of a scheme, tuned on some scenarios and judged on others."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import ScenarioError, UserError
+from fairlane.results.intervals import Interval, interval
+from fairlane.search.attack import asked
+from fairlane.search.evaluation import Evaluator, Numbers
+from fairlane.search.optimiser import Optimiser
+from fairlane.search.scenario_set import Member
+from fairlane.search.space import Space, Values
+
+CRITERIA: Mapping[str, tuple[bool, str]] = {
+    "worst_share": (True, "throughput of the worst user over its max-min share, at most 1"),
+    "jain_index_normalised": (True, "Jain's index of throughput over max-min share"),
+    "utilisation": (True, "busy time of the busiest link over measured time"),
+    "delay_p99_s": (False, "99th percentile of queueing delay, of the worst class and link"),
+}
+"""What is measured: whether more is better, and what it is."""
+FINALISTS = 5
+FINAL_REPLICATIONS = 5
+_REFUSED = math.inf
+
+
+def criteria(record: Mapping[str, Any]) -> Numbers:
+    """The criteria of a record, in their order."""
+    shares = [
+        throughput / group["max_min_share_bps"]
+        for group in record["groups"]
+        if group["max_min_share_bps"] > 0
+        for throughput in group["user_throughput_bps"]
+    ]
+    delays = [delay["p99_s"] for link in record["links"] for delay in link["delay"] if delay["packets"]]
+    return [
+        min([*shares, 1.0]),
+        record["jain_index_normalised"] or 0.0,
+        max(link["utilisation"] for link in record["links"]),
+        max(delays, default=0.0),
+    ]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What parameters give on scenarios: of each criterion, its mean over them in each replication."""
+
+    samples: Mapping[str, Sequence[float]]
+
+    @classmethod
+    def of(cls, runs: Sequence[Sequence[Numbers]], replications: int) -> Judged:
+        """From the criteria of each replication of each scenario."""
+        return cls(
+            {
+                criterion: [
+                    math.fsum(of_scenario[number][place] or 0.0 for of_scenario in runs) / len(runs)
+                    for number in range(replications)
+                ]
+                for place, criterion in enumerate(CRITERIA)
+            }
+        )
+
+    def interval(self, criterion: str) -> Interval:
+        """Mean over replications."""
+        return interval(self.samples[criterion])
+
+    def gain(self, over: Judged, criterion: str) -> Interval:
+        """By how much it is more than another one, replication by replication: both have the same seeds."""
+        pairs = zip(self.samples[criterion], over.samples[criterion], strict=True)
+        return interval([one - other for one, other in pairs])
+
+
+@dataclass
+class Designer:
+    """A search for parameters of one scheme.
+
+    Attributes:
+        scheme: Its name.
+        space: What may be chosen, by key of the scenario.
+        objective: The criterion that is to be best.
+        evaluator: Runs scenarios.
+    """
+
+    scheme: str
+    space: Space
+    objective: str
+    evaluator: Evaluator
+    _bases: dict[str, str] = field(default_factory=dict)
+
+    def search(
+        self, optimiser: Optimiser, members: Sequence[Member], evaluations: int, advance: Callable[[int, float], None]
+    ) -> dict[str, Any]:
+        """The best parameters on some scenarios; no parameters if the defaults are as good.
+
+        A search has one run of each scenario; the best, and the defaults, have some more, which decide.
+        """
+        judged: list[tuple[float, Values]] = []
+        refusal = None
+        while len(judged) < evaluations:
+            points = asked(optimiser, self.space.dimensions)
+            chosen = [self.space.values(point) for point in points]
+            values, error = self._values(chosen, members)
+            refusal = refusal or error
+            optimiser.tell(points, [value if math.isfinite(value) else 1e3 for value in values])
+            judged += zip(values, chosen, strict=True)
+            best = min(value for value, _ in judged)
+            if best == _REFUSED:
+                raise UserError(f"{self.scheme}: no combination of the first {len(judged)} can be simulated: {refusal}")
+            advance(len(judged), self._worth(best))
+        finalists: list[Values] = [{}]
+        for value, values_of_keys in sorted(judged, key=lambda one: one[0]):
+            if len(finalists) <= FINALISTS and value < _REFUSED and values_of_keys not in finalists:
+                finalists.append(values_of_keys)
+        results = self.judge(finalists, members, FINAL_REPLICATIONS)
+        worth = [self._worth(result.interval(self.objective).mean) for result in results]
+        return dict(finalists[worth.index(min(worth))])
+
+    def judge(self, chosen: Sequence[Values], members: Sequence[Member], replications: int) -> list[Judged]:
+        """The criteria of parameters on scenarios."""
+        return self._judge([[self._scenario(member, values) for member in members] for values in chosen], replications)
+
+    def _judge(self, scenarios: Sequence[Sequence[str]], replications: int) -> list[Judged]:
+        """The criteria of each list of scenarios."""
+        jobs = [(text, number) for texts in scenarios for text in texts for number in range(replications)]
+        numbers = iter(self.evaluator.numbers(jobs))
+        return [
+            Judged.of([[next(numbers) for _ in range(replications)] for _ in texts], replications)
+            for texts in scenarios
+        ]
+
+    def _values(self, chosen: Sequence[Values], members: Sequence[Member]) -> tuple[list[float], str | None]:
+        """What each choice is worth, less is better; and why the first was refused that no scenario takes."""
+        scenarios: list[list[str] | None] = []
+        refusal = None
+        for values in chosen:
+            try:
+                scenarios.append([self._scenario(member, values) for member in members])
+            except ScenarioError as error:
+                scenarios.append(None)
+                refusal = refusal or str(error)
+        results = iter(self._judge([texts for texts in scenarios if texts], 1))
+        worth = [self._worth(next(results).interval(self.objective).mean) if texts else _REFUSED for texts in scenarios]
+        return worth, refusal
+
+    def _scenario(self, member: Member, values: Values) -> str:
+        """A scenario under the scheme, with parameters; its own buffer and scheduler stay."""
+        table = json.loads(self._bases.get(member.canonical) or self._base(member.canonical))
+        for key, value in values.items():
+            place, _, name = key.partition(".")
+            table.setdefault(place, {})[name] = value
+        return _fairlane.canonical(json.dumps(table))
+
+    def _base(self, canonical: str) -> str:
+        """A scenario under the scheme with its defaults."""
+        self._bases[canonical] = base = _fairlane.with_queue(canonical, self.scheme)
+        return base
+
+    def _worth(self, mean: float) -> float:
+        """A value of the objective with a sign by which less is better; and back."""
+        return -mean if CRITERIA[self.objective][0] else mean

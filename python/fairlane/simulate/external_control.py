@@ -1,0 +1,88 @@
+"""Congestion controls written in Python: a class, registered under a name that scenarios can use.
+
+    @fairlane.register_congestion_control("half-rate")
+    class HalfRate:
+        def __init__(self, connection: fairlane.Connection) -> None:
+            self.connection = connection
+
+        def on_ack(self, ack: fairlane.Ack) -> None:
+            if ack.delivery_rate_bps and ack.min_rtt:
+                self.connection.window = max(ack.delivery_rate_bps * ack.min_rtt / 16, 2 * self.connection.mss)
+
+docs/howto/own-congestion-control.md has the contract.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from fairlane import _fairlane
+from fairlane._fairlane import Ack, Connection, Event, Segment
+from fairlane.base.errors import UserError
+from fairlane.simulate.modules import Registry
+
+__all__ = ["Ack", "CongestionControl", "Connection", "Event", "Growth", "Segment", "register_congestion_control"]
+
+Marks: TypeAlias = Literal["classic", "ect0", "ect1"]
+"""The feedback on congestion marks, if the connection has ECN: one a round trip; all, of packets with ECT(0) or
+ECT(1)."""
+
+CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
+
+
+class CongestionControl(Protocol):
+    """A congestion control that sets window and pacing rate itself, always: on the connection that it was made with.
+
+    Beside `on_ack` a class may have `on_sent(segment)`, `on_delivered(segment)`, `on_lost(segment)`, `on_event(event)`.
+    """
+
+    def on_ack(self, ack: Ack, /) -> None:
+        """Takes in an ACK, after the segments that it delivers and shows to be lost."""
+
+
+class Growth(Protocol):
+    """A congestion control that leaves slow start and recovery to the sender."""
+
+    def grow(self, window: int, segments: int, now: float, smoothed_rtt: float, /) -> float:
+        """The window in bytes after an ACK of `segments` in congestion avoidance."""
+
+    def reduce(
+        self, window: int, outstanding: int, in_flight: int, cause: Literal["loss", "mark", "timeout"], /
+    ) -> float:
+        """What congestion leaves of the window, in bytes."""
+
+
+_Class = TypeVar("_Class", bound=Callable[[Connection], CongestionControl | Growth])
+
+
+def register_congestion_control(name: str, *, marks: Marks = "classic") -> Callable[[_Class], _Class]:
+    """Decorator: makes a class the congestion control `name`, for `congestion_control`. The last one of a name counts.
+
+    Args:
+        name: Its name in scenarios.
+        marks: The feedback on congestion marks that it needs.
+
+    Raises:
+        UserError: The name is not one, or taken by a congestion control of Fairlane; the class lacks methods of one.
+    """
+    CONTROLS.check(name)
+
+    def register(made: _Class) -> _Class:
+        grows = _check_methods(name, made)
+        CONTROLS.add(name, lambda: _fairlane.register_congestion_control(name, made, grows, marks))
+        return made
+
+    return register
+
+
+def _check_methods(name: str, made: object) -> bool:
+    """Whether a class has the methods of `Growth`, and not those of `CongestionControl`."""
+    if not inspect.isclass(made):
+        raise UserError(f"{name}: {made!r} is not a class")
+    has = {method for method in ("on_ack", "grow", "reduce") if callable(getattr(made, method, None))}
+    if has not in ({"on_ack"}, {"grow", "reduce"}):
+        given = ", ".join(sorted(has)) or "none of them"
+        raise UserError(f"{name}: {made.__qualname__} must have the method on_ack, or grow and reduce; it has {given}")
+    return "grow" in has
