@@ -7,13 +7,15 @@ PAPER_FIGURES := abc2018.fig4a
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The kernel programs are built and tested where their tools are: clang, and the libraries of libbpf.
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
+# Controllers of QUIC stacks, in a workspace of its own with a configuration of cargo in its folder.
+STACKS  := examples/quic-stacks
 # Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
 TESTED  := --workspace --exclude fairlane-bench --exclude fairlane-py
 LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-linux-tcp bench-node bench-ns3 bench-parallel bench-scale bench-schemes bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long vectors verdicts clean
+.PHONY: help setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,9 +32,17 @@ verdicts: setup ## Reproduce all papers, make the verdicts the expected ones, wr
 	$(BIN)/fairlane reproduce all --write-verdicts
 	$(BIN)/python -m fairlane.docs_generator docs
 
-figures: setup ## Draw the figure of a paper that the README shows, into docs/figures/
+figures: setup ## Draw the figure of a paper that the README shows, and that of all pairs of senders, into docs/figures/
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
+	$(BIN)/fairlane pairs --out results/pairs
+	cp results/pairs/pairs.png results/pairs/pairs.csv docs/figures/
+	$(BIN)/python -m fairlane.docs_generator docs
+
+league: setup ## Evaluate all schemes on the whole suite (an hour of both cores at most), make the results the committed ones, draw them
+	$(BIN)/fairlane evaluate all --write-league --out results/evaluation
+	for name in share-delay share-state edge-core; do cp results/evaluation/$$name.png docs/figures/evaluation-$$name.png || exit 1; done
+	$(BIN)/python -m fairlane.docs_generator docs
 
 test: lint ## Run lint and tests, Rust and Python; test-long has those that take long
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
@@ -40,6 +50,11 @@ test: lint ## Run lint and tests, Rust and Python; test-long has those that take
 	cargo test $(TESTED) $(EBPF) --doc --quiet
 	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile -m 'not long and not alone'
 	$(BIN)/pytest --quiet -m 'not long and alone'
+	@$(MAKE) --no-print-directory test-stacks
+
+test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped if the registry cannot be reached
+	@cd $(STACKS); if cargo fetch --locked --quiet; then cargo test --locked --quiet; \
+	else echo "$(STACKS): not tested, its packages cannot be fetched"; fi
 
 test-long: setup ## Run the tests that are too long for every change: once a night
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test soak --quiet)
@@ -52,12 +67,11 @@ fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MIN
 audit: ## Look up all locked packages, of Python and Rust, in the advisories of OSV; says so if these cannot be had
 	@$(PYTHON) tools/audit.py
 
-lock: ## Write the locks of Python and of the fuzz targets anew, after a change of dependencies; UPGRADE=1 takes the newest (needs uv)
+lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew, after a change of dependencies; UPGRADE=1 takes the newest (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }
 	$(LOCK) --group dev --output-file requirements/dev.txt
 	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
-	cp Cargo.lock fuzz/Cargo.lock
-	cargo metadata --quiet --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null
+	for folder in fuzz $(STACKS); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
 
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
@@ -70,19 +84,21 @@ coverage: ## Show which part of each scheme its own tests run; below 90 % fails 
 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
+	cd $(STACKS) && cargo fmt --check
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet python tests benches tools
 	$(BIN)/ruff check --quiet python tests benches tools
 	$(BIN)/mypy
 	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
-	MYPYPATH=benches/ns3:python $(BIN)/mypy --strict benches/ns3/compare.py
+	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py
 	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
 	$(BIN)/python -m fairlane.docs_generator --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
+	cd $(STACKS) && cargo fmt
 	$(BIN)/ruff format python tests benches tools
 	$(BIN)/ruff check --fix python tests benches tools
 	$(BIN)/python -m fairlane.docs_generator docs
@@ -107,6 +123,9 @@ bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 0
 bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
 	$(BIN)/python -u benches/schemes.py
 
+bench-senders: setup ## Measure what senders cost, paced and unpaced: 32 flows over 100 Mbit/s
+	$(BIN)/python benches/sender_costs.py
+
 bench-node: ## Measure the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3)
 	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
 	cargo build --release --quiet --package fairlane-node --features ebpf
@@ -123,6 +142,9 @@ bench-linux-tcp: setup node ## Compare the profile linux with this kernel's TCP 
 
 bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 20 minutes; needs libns3-dev)
 	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
+
+bench-ns3-senders: setup ## Compare BBR, DCTCP, Vegas, LEDBAT with those of ns-3: 48 cells, about half an hour; a repeat continues
+	$(BIN)/python -u benches/ns3/senders.py --out results/ns3-senders --docs docs/agreement-ns3.md
 
 screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
 	cargo test --quiet --package fairlane-sim --test screen -- --ignored

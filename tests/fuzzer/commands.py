@@ -25,6 +25,9 @@ WEIGHTS = {
     "lab compare": 4,
     "lab run": 2,
     "lab clean": 0,
+    "evaluate": 0,
+    "search adversary": 0,
+    "search designer": 0,
     "schemes": 2,
     "congestion-controls": 2,
     "topologies": 1,
@@ -37,10 +40,12 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine."""
+"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine; what
+evaluates and searches simulates for minutes; its mistakes are tested elsewhere (test_evaluate.py, test_search.py)."""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",
+    "--write-league": "writes into the package",
     "--p4c": "another program",
     "--simple-switch": "another program",
     "--help": "tested by itself",
@@ -94,7 +99,7 @@ def _process_of_its_own(draw: Draw, plain: Case) -> Case:
     """The same, in a process of its own where it must be or by chance; some with an unusual terminal."""
     steps = tuple(tuple(word.replace("\0", "0") for word in step) for step in plain.steps)  # no argument can have it
     # A scheme in Python stays registered in its process.
-    if not draw.chance(OWN_PROCESS) and not any("--scheme-module" in word for step in steps for word in step):
+    if not draw.chance(OWN_PROCESS) and not any("-module" in word for step in steps for word in step):
         environment = {"COLUMNS": str(draw.pick((1, 20, 80, 300)))} if draw.chance(0.2) else {}
         return Case(steps, plain.files, environment)
     environment = {}
@@ -147,6 +152,12 @@ class _Files:
         right = good + "    def admit(self, *_): return True\n"
         self.texts["m.py"] = right if self._draw.calm else self._draw.pick(bad)
         return "m.py"
+
+    def control_module(self) -> str:
+        head = "import fairlane\n@fairlane.register_congestion_control('mine')\nclass Mine:\n"
+        good = f"{head}    def __init__(self, connection): pass\n    def on_ack(self, ack): pass\n"
+        self.texts["c.py"] = good if self._draw.calm else self._draw.pick((good, head, "", "1/0\n"))
+        return "c.py"
 
 
 def _plain(value: Any) -> Any:
@@ -253,6 +264,7 @@ def _option(draw: Draw, name: str, option: click.Option, files: _Files) -> list[
         return [flag, "run.measure=1 ms", flag, "run.warmup=0 s", *([flag, setting(draw)] if draw.chance(0.7) else [])]
     likely = {
         "--scheme-module": 0.02,
+        "--congestion-control-module": 0.02,
         "--out": 0.12,
         "--pcap": 0.05,
         "--trace": 0.05,
@@ -279,6 +291,8 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
             return ",".join(dict.fromkeys(drawn)) if draw.chance(0.98) else "all"
         case "--scheme-module":
             return files.module()
+        case "--congestion-control-module":
+            return files.control_module()
         case "--compare":
             return files.comparison()
         case "--replications":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fairlane
+from fairlane.base.errors import ScenarioError
 from fuzzer.draw import Draw, document, junk, quantity, scaled, text, toml
 from fuzzer.schemas import FromSchema, at, dotted, places
 
@@ -146,9 +148,29 @@ def _agree(draw: Draw, table: Table) -> None:
                 for name in ("cdf", "interval"):
                     source.pop(name, None)
                 source |= {"load": "60 %", "sizes": draw.pick(("web_search", "data_mining"))}
+            if source.get("kind") == "voip":
+                source.pop("packet_interval", None)
+            if source.get("kind") == "video":
+                for name in ("ladder", "chunk", "buffer", "reservoir", "cushion"):
+                    source.pop(name, None)
             if source.get("kind") == "web" and ("interval" in source) == ("sessions" in source):
                 source.pop("sessions", None)
                 source["interval"] = "40 ms"
+    _remove_idle(table)
+
+
+def _remove_idle(table: Table) -> None:
+    """Removes keys of TCP that have no effect with the others, as long as such a key is what is wrong."""
+    named = re.compile(r"(?:tcp|groups\[(\d+)\]\.sources\[(\d+)\])\.(\w+): .* has no effect ")
+    while True:
+        try:
+            fairlane.Scenario.from_dict(table).canonical()
+            return
+        except ScenarioError as error:
+            if (found := named.match(str(error))) is None:
+                return
+        group, source, key = found.groups()
+        del (table["tcp"] if group is None else table["groups"][int(group)]["sources"][int(source)])[key]
 
 
 def _name(scheme: Table) -> str | None:

@@ -199,14 +199,25 @@ def wait_until(done: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+def cpu_seconds(stat: Path) -> float:
+    """What a process or a thread of it has computed, of its file `stat` in /proc."""
+    user, system = stat.read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_for_cpu_time(pid: int, seconds: float) -> None:
     """Until a process has computed for so long."""
+    wait_until(lambda: cpu_seconds(Path(f"/proc/{pid}/stat")) >= seconds)
 
-    def computed() -> float:
-        user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
-    wait_until(lambda: computed() >= seconds)
+def wait_for_simulated_work(pid: int, seconds: float) -> None:
+    """Until the threads of a process that simulate have computed for so long; what it does before does not count."""
+
+    def simulated() -> float:
+        stats = Path(f"/proc/{pid}/task").glob("*/stat")
+        return sum(cpu_seconds(stat) for stat in stats if "(fairlane-runs)" in stat.read_text())
+
+    wait_until(lambda: simulated() >= seconds)
 
 
 def wait_for_a_kept_run(store: Path) -> None:

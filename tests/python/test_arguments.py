@@ -37,7 +37,8 @@ def test_one_queue_may_be_given_by_its_name() -> None:
         ("pcap_snaplen", 64, "pcap"),
         ("trace_interval", "1 ms", "trace"),
         ("link", "bottleneck", "pcap or trace"),
-        ("watched", 1, "pcap or trace"),
+        ("watched", 1, "pcap or trace or qlog"),
+        ("qlog_flows", [0], "qlog"),
     ],
 )
 def test_an_option_of_a_watched_run_names_what_it_needs(option: str, value: Any, needs: str) -> None:

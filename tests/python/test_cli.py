@@ -69,7 +69,7 @@ def test_schemes_topologies_and_schemas(cli: Cli) -> None:
     assert cli.document("topologies") == fairlane.topologies()
     assert [control["name"] for control in cli.document("congestion-controls")][:2] == ["reno", "cubic"]
     assert "tcp.vegas_alpha" in cli.output("congestion-controls", "vegas")
-    assert "rack, packet_threshold" in cli.output("congestion-controls")
+    assert "rack, scoreboard, packet_threshold" in cli.output("congestion-controls")
     for of in ("scenario", "result"):
         assert json.loads(cli("schema", of).stdout)["$schema"].startswith("https://json-schema.org/")
 

@@ -13,7 +13,7 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, Cli, Process, ended, execute, wait_for_cpu_time
 from fairlane import _fairlane
-from fairlane.simulate.external import load_schemes
+from fairlane.simulate.external import SCHEMES
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
 
@@ -90,7 +90,7 @@ def test_the_examples_run_from_the_command_line(cli: Cli) -> None:
 
 
 def test_drr_in_python_gives_each_user_its_half() -> None:
-    load_schemes(MODULE)
+    SCHEMES.load(MODULE)
     for run in fairlane.run(scenario("my-drr")).runs:
         # 5 Mbit/s each; packets have one size, so that the shares differ by a few packets of 12 kbit in 4 s at most.
         assert [group["throughput_bps"] for group in run["groups"]] == pytest.approx([5e6, 5e6], rel=0.003)
@@ -99,7 +99,7 @@ def test_drr_in_python_gives_each_user_its_half() -> None:
 
 
 def test_a_run_depends_on_its_seed_only() -> None:
-    load_schemes(MODULE)
+    SCHEMES.load(MODULE)
     once = records("my-red", threads=1)
     assert records("my-red", threads=4) == once
     assert records("my-red", seed=2) != once

@@ -24,6 +24,7 @@ def limited(kibibytes: int) -> list[str]:
         (["run", "short.toml", "--out", "out"], "--out: cannot write to out/"),
         (["compare", "short.toml", "--queues", "abc,red", "--out", "out"], "--out: cannot write to out/"),
         (["run", "short.toml", "--pcap", "x.pcapng"], "--pcap: cannot write to x.pcapng: "),
+        (["run", "short.toml", "--qlog", "x.qlog"], "--qlog: cannot write to x.qlog: "),
         (["run", "short.toml", "--trace", "trace", "--trace-interval", "0 s"], "--trace: cannot write to trace: "),
         (["reproduce", "noms2016.formula", "--out", "out"], "--out: cannot write to out/"),
         (["report", "noms2016.formula", "--out", "out"], "--out: cannot write to out/"),

@@ -15,14 +15,14 @@ import fairlane
 from conftest import Cli, Process, single_flow_goodput, wait_until
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
-from fairlane.lab import measure, namespaces, node, schedule, switch
+from fairlane.lab import measure, namespaces, node, schedule, switch, user_paths
 from fairlane.lab.experiments import _check_machine, lab, settings_of, write
 from fairlane.lab.measure import tcp_goodput_bps
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 from fairlane.lab.page import conditions
 from fairlane.lab.qdisc import Sampler
-from fairlane.lab.schedule import identity
 from fairlane.lab.setup import setup_of
+from fairlane.lab.table import identity
 from fairlane.lab.workers import Job
 from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
@@ -104,6 +104,57 @@ def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
     for text in ("", json.dumps({"intervals": [], "error": "unable to connect"}), json.dumps({"intervals": intervals})):
         with pytest.raises(RejectedError):
             tcp_goodput_bps(text, 1.3, 5.0)
+
+
+def iperf_client(intervals: list[list[tuple[int, int, int]]]) -> str:
+    """The report of an iperf3 client: of each flow socket, smoothed RTT in us and retransmissions in each second."""
+    entries = [
+        {
+            "sum": {"start": float(start)},
+            "streams": [{"socket": socket, "rtt": rtt, "retransmits": again} for socket, rtt, again in flows],
+        }
+        for start, flows in enumerate(intervals)
+    ]
+    return json.dumps({"intervals": entries})
+
+
+def test_the_smoothed_rtt_and_the_retransmissions_of_tcp_are_those_of_the_window() -> None:
+    text = iperf_client([[(5, 1, 99), (7, 1, 99)], [(5, 10_000, 1), (7, 40_000, 0)], [(5, 20_000, 2), (7, 0, 0)]])
+    # A window of 2 s from 1.3 s on; a flow that has no sample yet says 0.
+    path = user_paths.of_tcp(text, 1.3, 2.0)
+    assert path["smoothed_rtt"] == {
+        "samples": 3,
+        "mean_s": pytest.approx(0.07 / 3),
+        "p50_s": 0.02,
+        "p95_s": 0.04,
+        "p99_s": 0.04,
+        "max_s": 0.04,
+    }
+    assert path["retransmitted_segments"] == 3
+    assert [flow["smoothed_rtt"]["mean_s"] for flow in path["flows"]] == [0.015, 0.04]
+    # A client that was starved says nothing, which is not zero.
+    for silent in ("", json.dumps({"error": "unable to connect"})):
+        assert user_paths.of_tcp(silent, 1.3, 2.0) == {
+            "smoothed_rtt": None,
+            "retransmitted_segments": None,
+            "flows": [],
+        }
+
+
+def test_paths_of_users_add_up_to_that_of_their_group_without_percentiles() -> None:
+    def user(mean_s: float, packets: int, lost: int) -> user_paths.Row:
+        delay = {"packets": packets, "mean_s": mean_s, "p50_s": 0.0, "p95_s": 0.0, "p99_s": 0.0, "max_s": 2 * mean_s}
+        return user_paths.path(user_paths.of_udp([{"packets": packets, "lost_packets": lost, "delay": delay}]))
+
+    both = user_paths.group_path([user(0.01, 100, 0), user(0.04, 200, 100)])
+    # (100 * 10 ms + 200 * 40 ms) / 300; 100 of 400 packets.
+    assert both["one_way_delay"] == {"samples": 300, "mean_s": pytest.approx(0.03), "max_s": 0.08}
+    assert (both["lost_share"], both["marked_share"]) == (0.25, None)
+    assert user_paths.group_path([user(0.01, 100, 0)])["one_way_delay"]["p99_s"] == 0.0
+    # What the forwarder has counted goes before what the sink misses, for it sees the marks.
+    counted = {"delivered_packets": 50, "dropped_packets": 50, "marked_packets": 5}
+    known = user_paths.path(user_paths.of_udp([]), counted)
+    assert (known["lost_share"], known["marked_share"], known["one_way_delay"]) == (0.5, 0.1, None)
 
 
 class ScriptedWorkers:
@@ -213,7 +264,10 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
     text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
-    assert text.count(" simulator ") == 2
+    # A row for each queue, and in the second table for each queue and group.
+    assert text.count(" simulator ") == 2 + 2 * 2
+    assert "RTT mean" in text
+    assert "smoothed" not in text  # that is of real planes
 
 
 def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli) -> None:
@@ -247,7 +301,13 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
     # One heavy user and two light ones share the default of 10 Mbit/s.
     assert min(heavy, light) > 0
     assert heavy + 2 * light < 10.1  # 834 packets/s of 1500 bytes on the switch are 10.008
-    assert pl.read_parquet(workdir / "out" / "runs.parquet")["lab_plane"].to_list() == [plane]
+    (run,) = pl.read_parquet(workdir / "out" / "runs.parquet").iter_rows(named=True)
+    assert run["lab_plane"] == plane
+    # At least the propagation, 5 ms and 0.1 ms in each direction; what TCP loses, only the forwarder counts.
+    assert 0.0102 <= run["smoothed_rtt_mean_s.heavy"] < 1
+    assert 0.0051 <= run["one_way_delay_mean_s.light"] < 1
+    assert (run["lost_share.heavy"] is not None) == (plane == "forwarder")
+    assert 0 <= run["lost_share.light"] < 1
 
 
 def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
@@ -256,7 +316,10 @@ def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
     link |= {"drops": [], "readings": {}}
     switch_said = {"wait_mean_s": 12e-6, "bmv2": "1.15.5"}
     measured = {"link": link, "emulation": {"plane": "p4", "lateness_mean_s": 4e-5, "switch": switch_said}}
-    record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [3e7, 1e7])
+    delay = {"packets": 900, "mean_s": 0.02, "p50_s": 0.02, "p95_s": 0.03, "p99_s": 0.03, "max_s": 0.04}
+    udp = user_paths.of_udp([{"packets": 900, "lost_packets": 100, "delay": delay}])
+    tcp = user_paths.of_tcp(iperf_client([[(1, 20_000, 3), (2, 30_000, 1)]]), 0.0, 1.0)
+    record = measure._record(setup_of(canonical_scenario), "p4", 0, measured, [(3e7, udp), (1e7, tcp)])
     store = Store(tmp_path / "store")
     with store.writer() as writer:
         writer.keep(identity(canonical_scenario, "lab/p4/4/0.1.0/x"), 0, record, Cost.now(1.0))
@@ -266,6 +329,12 @@ def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
     assert [run[name] for name in ("jain_index_flows", "queue_mean_packets.bottleneck")] == [None, None]
     users = pl.read_csv(tmp_path / "tables" / "users.csv")
     assert users["goodput_bps"].to_list() == [3e7, 1e7]
+    assert users["lost_share"].to_list() == [0.1, None]
+    flows = pl.read_csv(tmp_path / "tables" / "flows.csv")
+    assert (flows["group"].n_unique(), flows["smoothed_rtt_mean_s"].to_list()) == (1, [0.02, 0.03])
+    (of_udp, of_tcp) = (group["name"] for group in json.loads(canonical_scenario)["groups"])
+    assert (run[f"one_way_delay_mean_s.{of_udp}"], run[f"smoothed_rtt_mean_s.{of_tcp}"]) == (0.02, 0.025)
+    assert run[f"retransmitted_segments.{of_tcp}"] == 4
     with pytest.raises(UserError, match="no run has time series"):
         export(entries(store), tmp_path / "tables", "flent")
 

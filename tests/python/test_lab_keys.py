@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,8 @@ from fairlane.base.errors import ScenarioError, UserError
 from fairlane.lab import keys, measure, node, schedule
 from fairlane.lab.keys import KEYS, Honoured, Refused
 from fairlane.lab.planes import PLANES, plane
-from fairlane.lab.setup import setup_of
+from fairlane.lab.setup import IN_LINUX, setup_of
+from fairlane.lab.table import identity
 
 SOURCES = {
     "tcp": {"kind": "tcp"},
@@ -24,6 +26,7 @@ SOURCES = {
     "poisson": {"kind": "poisson", "rate": "1 Mbit/s"},
 }
 OF_LINUX = {
+    "impatient_timer": True,
     "recovery": "newreno",
     "loss_detection": "dupack",
     "tlp": False,
@@ -35,6 +38,9 @@ OF_LINUX = {
     "autotuning": False,
     "accurate_ecn": True,
     "gro_timeout": "1 ms",
+    "whole_windows": False,
+    "clock_tick": "1 ms",
+    "sack_delay": "0 s",
     "app_rate": "1 Mbit/s",
     "app_limited_from": "1 s",
     "app_limited_until": "2 s",
@@ -47,6 +53,8 @@ NEEDED = {
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
 }
 """What else a key of `[tcp]` needs to have an effect."""
+READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
+"""The congestion control that alone reads a key of `[tcp]`."""
 OTHER_VALUES: dict[str, Any] = {
     "name": "other",
     "run.seed": 2,
@@ -80,6 +88,7 @@ OTHER_VALUES: dict[str, Any] = {
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
 """Already the simulator takes no other value on a one-sided dumbbell, or with endless flows."""
 IN_THE_RECORD = ("name", "run.replications", "groups[].name")
+NOT_IN_THE_KEY = ("name", "run.replications")
 
 
 def scenario(kind: str = "tcp", scheme: str = "abc") -> Scenario:
@@ -131,8 +140,10 @@ def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
     named = key.replace(f"sources[{kind}]", "sources[0]").replace("groups[]", "groups[0]")
     plain = scenario(kind, scheme)
     name = key.rpartition(".")[2]
-    if name in OF_LINUX and "tcp" in key:
-        plain, value = plain.replace("tcp.profile", "linux"), OF_LINUX[name]
+    if "tcp" in key and (name in OF_LINUX or name in READER):
+        plain, value = plain.replace("tcp.profile", "linux"), OF_LINUX.get(name, value)
+    if name in READER:
+        plain = plain.replace("tcp.congestion_control", READER[name])
     if name in NEEDED:
         plain = plain.replace(*NEEDED[name])
     return plain.replace(named, value).canonical(), named
@@ -148,7 +159,7 @@ class RecordedNamespaces:
     def add(self, role: str) -> str:
         return role
 
-    def set(self, name: str, key: str, value: int) -> None:
+    def set(self, name: str, key: str, value: int | str) -> None:
         self.log.append(f"{name}: {key}={value}")
 
     def run(self, name: str, command: Sequence[str]) -> str:
@@ -237,11 +248,16 @@ def test_what_has_no_effect_is_refused(key: str) -> None:
             replaced(key, value)
         return
     canonical, named = replaced(key, value)
-    needed = NEEDED.get(key.rpartition(".")[2], ("", None))[0]
-    # Only the forwarder has ecn; what a span of the application is for is refused first.
+    name = key.rpartition(".")[2]
+    needed = NEEDED.get(name, ("", None))[0]
+    # Only the forwarder has ecn; what a span of the application is for is refused first, as a control that Linux lacks.
     refused = needed if needed == "tcp.app_rate" else named
-    for name in ("forwarder",) if needed == "tcp.ecn" else PLANES:
-        assert refusal(canonical, name).startswith(f"{refused}: ")
+    if READER.get(name, "reno") not in IN_LINUX:
+        refused = "groups[0].sources[0].congestion_control"
+    for plane_name in ("forwarder",) if needed == "tcp.ecn" else PLANES:
+        assert refusal(canonical, plane_name).startswith(f"{refused}: ")
+    if name != "profile":  # it stays: without it, what a source says could not be read
+        assert measured_key(canonical) == measured_key(json.dumps(without(json.loads(canonical), named)))
 
 
 @pytest.mark.parametrize("key", [key for key, rule in KEYS.items() if isinstance(rule, Honoured)])
@@ -263,6 +279,34 @@ def test_what_is_honoured_changes_what_is_built(key: str, built: Any) -> None:
             continue
         assert refusal(changed, name) == ""
         assert (built(plain, name) == built(changed, name)) == (key in IN_THE_RECORD)
+    assert (measured_key(plain) == measured_key(changed)) == (key in NOT_IN_THE_KEY)
+
+
+def measured_key(canonical: str) -> str:
+    """What names the runs of a scenario that were measured."""
+    return identity(canonical, "lab/forwarder/1").key
+
+
+def without(table: dict[str, Any], key: str) -> dict[str, Any]:
+    """The scenario without a key, as it was before the key was there."""
+    *path, last = re.split(r"[.\[\]]+", key)
+    inner: Any = table
+    for name in path:
+        inner = inner[int(name) if name.isdigit() else name]
+    inner.pop(last, None)
+    return table
+
+
+def test_a_key_that_the_simulator_gains_leaves_those_of_measured_runs() -> None:
+    before = json.loads(scenario().replace("tcp.profile", "linux").canonical())
+    after = json.loads(json.dumps(before))
+    group = after["groups"][0]
+    for table in (after["run"], after["topology"], after["tcp"], after["probes"], group, group["sources"][0]):
+        table["gained"] = "1 s"
+    assert measured_key(json.dumps(after)) == measured_key(json.dumps(before))
+    # What was kept can be read again, with every default.
+    again = identity(json.dumps(before), "lab/forwarder/1").canonical(before["name"], before["run"]["replications"])
+    assert json.loads(again) == before
 
 
 def test_the_forwarder_has_all_of_queue_and_marker(built: Any) -> None:
@@ -339,4 +383,46 @@ def test_sources_start_within_their_window(built: Any) -> None:
     (sender,) = (entry for entry in built(late, "forwarder") if "iperf3', '-c'" in entry)
     # Warm-up and window of 2 s each, 2 s more and the head start of TCP, from a start between 1 and 2 s, whole seconds.
     assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
-    assert built(late, "forwarder")[-1] == "the window begins at 2.3"
+    # 0.3 s until the server listens, four round trips of 10.2 ms until iperf3 has opened its flow, then the warm-up.
+    begins_s = float(built(late, "forwarder")[-1].removeprefix("the window begins at "))
+    assert begins_s == pytest.approx(0.3 + 4 * 0.0102 + 2)
+
+
+def launches(built: Any, flows: tuple[int, ...], until: str) -> list[float]:
+    """When iperf3 starts for users with so many flows."""
+    groups = [
+        {"name": f"users {number}", "start_until": until, "sources": [SOURCES["tcp"] | {"flows": count}]}
+        for number, count in enumerate(flows)
+    ]
+    run = {"warmup": "2 s", "measure": "2 s", "replications": 1}
+    canonical = Scenario.from_dict({"queue": {"scheme": "droptail"}, "run": run, "groups": groups}).canonical()
+    clients = [entry for entry in built(canonical, "forwarder") if "iperf3', '-c'" in entry]
+    at = {entry.partition(" at ")[0]: float(entry.partition(" at ")[2].partition(":")[0]) for entry in clients}
+    return [at[f"client{number}"] for number in range(len(flows))]
+
+
+def test_users_start_at_times_of_their_own_in_a_short_window_too(built: Any) -> None:
+    first, second = launches(built, (1, 1), "0.1 s")
+    assert 0.3 <= min(first, second) < max(first, second) <= 0.4
+    assert launches(built, (1, 1), "0 s") == pytest.approx([0.3, 0.3])
+
+
+def test_users_with_few_flows_wait_until_the_others_have_opened_theirs(built: Any) -> None:
+    # iperf3 opens them one after another: seven more take seven round trips of 10.2 ms.
+    many, one = launches(built, (8, 1), "0 s")
+    assert one - many == pytest.approx(7 * 0.0102)
+
+
+def test_hosts_keep_the_order_of_frames_and_send_as_much_as_with_offloads(built: Any) -> None:
+    log = built(scenario().canonical(), "forwarder")
+    ordered = [entry for entry in log if "rps_cpus" in entry]
+    assert len(ordered) == sum("'up']" in entry for entry in log)  # every interface
+    # tcp_wmem counts 2280 bytes for a segment of 1448: 4 MiB of payload.
+    limits = [entry.rsplit(" ", 1)[1] for entry in log if "tcp_wmem" in entry]
+    assert limits == [str(4 * 1024 * 1024 * 2280 // 1448)] * 2
+
+
+def test_a_default_of_the_machine_that_paces_does_not_pace_what_the_scenario_asks_for(built: Any) -> None:
+    log = built(scenario().canonical(), "forwarder")
+    defaults = [entry.rsplit("=", 1)[1] for entry in log if "net.ipv4.tcp_congestion_control" in entry]
+    assert defaults == ["reno"] * 2

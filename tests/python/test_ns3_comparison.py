@@ -14,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "ns3"))
 import compare
 import ns3
 import scenarios
+import sender_grid
 
 TABLE = ns3.HERE / "scenarios.toml"
+RACK = {"loss_detection": "rack"}
 
 
 def scenario(**changes):
@@ -30,8 +32,8 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
         "--qMin=12.0", "--qBase=20.0", "--gamma=16.0", "--averagerMemory=0.3", "--meterMemory=3.0",
         "--warmup=100.0", "--measure=100.0", "--sack=0", "--recovery=Classic", "--tcp=NewReno", "--mss=1446",
         "--initialWindow=1", "--delayedAck=2", "--minRto=1000000000ns", "--socketBuffer=2097152",
-        "--groups=users=1,reference=10000.0,ef=0,from=0.0,until=15.0,flows=10;"
-        "users=10,reference=10000.0,ef=0,from=0.0,until=15.0,flows=1",
+        "--groups=users=1,reference=10000.0,ef=0,from=0.0,until=15.0,control=NewReno,delayedAck=2,flows=10;"
+        "users=10,reference=10000.0,ef=0,from=0.0,until=15.0,control=NewReno,delayedAck=2,flows=1",
     }  # fmt: skip
     assert expected <= set(arguments)
 
@@ -41,8 +43,13 @@ def test_default_scenario_becomes_the_arguments_of_abc2018():
     [
         ({"queue": {"scheme": "red", "forced_restarts": False, "scheduler": "strict"}}, "queue.scheduler"),
         ({"queue": {"scheme": "red", "forced_restarts": True}}, "queue.forced_restarts"),
+        ({"queue": {"scheme": "cobalt", "keep_last": True, "spared_packets": 0}}, "queue.keep_last"),
+        ({"queue": {"scheme": "fq_pie", "overflow": "arriving"}}, "queue.overflow"),
         ({"tcp": {"dupack_threshold": 4}}, "tcp.dupack_threshold"),
         ({"groups": [{"name": "g", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]}]}, "groups"),
+        ({"tcp": {"profile": "ns3", "congestion_control": "cubic", "hystart": "classic"} | RACK}, "tcp.hystart"),
+        ({"tcp": {"profile": "ns3", "congestion_control": "bbr1"} | RACK}, "tcp.tso: ns-3 has it at 0 B only"),
+        ({"tcp": {"profile": "ns3", "congestion_control": "copa"} | RACK}, "tcp.congestion_control: copa"),
     ],
 )
 def test_what_ns3_is_not_told_is_refused_by_key(changes, key):
@@ -56,6 +63,12 @@ def test_a_scheme_becomes_a_queue_disc_with_its_parameters():
     (disc,) = (argument for argument in arguments if argument.startswith("--disc="))
     assert disc.startswith("--disc=ns3::RedQueueDisc[MinTh=5|MaxTh=15|LInterm=10|")
     assert disc.endswith("|LinkBandwidth=10000000bps]")
+
+
+def test_an_absent_threshold_of_blue_is_one_that_no_delay_reaches():
+    queue = {"scheme": "cobalt", "ecn": False, "spared_packets": 0, "keep_last": False}
+    (disc,) = (argument for argument in ns3.arguments(scenario(queue=queue)) if argument.startswith("--disc="))
+    assert disc.endswith("|BlueThreshold=1000000s]")
 
 
 def test_every_scenario_of_the_table_is_translated_or_named_as_missing():
@@ -89,3 +102,42 @@ def test_classes_become_an_offset_and_a_surcharge():
     assert any("users=1,reference=10000.0,ef=1," in argument for argument in arguments)
     strict = ns3.arguments(scenario(queue={"scheme": "droptail", "scheduler": "strict"}))
     assert "--beOffset=1000000000.0" in strict
+
+
+def test_each_group_has_its_own_control_and_delay():
+    cell = sender_grid.Cell("vegas", "with New Reno", 10, 40, 1.0)
+    (groups,) = (argument for argument in arguments_of(cell) if argument.startswith("--groups="))
+    vegas, reno = groups.split(";")
+    assert "control=Vegas,delayedAck=1," in vegas
+    assert "control=NewReno,delayedAck=2," in reno
+    far = sender_grid.Cell("vegas", "two RTTs", 10, 40, 1.0)
+    # 0.1 ms, and 20 ms more each way: an RTT of 80 ms.
+    assert any(argument.startswith("--groups=") and "access=0.0201," in argument for argument in arguments_of(far))
+
+
+def arguments_of(cell):
+    return ns3.arguments(json.loads(canonical(json.dumps(cell.scenario(mended=True)))))
+
+
+def test_packets_without_time_stamps_are_asked_of_ns3():
+    arguments = arguments_of(sender_grid.Cell("bbr1", "alone", 10, 40, 1.0))
+    # 1500 - 2 PPP - 20 IP - 20 TCP.
+    assert {"--timestamps=0", "--mss=1458"} <= set(arguments)
+    assert "--timestamps=1" in arguments_of(sender_grid.Cell("ledbat", "alone", 10, 40, 1.0))
+
+
+def test_in_the_grid_of_senders_each_control_has_all_rates_with_all_buffers():
+    cells = sender_grid.cells()
+    assert len(set(cells)) == 48
+    for control in sender_grid.GRID_CONTROLS:
+        of_control = [cell for cell in cells if cell.control == control]
+        assert len({(cell.rate_mbps, cell.buffer_bdp) for cell in of_control}) == 6
+        assert len({(cell.rate_mbps, cell.rtt_ms) for cell in of_control}) == 6
+    for cell in cells:
+        assert all(ns3.arguments(json.loads(canonical(json.dumps(cell.scenario(mended=way))))) for way in (True, False))
+
+
+def test_a_cell_whose_buffer_is_a_product_has_that_many_packets():
+    # 4 * 10 Mbit/s * 40 ms / 12 000 bits = 133.3.
+    queue = sender_grid.Cell("bbr1", "alone", 10, 40, 4.0).scenario(mended=True)["queue"]
+    assert queue == {"scheme": "droptail", "limit": "134 packets"}

@@ -42,7 +42,8 @@ def simulated_s(paper: fairlane.papers.Paper, experiment: Experiment, at: Point)
         if key in experiment.settings:
             scenario = scenario.replace(key, experiment.settings[key])
     run = json.loads(scenario.canonical())["run"]
-    return sum(float(run[key].removesuffix(" s")) for key in ("warmup", "measure"))
+    lengths = (run[key].split() for key in ("warmup", "measure"))
+    return sum(float(number) * {"s": 1.0, "ms": 1e-3}[unit] for number, unit in lengths)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)

@@ -89,7 +89,7 @@ def test_every_key_shows_every_key() -> None:
     assert users.keys() == schema.keys()
     for source in schema["sources"]["items"]["oneOf"]:
         shown = next(s for s in users["sources"] if s["kind"] == source["properties"]["kind"]["const"])
-        of_tcp = table["tcp"].keys() if shown["kind"] in {"tcp", "transfers", "web"} else set()
+        of_tcp = table["tcp"].keys() if shown["kind"] in {"rpm", "tcp", "transfers", "video", "web"} else set()
         assert shown.keys() | of_tcp == source["properties"].keys()
 
 

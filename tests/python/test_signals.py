@@ -5,6 +5,7 @@ import pty
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +13,19 @@ from typing import Any, Literal
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, Cli, Process, Word, ended, execute, wait_for_a_kept_run, wait_for_cpu_time
+from conftest import (
+    FAIRLANE,
+    Cli,
+    Process,
+    Word,
+    ended,
+    execute,
+    wait_for_a_kept_run,
+    wait_for_cpu_time,
+    wait_for_simulated_work,
+)
 from fairlane import Scenario
-from fairlane.base.signals import as_interrupts
+from fairlane.base.signals import REPEATED_S, as_interrupts
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store, Writer
 from fairlane.store.upkeep import entries
@@ -63,14 +74,14 @@ def kept_runs(workdir: Path) -> int:
 def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number: signal.Signals) -> None:
     process = start(cli, command, "default")
     if command in ("run", "compare", "check"):
-        wait_for_cpu_time(process.pid, 1.5)  # what is finished is in its memory only
+        wait_for_simulated_work(process.pid, 1)  # what is finished is in its memory only; a run takes some 0.01 s
     else:
         wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
-    last = ended(process, number)  # as batch systems do: the second one does not disturb the first
+    last = ended(process, number)  # as batch systems and impatient people do: the second does not disturb the first
     told = r"interrupted: (\d+) of (\d+) runs finished and kept in kept; the same command continues from there"
     counts = re.fullmatch(told, last)
-    assert counts
+    assert counts, last
     finished, wanted = int(counts[1]), int(counts[2])
     assert 0 < finished == kept_runs(workdir) < wanted
     assert {path.name for path in workdir.iterdir()} == {"short.toml", "sweep.toml", "kept"}
@@ -118,7 +129,7 @@ def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
         os.chdir(workdir)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"], "--store", "kept"])
-    wait_for_cpu_time(pid, 1.5)
+    wait_for_simulated_work(pid, 1)
     os.close(terminal)  # the kernel sends SIGHUP, and writing to the terminal fails from now on
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
@@ -137,6 +148,19 @@ def test_an_interrupt_that_python_swallows_ends_what_follows(workdir: Path, monk
         with pytest.raises(fairlane.Interrupted):
             fairlane.run(workdir / "short.toml", store=workdir / "kept")
     assert swallowed == [KeyboardInterrupt]
+
+
+def test_a_repeated_interrupt_is_passed_over_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    with as_interrupts():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        now_s += 0.9 * REPEATED_S
+        signal.raise_signal(signal.SIGINT)
+        now_s += 0.2 * REPEATED_S
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 AS_MODULE = [sys.executable, "-m", "fairlane"]

@@ -248,6 +248,8 @@ def test_flent_files_are_as_its_documentation_says(flent_file: Path, cli: Cli) -
     delays = document["results"]["One-way delay (ms)::light"]
     assert len([value for value in delays if value is not None]) > 4
     assert document["metadata"]["SERIES_META"]["One-way delay (ms)::light"] == {"UNITS": "ms"}
+    assert document["metadata"]["SERIES_META"]["Lost (%)::heavy"] == {"UNITS": "%"}
+    assert all(0 <= value <= 100 for value in document["results"]["Lost (%)::heavy"] if value is not None)
     # The bottleneck has 10 Mbit/s: with the Poisson users it is nearly full in the last second.
     rates = [document["results"][name][-1] for name in ("TCP upload::heavy", "UDP upload::light")]
     assert 7 < sum(rates) < 10.5

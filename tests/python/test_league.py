@@ -1,0 +1,198 @@
+"""The league of `fairlane evaluate`: committed results, places among them, pages, pictures, sentences."""
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fairlane
+from conftest import ROOT, Cli
+from fairlane import Evaluation, UserError
+from fairlane.evaluate import docs as evaluation_docs
+from fairlane.evaluate import league as leagues
+from fairlane.evaluate import suite as suites
+from fairlane.evaluate.criteria import CRITERIA
+from fairlane.evaluate.figures import PAIRS, Pair, describe, draw, front
+from fairlane.evaluate.league import Placed
+from fairlane.evaluate.ranks import all_ranks
+from fairlane.evaluate.sentences import findings
+from fairlane.results.intervals import Interval
+
+FAMILY = """
+title = "Tiny"
+source = "this test"
+measures = "Little."
+
+[[scenarios]]
+file = "all-of-them.toml"
+measures = "Nobody responds."
+scores = ["worst_share", "jain", "delay_p99", "state_core", "state_edge"]
+quick = true
+
+[[scenarios]]
+file = "light-among-greedy.toml"
+measures = "Some ask for little."
+scores = ["worst_share", "use"]
+judged = ["light"]
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite of two short scenarios, and an empty folder of leagues."""
+    folder = tmp_path / "tiny"
+    (folder / "few").mkdir(parents=True)
+    for name in ("all-of-them", "light-among-greedy"):
+        shutil.copy(suites.SUITES / "fairlane-1.0" / "unresponsive" / f"{name}.toml", folder / "few")
+    (folder / "few" / "family.toml").write_text(FAMILY)
+    head = f'name = "tiny"\nversion = "1"\ntitle = "Tiny"\nfamilies = ["few"]\ndigest = "{suites.digest(folder)}"\n'
+    (folder / "suite.toml").write_text(head)
+    monkeypatch.setattr(leagues, "LEAGUES", tmp_path / "leagues")
+    return folder
+
+
+def evaluated(suite: Path, *schemes: str, quick: bool = False) -> Evaluation:
+    return fairlane.evaluate(schemes, suite=suite, quick=quick, replications=2, store=suite.parent / "store")
+
+
+def test_what_is_written_is_what_others_are_compared_with(tiny: Path) -> None:
+    first = evaluated(tiny, "abc", "fq_codel:share_per=user")
+    written = first.write_league()
+    assert [path.name for path in written] == ["abc.csv", "fq_codel-share_per-user.csv"]
+    content = [path.read_bytes() for path in written]
+    second = evaluated(tiny, "droptail")
+    assert set(second.placed) == {"droptail", "abc", "fq_codel:share_per=user"}
+    assert {one.of for one in second.places["worst_share"].values()} == {3}
+    for label, of_entry in first.values.items():
+        for key, value in of_entry.items():
+            other = second.values[label][key]
+            # Six significant digits are kept of every cell.
+            assert other.mean == pytest.approx(value.mean, rel=1e-5)
+            assert other.slack == pytest.approx(value.slack, rel=1e-4)
+    assert evaluated(tiny, "abc", "fq_codel:share_per=user").write_league() == written
+    assert [path.read_bytes() for path in written] == content
+    assert not second.notes
+    assert evaluated(tiny, "abc").notes == []
+
+
+def test_a_quick_evaluation_is_compared_on_the_same_scenarios(tiny: Path) -> None:
+    whole = evaluated(tiny, "abc", "droptail")
+    whole.write_league()
+    quick = evaluated(tiny, "droptail", quick=True)
+    expected = whole.placed["abc"].cells["few/all-of-them", "worst_share"]
+    assert quick.values["abc"]["worst_share"].mean == pytest.approx(expected.mean, rel=1e-5)
+    assert "use" not in quick.values["abc"]
+    with pytest.raises(UserError, match="write_league: the league is of the whole suite"):
+        quick.write_league()
+
+
+def test_the_league_has_schemes_of_the_catalogue_alone(tiny: Path) -> None:
+    with pytest.raises(UserError, match="again is no scheme of the catalogue under its own name"):
+        evaluated(tiny, "again=abc").write_league()
+
+
+def test_results_of_other_files_are_refused_and_those_of_another_engine_are_told(tiny: Path) -> None:
+    evaluated(tiny, "abc").write_league()
+    path = leagues.file_of(suites.read(tiny), "abc")
+    text = path.read_text()
+    path.write_text(re.sub("engine [^,]+,", "engine old,", text))
+    told = evaluated(tiny, "droptail").notes
+    assert told == ["ranks: 1 entries of the league were measured with another version of the engine"]
+    path.write_text(text.replace(suites.read(tiny).digest, "0" * 64))
+    with pytest.raises(UserError, match="is of tiny-1 with other files; measure it again with --write-league"):
+        evaluated(tiny, "droptail")
+    path.write_text("scenario,criterion\n")
+    with pytest.raises(UserError, match="no file of a league"):
+        evaluated(tiny, "droptail")
+
+
+def test_the_pages_have_every_entry_and_number(tiny: Path, tmp_path: Path) -> None:
+    found = evaluated(tiny, "abc", "droptail", "wfq")
+    found.write(tmp_path / "pages")
+    names = {path.name for path in (tmp_path / "pages").iterdir()}
+    assert {"index.html", "entry-abc.html", "entry-wfq.html", "style.css", "runs.parquet"} <= names
+    assert {f"{pair.stem}{end}" for pair in PAIRS for end in (".svg", ".png", "-narrow.svg")} <= names
+    index = (tmp_path / "pages" / "index.html").read_text()
+    card = (tmp_path / "pages" / "entry-abc.html").read_text()
+    assert str(found.values["wfq"]["worst_share"]) in index
+    for key, value in found.values["abc"].items():
+        assert CRITERIA[key].title in card.replace("&#39;", "'")
+        assert str(value) in card
+    links = set(re.findall(r'(?:href|src|srcset)="([^"#]+)"', index + card)) - {"data:,"}
+    assert links <= names
+    assert pl.read_parquet(tmp_path / "pages" / "criteria.parquet").height > 0
+
+
+def test_the_front_has_whom_no_other_beats() -> None:
+    pair = Pair("x", "delay_p99", "worst_share")
+    points = {"a": (0.01, 0.5), "b": (0.02, 0.9), "c": (0.03, 0.8), "d": (0.005, 0.1), "e": (0.02, 0.9)}
+    values = {
+        label: {"delay_p99": Interval(x, 0.001, 3), "worst_share": Interval(y, 0.01, 3)}
+        for label, (x, y) in points.items()
+    }
+    assert front(values, pair) == ["d", "a", "b", "e"]
+    assert describe(values, pair).startswith(
+        "5 entries. No other is better in both than 1 d (0.005, 0.1), 2 a (0.01, 0.5)"
+    )
+    (axes,) = draw(values, pair, ["c"]).axes
+    assert {text.get_text() for text in axes.texts} == {"1", "2", "3–4"}  # b and e are in one place
+    named = [" ".join(label.split()) for label in axes.get_legend_handles_labels()[1]]
+    assert set(named) == {"others", "no other is better in both: 1 d, 2 a, 3 b, 4 e", "c"}
+
+
+def test_sentences_are_made_from_numbers() -> None:
+    shares = [0.9, 0.5, 0.5, 0.5, 0.2]
+    placed = {
+        label: Placed(label, {("f/s", "worst_share"): Interval(share, 0.01, 3)}, {})
+        for label, share in zip("abcde", shares, strict=True)
+    }
+    values = {label: one.values(["f/s"]) for label, one in placed.items()}
+    places = all_ranks(values)
+
+    def of(label: str) -> tuple[list[str], list[str]]:
+        found = findings(label, placed, values, places, ["f/s"])
+        return list(found.wins), list(found.fails)
+
+    assert of("a") == (
+        [
+            "Place 1 of 5 by share of the worst user: 0.900 ± 0.010, the median entry has 0.5.",
+            "In `f/s` the worst user gets 0.900 ± 0.010 of its share; the median entry has 0.5.",
+        ],
+        [],
+    )
+    assert of("b") == ([], [])
+    assert of("e")[0] == []
+    assert of("e")[1][0] == "Place 5 of 5 by share of the worst user: 0.200 ± 0.010, the median entry has 0.5."
+
+
+def test_costs_are_those_of_the_page_of_costs() -> None:
+    page = (ROOT / "docs" / "costs.md").read_text()
+    rows = [
+        [cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")
+    ]
+
+    def of_1000_flows(cell: str) -> str:
+        return "0" if cell == "-" else cell.split(" / ")[1]
+
+    with leagues.COSTS.open(newline="") as lines:
+        written = [(row["scheme"], row["cost_core"], row["cost_edge"]) for row in csv.DictReader(lines)]
+    assert written == [(row[0], of_1000_flows(row[2]), of_1000_flows(row[4])) for row in rows]
+
+
+def test_the_documentation_has_the_league_or_says_how_to_make_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_suite = suites.read(tiny)
+    monkeypatch.setattr(suites, "read", lambda *_: tiny_suite)
+    assert "make league" in str(evaluation_docs.league())
+    evaluated(tiny, "abc", "wfq", "droptail").write_league()
+    heads, rows = evaluation_docs.league()
+    assert [row[0] for row in rows] == ["`abc`", "`droptail`", "`wfq`"]
+    assert all(len(row) == len(heads) for row in rows)
+    assert "\n## wfq\n" in evaluation_docs.entries()
+
+
+def test_the_league_is_not_written_of_a_part(cli: Cli) -> None:
+    refused = cli.error("evaluate", "abc", "--quick", "--write-league")
+    assert refused == "--write-league: the league is of the whole suite, without --quick and --only"
