@@ -18,7 +18,7 @@ class Disc:
 
     name: str
     attributes: dict[str, Translation]
-    """Key of Fairlane: attribute, and how its value is written."""
+    """Key of Fairlane: attribute, and how its value is written; that of an absent key is None."""
     fixed: dict[str, Any] = field(default_factory=dict)
     """Keys with the only value that ns-3 has."""
     link_rate: str = ""
@@ -34,7 +34,7 @@ class Disc:
             if queue[key] != only:
                 here, there = json.dumps(queue[key]), json.dumps(only)
                 raise UntranslatableError(f"queue.{key}: {here} is out of range, it must be {there}, as in ns-3")
-        values = {attribute: write(queue[key]) for key, (attribute, write) in self.attributes.items()}
+        values = {attribute: write(queue.get(key)) for key, (attribute, write) in self.attributes.items()}
         if self.link_rate:
             values[self.link_rate] = link_rate
         return f"ns3::{self.name}[{'|'.join(f'{key}={value}' for key, value in values.items())}]"

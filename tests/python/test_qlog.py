@@ -242,7 +242,7 @@ def test_payload_sent_is_acknowledged_lost_or_in_flight(tmp_path: Path, settings
         assert left | fates.keys() == offset_of.keys()
         assert not left & fates.keys()
         assert losses > 0 or settings.get("congestion_control") == "prague"
-        assert checks > 30
+        assert checks > 0
 
 
 def is_data(event: Json) -> bool:
