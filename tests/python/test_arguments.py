@@ -11,10 +11,11 @@ from conftest import SHORT_SCENARIO
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (fairlane.sweep, [SHORT_SCENARIO], "plan: a Scenario is not the path of a sweep file or a Plan; "),
+        (fairlane.sweep, [SHORT_SCENARIO], "grid: missing, a sweep of a Scenario needs grid or zip; "),
         (fairlane.sweep, [7], "plan: 7 is not the path of a sweep file or a Plan"),
         (fairlane.run, [{"queue": {}}], "scenario: {'queue': {}} is not a Scenario or the path of its file"),
-        (fairlane.compare, [SHORT_SCENARIO, [{"scheme": "abc"}]], "queues: {'scheme': 'abc'} is not the name of a"),
+        (fairlane.compare, [SHORT_SCENARIO, [{"gamma": "1 s"}]], "queues: {'gamma': '1 s'} is no table such as"),
+        (fairlane.compare, [SHORT_SCENARIO, [7]], "queues: 7 is neither a scheme, such as"),
         (fairlane.compare, [SHORT_SCENARIO, 5], "queues: 5 is not a list of names of schemes"),
         (fairlane.compare, [None, ["abc"]], "scenario: None is not a Scenario or the path of its file"),
     ],

@@ -6,6 +6,7 @@ import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import polars as pl
@@ -13,11 +14,12 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT_SCENARIO, Cli, contents, ended, files
-from fairlane import Scenario, _fairlane
+from fairlane import Scenario, SweepResult, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
 from fairlane.store import Store, key
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Done, Job
+from fairlane.sweeps.figure import draw
 from fairlane.sweeps.keys import KEYS
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.point_work import PointWork
@@ -445,3 +447,107 @@ def test_a_rule_may_be_about_the_delay_and_the_losses_of_a_group() -> None:
     check_metrics(dict.fromkeys(known, 0.1), scenario)
     with pytest.raises(fairlane.UserError, match="unknown metric"):
         check_metrics({"rtt_p95_s.light": 0.1}, scenario)  # UDP alone
+
+
+GRID_OF_PYTHON = {
+    "queue.scheme": ("droptail", "abc"),
+    "topology.bottleneck_delay": ["5 ms", "50 ms"],
+}
+ZIP_OF_PYTHON = [{"groups[0].sources[0].flows": range(2, 9, 3), "groups[1].users": [8, 5, 2]}]
+
+
+def test_a_sweep_of_python_is_that_of_the_file(grid: Path, workdir: Path) -> None:
+    scenario = Scenario.from_toml(workdir / "short.toml")
+    made = Plan.of(scenario, grid=GRID_OF_PYTHON, zip=ZIP_OF_PYTHON, name="grid", replications=2)
+    assert made == Plan.read(grid)
+    store = workdir / "store"
+    given = {"grid": GRID_OF_PYTHON, "zip": ZIP_OF_PYTHON, "name": "grid", "replications": 2, "store": store}
+    swept = fairlane.sweep(scenario, **given)
+    assert swept.document() == fairlane.sweep(grid, store=store).document()
+    assert fairlane.sweep(workdir / "short.toml", **given).document() == swept.document()
+
+
+def test_values_of_numpy_are_values(workdir: Path) -> None:
+    import numpy as np
+
+    plan = Plan.of(SHORT_SCENARIO, grid={"queue.limit": ["24 packets"], "groups[1].weight": np.linspace(1, 2, 3)})
+    assert [point.at["groups[1].weight"] for point in plan.points] == [1.0, 1.5, 2.0]
+    assert plan.name == "short"
+    assert Plan.of(SHORT_SCENARIO.replace("name", "a b: c/d"), grid={"run.seed": [1]}).name == "a-b-c-d"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"grid": {"queue.scheme": "abc"}}, "grid.queue.scheme: 'abc' is not an array"),
+        ({"grid": ["abc"]}, "grid: ['abc'] is not a table"),
+        ({"zip": {"queue.scheme": ["abc"]}}, "zip: {'queue.scheme': ['abc']} is not a list of tables"),
+        ({"grid": {}, "stop": {"least": 3}}, "stop.least: unknown key"),
+        ({"grid": {}, "name": "../x"}, 'name: "../x" must consist of'),
+        ({"name": "x"}, "grid: missing"),
+    ],
+)
+def test_a_wrong_argument_of_a_sweep_is_one_line(given: Any, message: str) -> None:
+    with pytest.raises(fairlane.UserError) as caught:
+        fairlane.sweep(SHORT_SCENARIO, **given)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_grid_needs_a_scenario_and_a_sweep_file_says_its_rules(grid: Path) -> None:
+    with pytest.raises(fairlane.UserError, match="grid: has no effect on a Plan"):
+        fairlane.sweep(Plan.read(grid), grid={"run.seed": [1, 2]})
+    with pytest.raises(fairlane.UserError, match=r"^stop: has no effect without grid or zip"):
+        fairlane.sweep(grid, stop={})
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    delays = ["5 ms", "20 ms", "100 ms"]
+    axes = {"queue.scheme": ["droptail", "abc"], "groups[1].users": [1, 2], "topology.bottleneck_delay": delays}
+    store = tmp_path_factory.mktemp("swept") / "store"
+    return fairlane.sweep(SHORT_SCENARIO, grid=axes, replications=2, store=store)
+
+
+def test_the_picture_has_a_line_for_each_combination_of_the_other_keys(swept: SweepResult) -> None:
+    drawn = swept.plot("throughput_ratio")
+    (axes,), (legend,) = drawn.axes, drawn.legends
+    assert axes.get_xlabel() == "topology.bottleneck_delay"
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["droptail, users 1", "droptail, users 2", "abc, users 1", "abc, users 2"]
+    heights = [list(container.lines[0].get_ydata()) for container in axes.containers]
+    places = [list(container.lines[0].get_xdata()) for container in axes.containers]
+    means = [point["metrics"]["throughput_ratio"]["mean"] for point in swept.document()["points"]]
+    assert [height for of_line in heights for height in of_line] == means
+    # 20 times as much from one end to the other: to scale on an axis of logarithms.
+    assert places == [pytest.approx([0.005, 0.02, 0.1])] * 4
+    assert axes.get_xscale() == "log"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5 ms", "20 ms", "100 ms"]
+    assert drawn._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+
+
+def test_many_lines_have_a_panel_each(swept: SweepResult) -> None:
+    panels = swept.plot("utilisation.bottleneck", over="groups[1].users")
+    # Two schemes at three delays are few enough for one pair of axes.
+    assert len(panels.axes) == 1
+    document = swept.document()
+    document["points"] = [
+        {
+            **point,
+            "at": {
+                "queue.scheme": f"{point['at']['queue.scheme']}{copy}",
+                **{k: v for k, v in point["at"].items() if k != "queue.scheme"},
+            },
+        }
+        for copy in range(2)
+        for point in document["points"]
+    ]
+    drawn = draw(document, "utilisation.bottleneck")
+    assert [axes.get_title("left") for axes in drawn.axes][:2] == ["droptail0, users 1", "droptail0, users 2"]
+    assert len(drawn.axes) == 8
+
+
+def test_a_picture_of_what_there_is_not_names_what_there_is(swept: SweepResult) -> None:
+    with pytest.raises(fairlane.UserError, match=r"metric: 'throughput_ration'.*did you mean throughput_ratio"):
+        swept.plot("throughput_ration")
+    with pytest.raises(fairlane.UserError, match=r"over: 'x' is no key that varies; there are queue\.scheme"):
+        swept.plot("throughput_ratio", over="x")

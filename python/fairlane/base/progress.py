@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar on a terminal, a plain line every few seconds elsewhere.
+"""Progress of long work: a bar on a terminal or in a notebook, a plain line on stderr every few seconds elsewhere.
 
 A stderr that cannot be written, or a terminal that has gone, does not disturb the work.
 """
@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from fairlane.base.text import visible
 
 LINE_EVERY_S = 5.0
+ELEMENT_EVERY_S = 0.2
+"""A notebook is told no more often."""
 
 
 Report = Callable[[int, int, str], None]
@@ -57,6 +59,9 @@ def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iter
     """Gives a function that says how many runs, or other units, are done, of how many, and how much time is left."""
     if not show or sys.stderr is None:
         yield lambda _done, _total, _left: None
+    elif _is_notebook():
+        with _element(title) as report:
+            yield report
     elif sys.stderr.isatty():
         with _bar(title, total) as report:
             yield report
@@ -106,6 +111,37 @@ def _bar(title: str, total: int) -> Iterator[Report]:
     finally:
         with suppress(OSError):
             bar.stop()
+
+
+def _is_notebook() -> bool:
+    """Whether what is displayed goes to a notebook: IPython is there, with a kernel."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python else None
+    return getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def _element(title: str) -> Iterator[Report]:
+    """A bar as an element of the page; it goes at the end."""
+    from IPython.display import HTML, display
+
+    from fairlane.base import html
+
+    shown = display(HTML(""), display_id=True)
+    last_s = -ELEMENT_EVERY_S
+
+    def report(done: int, total: int, left: str) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s >= ELEMENT_EVERY_S:
+            last_s = now_s
+            words = html.text(f"{title} {done}/{total} {left}")
+            shown.update(HTML(f'<label>{words} <progress value="{done}" max="{total}"></progress></label>'))
+
+    try:
+        yield report
+    finally:
+        shown.update(HTML(""))
 
 
 def _lines(title: str, unit: str) -> Report:

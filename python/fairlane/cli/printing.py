@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,11 @@ from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.papers.verdict_tables import MARKS
 from fairlane.papers.verdicts import QUICK, VerdictName
-from fairlane.results.applications import FIGURES
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
+from fairlane.results.tables import MOST_QUEUES, OVERVIEW_LEGEND, headline, mean, overview_table, summary_tables
+from fairlane.results.tables import Table as NamesAndNumbers
+from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +35,7 @@ if TYPE_CHECKING:
     from fairlane.papers.paper import Paper
     from fairlane.papers.readings import Standing
     from fairlane.papers.reproduce import Reproduction
-    from fairlane.results.documents import Overview, PlanDocument
-    from fairlane.results.intervals import PointEstimate
+    from fairlane.results.documents import PlanDocument
     from fairlane.results.result import Comparison, Result
     from fairlane.search.designer import Tuned
     from fairlane.search.result import Adversaries
@@ -53,16 +54,14 @@ VERDICTS: dict[VerdictName, tuple[str, str]] = {
 }
 """Style of each, and what it is called after a number."""
 
-TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown", "p99 slowdown")
-
 
 def print_result(result: Result) -> None:
     """Groups, links and ratios of one scenario."""
     document = result.document()
     out = Terminal()
     summary = document["summary"]
-    _print_headline(out, document["scenario"], summary)
-    _print_summaries(out, {document["scenario"]["queue"]["scheme"]: summary})
+    out.head(document["scenario"]["name"], headline(document["scenario"], summary))
+    _print_tables(out, summary_tables({result.queue: summary}))
     _print_notes(out, notes_in(document))
     out.print(_performance(document))
 
@@ -73,74 +72,21 @@ def print_comparison(comparison: Comparison) -> None:
     documents = document["results"]
     first = next(iter(documents.values()))
     out = Terminal()
-    _print_headline(out, first["scenario"], first["summary"])
+    out.head(first["scenario"]["name"], headline(first["scenario"], first["summary"]))
     if len(documents) > MOST_QUEUES:
-        _print_overview(out, document["overview"])
+        _print_tables(out, [overview_table(document["overview"])])
+        out.print(OVERVIEW_LEGEND)
     else:
-        _print_summaries(out, {name: document["summary"] for name, document in documents.items()})
+        _print_tables(out, summary_tables({name: document["summary"] for name, document in documents.items()}))
     _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
 
 
-#: More queues than that are compared in one table.
-MOST_QUEUES = 3
-
-
-def _print_overview(out: Terminal, overview: Overview) -> None:
-    """A row for max-min shares and for each queue, and a further one for each link but the first."""
-    rows = [overview["max_min"], *overview["queues"]]
-    has_links = len(rows[0]["links"]) > 1
-    delays = [(row["queue"], link["name"], delay) for row in rows for link in row["links"] for delay in link["delay"]]
-    classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
-    of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
-    delay_heads = [
-        lines(quantity, f"delay {name}" if len(classes) > 1 else "delay", "(ms)")
-        for name in classes
-        for quantity in ("mean", "p99")
-    ]
-    table = Numbers(
-        "scheme",
-        *(["link"] if has_links else []),
-        *(lines(name(group["name"]), "(Mbit/s)") for group in rows[0]["groups"]),
-        *(lines(name(group["name"]), "p99 one-", "way (ms)") for group in rows[0]["groups"]),
-        lines("Jain", "(users)"),
-        "ratio",
-        lines("utilisation", "(%)"),
-        lines("queue", "(packets)"),
-        *delay_heads,
-        lines("drops", "(%)"),
-        lines("state:", "port (B)"),
-        lines("edge", "(B/user)"),
-        keys=2 if has_links else 1,
-    )
-    for row in rows:
-        for index, link in enumerate(row["links"]):
-            throughputs = [_mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
-            delays_of_users = (group["one_way_delay"] for group in row["groups"])
-            one_way = [_mean(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
-            of_row = [*throughputs, *one_way, _mean(row["jain_index"]), _mean(row["throughput_ratio"])]
-            queue = row["queue"] or "max-min share"
-            times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
-            delay = [_mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
-            table.add_row(
-                queue if index == 0 else "",
-                *([link["name"]] if has_links else []),
-                *(of_row if index == 0 else [""] * len(of_row)),
-                _mean(link["utilisation"], 100),
-                _mean(link["queue_mean_packets"]),
-                *delay,
-                _mean(link["dropped_share"], 100),
-                _whole(link["state_bytes"]),
-                _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
-            )
-    out.numbers(table)
-    out.print(
-        "throughput per user and group; one-way delay from host to receiver by group, other delay in the queue of the "
-        "link; ratio of the first group's to the second's; state at the end of the runs"
-    )
-
-
-def _whole(estimate: PointEstimate | None) -> str:
-    return "" if estimate is None else f"{estimate['mean']:.0f}"
+def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers]) -> None:
+    for table in tables:
+        shown = Numbers(*(lines(*head) if isinstance(head, tuple) else head for head in table.heads), keys=table.keys)
+        for row in table.rows:
+            shown.add_row(*row)
+        out.numbers(shown)
 
 
 def print_schemes(schemes: Sequence[Scheme]) -> None:
@@ -259,13 +205,13 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
     columns: dict[str, str | Text] = {**goodputs, **heads}
     table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
     for one, row in zip(found, shown["rows"], strict=True):
-        means = (_mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
+        means = (mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
         table.add_row(one.queue, one.plane, str(len(one.result.runs_json)), *means)
     seen = {metric.partition(".")[0] for row in shown["rows"] for metric in row["metrics"]}
     of_paths = {metric: told for metric, told in OF_PATHS.items() if metric in seen}
     paths = Numbers("queue", "plane", "group", *(heading for heading, _ in of_paths.values()), keys=3)
     for row, group in product(shown["rows"], groups):
-        met = (_mean(row["metrics"].get(f"{metric}.{group}"), factor) for metric, (_, factor) in of_paths.items())
+        met = (mean(row["metrics"].get(f"{metric}.{group}"), factor) for metric, (_, factor) in of_paths.items())
         paths.add_row(row["queue"], row["plane"], group, *met)
     out = Terminal()
     out.head(shown["scenario"], ": goodput; means ± half width of the 95% interval")
@@ -306,7 +252,7 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     table = Numbers("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown), keys=keys)
     for point in document["points"]:
         n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
-        means = (_mean(point["metrics"].get(metric)) for metric in shown)
+        means = (mean(point["metrics"].get(metric)) for metric in shown)
         table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *means)
     out.numbers(table)
     out.print(
@@ -327,7 +273,7 @@ def print_pairs(result: Pairs, folder: Path) -> None:
     rows: dict[tuple[str, str], list[str]] = {}
     for pair in document["pairs"]:
         sign = {"row": " >", "column": " <", None: ""}[pair["ahead"]]
-        rows.setdefault((pair["row"], pair["column"]), []).append(_mean(pair["share"], 100) + sign)
+        rows.setdefault((pair["row"], pair["column"]), []).append(mean(pair["share"], 100) + sign)
     for senders, cells in rows.items():
         table.add_row(*senders, *cells)
     out.numbers(table)
@@ -367,7 +313,7 @@ def print_tuned(result: Tuned, folder: Path) -> None:
     for half in document["halves"]:
         name = f"{half['half'].replace('_', ' ')} ({len(half['scenarios'])})"
         for one in half["criteria"]:
-            cells = (_mean(mean) for mean in (one["defaults"], one["tuned"], one["gain"]))
+            cells = (mean(estimate) for estimate in (one["defaults"], one["tuned"], one["gain"]))
             table.add_row(name, one["criterion"], *cells)
     out.numbers(table)
     out.print(
@@ -419,73 +365,6 @@ def _in_lines(key: str) -> Text:
     return lines(*key.replace(".", ".\n").split("\n"))
 
 
-def _print_headline(out: Terminal, scenario: dict[str, Any], summary: dict[str, Any]) -> None:
-    run = scenario["run"]
-    out.head(
-        scenario["name"],
-        f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
-        f"means ± half width of the {100 * summary['confidence']:g}% interval",
-    )
-
-
-def _print_summaries(out: Terminal, summaries: dict[str, dict[str, Any]]) -> None:
-    rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
-    groups = Numbers("queue", "group", "users", *rates, "over max-min share", keys=2)
-    shares = Numbers("queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised")
-    times = (f"{name} {quantity} (ms)" for name in ("one-way", "RTT") for quantity in ("mean", "p99"))
-    paths = Numbers("queue", "group", *times, "lost (%)", "marked (%)", keys=2)
-    transfers = Numbers("queue", "group", *TRANSFER_COLUMNS, keys=2)
-    links = Numbers("queue", "link", "utilisation (%)", "queue (packets)", keys=2)
-    delays = Numbers("queue", "link", "class", "mean delay (ms)", "p99 delay (ms)", keys=3)
-    drops = Numbers("queue", "link", "reason", "drops (packets)", "share of arrivals (%)", keys=3)
-    for queue, summary in summaries.items():
-        for group in summary["groups"]:
-            means = (_mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
-            normalised = _mean(group["normalised_throughput"])
-            groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
-            paths.add_row(queue, group["name"], *_path(group["path"]))
-            if group["transfers_completed"]:
-                keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
-                transfers.add_row(queue, group["name"], *(_mean(group[f"transfer{key}"]) for key in keys))
-        jain = (_mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
-        shares.add_row(queue, _mean(summary["throughput_ratio"]), *jain)
-        for link in summary["links"]:
-            name = link["name"]
-            links.add_row(queue, name, _mean(link["utilisation"], 100), _mean(link["queue_mean_packets"]))
-            for delay in link["delay"]:
-                means = (_mean(delay[key], 1e3) for key in ("mean_s", "p99_s"))
-                delays.add_row(queue, name, delay["traffic_class"], *means)
-            for drop in link["drops"]:
-                share = _mean(drop["share_of_arrivals"], 100)
-                drops.add_row(queue, name, drop["reason"], _mean(drop["packets"]), share)
-    applications = (_application_table(kind, summaries) for kind in FIGURES)
-    for table in (groups, shares, paths, transfers, *applications, links, delays, drops):
-        if table.rows:
-            out.numbers(table)
-
-
-def _application_table(kind: str, summaries: Mapping[str, dict[str, Any]]) -> Numbers:
-    """What the applications of one kind met; without rows if there are none."""
-    figures = FIGURES[kind]
-    heads = (f"{figure.words} ({figure.unit})" if figure.unit else figure.words for figure in figures)
-    table = Numbers("queue", f"group: {kind}", *heads, keys=2)
-    for queue, summary in summaries.items():
-        for group in summary["groups"]:
-            found = group["applications"]
-            if any(figure.name in found for figure in figures):
-                table.add_row(queue, group["name"], *(_mean(found.get(f.name), f.factor) for f in figures))
-    return table
-
-
-def _path(path: Mapping[str, Any]) -> Iterator[str]:
-    """What packets met from host to receiver."""
-    for times in (path["one_way_delay"], path["rtt"]):
-        for quantity in ("mean_s", "p99_s"):
-            yield _mean(times and times[quantity], 1e3)
-    for share in ("lost_share", "marked_share"):
-        yield _mean(path[share], 100)
-
-
 def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
     """What to know before the numbers are trusted."""
     for line in lines:
@@ -501,22 +380,10 @@ def _performance(document: dict[str, Any]) -> str:
 
 def _parameters(parameters: Mapping[str, Parameter]) -> Table:
     """Parameters by the key that they have in a scenario."""
-    table = texts("key", "symbol", "default", "written as", "range", "meaning", "source")
+    table = texts(*PARAMETER_HEADS)
     for key, one in parameters.items():
-        default = "" if one["default"] is None else str(one["default"])
-        table.add_row(key, one["symbol"], default, one["unit"], _range(one), one["doc"], one["source"])
+        table.add_row(key, *parameter_cells(one))
     return table
-
-
-def _range(parameter: Parameter) -> str:
-    if parameter["choices"]:
-        return ", ".join(parameter["choices"])
-    low, high = parameter["min"], parameter["max"]
-    if low is None and high is None:
-        return ""
-    if high is None:
-        return f"≥ {low}"
-    return f"≤ {high}" if low is None else f"{low} to {high}"
 
 
 MAX_COLUMNS = 8
@@ -569,10 +436,3 @@ def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
                 outcome = Text(of_metric, style=VERDICTS[of_metric][0])
             table.add_row(*row, lines(*filter(None, found)), outcome)
     return table
-
-
-def _mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
-    if estimate is None:
-        return ""
-    half_width = estimate["half_width"]
-    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)

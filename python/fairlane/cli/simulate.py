@@ -29,6 +29,7 @@ from fairlane.simulate.external import SCHEMES
 from fairlane.simulate.external_control import CONTROLS
 from fairlane.simulate.modules import Registry
 from fairlane.simulate.scenario import Scenario
+from fairlane.simulate.variants import split_variants
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.preview import preview
@@ -145,22 +146,32 @@ def run(
 
 @click.command()
 @_scenario_options
-@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc; or all.")
+@click.option(
+    "--queues",
+    required=True,
+    multiple=True,
+    metavar="A,B",
+    help='Schemes to compare, such as droptail,abc or "abc,abc:gamma=8 packets"; or all. May be repeated.',
+)
 def compare(
     file: Path,
-    queues: str,
+    queues: tuple[str, ...],
     settings: tuple[str, ...],
     out: Path | None,
     store: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate a scenario under several queues."""
+    """Simulate a scenario under several queues.
+
+    A queue is a scheme, a scheme with parameters (abc:gamma=8 packets,memory=1 s), or either under a name of its own
+    (mine=abc:gamma=8 packets).
+    """
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     with from_origin(file):
         comparison = fairlane.compare(
-            _scenario(file, settings), split_names(queues), store=store, progress=True, **options
+            _scenario(file, settings), split_variants(queues), store=store, progress=True, **options
         )
     _deliver(comparison, out, as_json)
 

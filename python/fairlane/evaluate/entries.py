@@ -7,41 +7,22 @@ mine=abc:gamma=8 packets    under a name of its own
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
-from fairlane.base.text import quoted
 from fairlane.evaluate.suite import SuiteScenario
-from fairlane.simulate.catalogue import Scheme, SchemeParameter, schemes
-from fairlane.simulate.scenario import Scenario
+from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.variants import ALL, Variant
 
-ALL = "all"
 SHARE_PER = "share_per"
 """The parameter that says whether a scheme shares among flows or users."""
-_LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A scheme with its parameters.
-
-    Attributes:
-        label: What it is called in the tables.
-        scheme: Name of the scheme.
-        settings: Values of its parameters that differ, by key of the scenario.
-        about: What the catalogue says; None for a scheme of the user's.
-    """
-
-    label: str
-    scheme: str
-    settings: Mapping[str, Any]
-    about: Scheme | None
+class Entry(Variant):
+    """A scheme with its parameters, among those that are evaluated."""
 
     @property
     def shares_per(self) -> str | None:
@@ -61,17 +42,11 @@ class Entry:
         """
         base = one.scenario
         try:
-            return self._under(base)
+            return _fairlane.canonical(self.under(base.canonical()))
         except ScenarioError as error:
             if not str(error).startswith("queue.scheduler"):
                 raise UserError(f"{self.label}: {error}") from error
-        return self._under(base.changed({"queue.scheduler": "fifo"}))
-
-    def _under(self, base: Scenario) -> str:
-        table = _fairlane.with_queue(base.canonical(), self.scheme)
-        if not self.settings:
-            return _fairlane.canonical(table)
-        return Scenario.from_dict(json.loads(table)).changed(self.settings).canonical()
+        return _fairlane.canonical(self.under(base.changed({"queue.scheduler": "fifo"}).canonical()))
 
 
 def entries(names: Iterable[str]) -> list[Entry]:
@@ -98,35 +73,7 @@ def parsed(text: str) -> Entry:
     Raises:
         UserError: It is none.
     """
-    check_kind("schemes", text, (str,), "the name of a scheme, such as abc or fq_codel:share_per=user")
-    head, colon, rest = text.partition(":")
-    label, equals, name = head.rpartition("=")
-    about = None if name in _fairlane.registered_schemes() else schemes(name)[0]
-    if equals and not _LABEL.fullmatch(label):
-        raise UserError(f"{text}: {quoted(label)} is no name of an entry: letters, digits, ., - and _")
-    settings = dict(_setting(about, text, one) for one in rest.split(",")) if colon else {}
-    return Entry(label if equals else text, name, settings, about)
-
-
-def _setting(about: Scheme | None, text: str, one: str) -> tuple[str, Any]:
-    key, equals, value = (part.strip() for part in one.partition("="))
-    if not equals or not key or not value:
-        raise UserError(f"{text}: {quoted(one)} is not KEY=VALUE, as in fq_codel:share_per=user")
-    own = [param for param in about["params"] if not param["shared"]] if about else []
-    for param in own:
-        if param["name"] == key:
-            return f"{param['table']}.{key}", _value(param, value)
-    known = ", ".join(param["name"] for param in own) or "none"
-    raise UserError(f"{text}: {quoted(key)} is no parameter of its own; there are {known}")
-
-
-def _value(param: SchemeParameter, value: str) -> Any:
-    """As TOML has it: numbers and truth values without quotes."""
-    if isinstance(param["default"], bool) and value in {"true", "false"}:
-        return value == "true"
-    if isinstance(param["default"], int | float) and _NUMBER.fullmatch(value):
-        return int(value) if isinstance(param["default"], int) and value.lstrip("+-").isdecimal() else float(value)
-    return value
+    return Entry.parsed(text)
 
 
 def _all() -> list[Entry]:

@@ -78,7 +78,7 @@ class OverviewLink(TypedDict):
 class OverviewRow(TypedDict):
     """What matters of one queue."""
 
-    queue: Annotated[str | None, "Scheme of the queue; null for the weighted max-min shares."]
+    queue: Annotated[str | None, "Scheme of the queue, or name of a variant; null for the weighted max-min shares."]
     groups: Annotated[list[OverviewGroup], "The user groups, in the order of the scenario."]
     jain_index: Annotated[PointEstimate | None, "Jain's index over all users; null if nothing got through."]
     throughput_ratio: Annotated[PointEstimate | None, "Throughput per user of the first group over the second's."]
@@ -98,7 +98,7 @@ class ComparisonDocument(_Document):
     """Results of one scenario under several queues, printed by `fairlane compare --json`."""
 
     overview: Annotated[Overview, "All queues in brief, alongside the max-min shares."]
-    results: Annotated[dict[str, ResultDocument], "Result document by scheme of the queue, in the order asked for."]
+    results: Annotated[dict[str, ResultDocument], "Result document by queue, in the order asked for."]
 
 
 class MeasuredPoint(TypedDict):

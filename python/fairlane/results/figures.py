@@ -1,4 +1,4 @@
-"""The pictures that `run` and `compare` write: throughput of users, queue, and both over time.
+"""The pictures of results: throughput of users and their shares, delay, queue, and both over time.
 
 Up to seven schemes share axes and a legend. More would be told apart by nobody: each has a row or a panel of its own.
 """
@@ -9,12 +9,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fairlane.base.errors import UserError
 from fairlane.base.text import for_figure
 from fairlane.results import plots
 from fairlane.results.intervals import interval
@@ -27,36 +28,129 @@ MOST_PANELS = 16
 PANEL_COLUMNS = 4
 PANEL_IN = 1.25
 """Height of a scheme's panel."""
+DELAY = "one-way delay (ms)"
+OF_PACKETS = "part of the packets"
+GUIDE = "means over the runs; lines only guide the eye"
+QUANTILES = {"p50_s": "50 %", "p95_s": "95 %", "p99_s": "99 %", "max_s": "all"}
+"""What records keep of times, and what part of the packets had no longer ones."""
 WAITING = "waiting packets at the bottleneck"
 OF_RUNS = "mean over the runs"
 
 
+class _Measure(NamedTuple):
+    """A measure of groups: its name in summaries, words, axis, unit, factor to it, and what would be fair."""
+
+    name: str
+    words: str
+    axis: str
+    unit: str
+    factor: float
+    target: float | None
+
+
+THROUGHPUT = _Measure(
+    "throughput_bps", "throughput of a user", "mean throughput of a user (Mbit/s)", "Mbit/s", 1e-6, None
+)
+SHARE = _Measure(
+    "normalised_throughput",
+    "throughput over max-min share",
+    "throughput of a user over its max-min share",
+    "",
+    1.0,
+    1.0,
+)
+
+
 def result_figures(results: Sequence[Replications]) -> dict[str, Figure]:
     """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
-    many = len(results) > MOST_IN_ONE
-    figures = {
-        "throughput": _throughput_rows(results) if many else _throughput(results),
-        "queue": _queue_rows(results) if many else _queue(results),
-    }
-    if any(run["series"] for result in results for run in result.runs):
-        figures |= {
-            "rate-over-time": _rate_panels(results) if many else _rates(results),
-            "queue-over-time": _queue_panels(results) if many else _queue_over_time(results),
-        }
+    figures = {"throughput": throughput(results), "queue": queue(results)}
+    if _have_series(results):
+        figures |= {"rate-over-time": rate_over_time(results), "queue-over-time": queue_over_time(results)}
     return figures
 
 
-def _throughput_rows(results: Sequence[Replications]) -> Figure:
+def throughput(results: Sequence[Replications]) -> Figure:
+    """Throughput of a user by group."""
+    return _by_group(results, THROUGHPUT)
+
+
+def shares(results: Sequence[Replications]) -> Figure:
+    """The same over its max-min share."""
+    return _by_group(results, SHARE)
+
+
+def queue(results: Sequence[Replications]) -> Figure:
+    """Fraction of the time at each length of the queue; of many schemes quantiles."""
+    return _queue_rows(results) if _are_many(results) else _queue(results)
+
+
+def rate_over_time(results: Sequence[Replications]) -> Figure:
+    """Metered rate of each group.
+
+    Raises:
+        UserError: There are no time series.
+    """
+    _check_series(results)
+    return _rate_panels(results) if _are_many(results) else _rates(results)
+
+
+def queue_over_time(results: Sequence[Replications]) -> Figure:
+    """Waiting packets at the first link.
+
+    Raises:
+        UserError: There are no time series.
+    """
+    _check_series(results)
+    return _queue_panels(results) if _are_many(results) else _queue_over_time(results)
+
+
+def delay_cdf(results: Sequence[Replications]) -> Figure:
+    """Quantiles of the one-way delay, which is what records keep of its distribution.
+
+    A panel for each group; of many schemes for each scheme.
+    """
+    return _delay_panels(results) if _are_many(results) else _delays(results)
+
+
+def _are_many(results: Sequence[Replications]) -> bool:
+    return len(results) > MOST_IN_ONE
+
+
+def _have_series(results: Sequence[Replications]) -> bool:
+    return any(run["series"] for result in results for run in result.runs)
+
+
+def _check_series(results: Sequence[Replications]) -> None:
+    if not _have_series(results):
+        raise UserError('over_time: no time series, the scenario needs probes.series_interval such as "0.1 s"')
+
+
+def _by_group(results: Sequence[Replications], measure: _Measure) -> Figure:
+    return _rows(results, measure) if _are_many(results) else _bars(results, measure)
+
+
+def _estimates(result: Replications, measure: _Measure) -> list[tuple[float, float | None]]:
+    """Mean and half width by group; a share of nothing is not a number."""
+    found = [group[measure.name] for group in result.summary["groups"]]
+    return [
+        (measure.factor * one["mean"], one["half_width"] and measure.factor * one["half_width"])
+        if one
+        else (math.nan, None)
+        for one in found
+    ]
+
+
+def _rows(results: Sequence[Replications], measure: _Measure) -> Figure:
     groups = [group["name"] for group in results[0].scenario["groups"]][:MOST_PANELS]
-    panels = {}
-    for index, group in enumerate(groups):
-        estimates = [result.summary["groups"][index]["throughput_bps"] for result in results]
-        panels[f"{for_figure(group)} (Mbit/s)"] = [
-            (one["mean"] / 1e6, one["half_width"] and one["half_width"] / 1e6) for one in estimates
-        ]
+    estimates = [_estimates(result, measure) for result in results]
+    unit = f" ({measure.unit})" if measure.unit else ""
+    panels = {
+        f"{for_figure(group)}{unit}": [of_result[index] for of_result in estimates]
+        for index, group in enumerate(groups)
+    }
     left_out = len(results[0].scenario["groups"]) - len(groups)
-    what = "throughput of a user" + (f", without {left_out} more groups" if left_out else "")
-    schemes = [result.scenario["queue"]["scheme"] for result in results]
+    what = measure.words + (f", without {left_out} more groups" if left_out else "")
+    schemes = [result.queue for result in results]
     title = "\n".join(_titles(results, what, "bars: 95% intervals"))
     return plots.rows_of_schemes(title, schemes, panels, min(len(panels), PANEL_COLUMNS))
 
@@ -107,47 +201,93 @@ def _queue_panels(results: Sequence[Replications]) -> Figure:
     return _panels(results, WAITING, "mean queue length (packets)", draw)
 
 
+def _delay_panels(results: Sequence[Replications]) -> Figure:
+    def draw(axes: Axes, result: Replications) -> None:
+        for index, group in enumerate(result.summary["groups"][:MOST_IN_ONE]):
+            _draw_delays(axes, group, index, for_figure(group["name"]))
+
+    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, DELAY, GUIDE)
+
+
+def _delays(results: Sequence[Replications]) -> Figure:
+    groups = results[0].scenario["groups"][:MOST_PANELS]
+    columns = min(len(groups), PANEL_COLUMNS)
+    rows = math.ceil(len(groups) / columns)
+    with mpl.rc_context(plots.STYLE):
+        size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.4 * rows
+        drawn = plots.Drawn(figsize=size_in, layout="constrained")
+        grid = drawn.subplots(rows, columns, sharey=True, squeeze=False)
+        drawn.suptitle("\n".join(_titles(results, "one-way delay of packets", GUIDE)), fontsize=11, x=0.01, ha="left")
+        for index, (axes, group) in enumerate(zip(grid.flat, groups, strict=False)):
+            for number, result in enumerate(results):
+                _draw_delays(axes, result.summary["groups"][index], number, _queue_name(result))
+            axes.set_title(for_figure(group["name"]), loc="left", fontsize=9)
+            axes.set(xlim=(0, None), xlabel=DELAY)
+        for unused in list(grid.flat)[len(groups) :]:
+            unused.remove()
+        drawn.supylabel(OF_PACKETS, fontsize=10)
+        plots.legend(drawn, grid[0, 0])
+    return drawn
+
+
+def _draw_delays(axes: Axes, group: dict[str, Any], number: int, label: str) -> None:
+    """The quantiles of a group; what had no packets has none."""
+    times = group["path"]["one_way_delay"]
+    delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]
+    axes.plot(delays, range(len(delays)), plots.MARKERS[number] + "-", color=plots.COLOURS[number], label=label)
+    axes.set_yticks(range(len(QUANTILES)), list(QUANTILES.values()))
+
+
 def _panels(
-    results: Sequence[Replications], what: str, measure: str, draw: Callable[[Axes, Replications], None]
+    results: Sequence[Replications],
+    what: str,
+    measure: str,
+    draw: Callable[[Axes, Replications], None],
+    across: str = "time (s)",
+    how: str = OF_RUNS,
 ) -> Figure:
-    """A panel over time for each scheme, all on the same axes."""
+    """A panel for each scheme, all on the same axes."""
     rows = math.ceil(len(results) / PANEL_COLUMNS)
     with mpl.rc_context(plots.STYLE):
-        drawn = Figure(figsize=(1.9 * PANEL_COLUMNS, 1.6 + PANEL_IN * rows), layout="constrained")
+        drawn = plots.Drawn(figsize=(1.9 * PANEL_COLUMNS, 1.6 + PANEL_IN * rows), layout="constrained")
         grid = drawn.subplots(rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
-        drawn.suptitle("\n".join(_titles(results, what)), fontsize=11, x=0.01, ha="left")
+        drawn.suptitle("\n".join(_titles(results, what, how)), fontsize=11, x=0.01, ha="left")
         for axes, result in zip(grid.flat, results, strict=False):
             draw(axes, result)
             axes.set_title(_queue_name(result), loc="left", fontsize=9)
         for axes in list(grid.flat)[len(results) :]:
             axes.remove()
-        grid[0, 0].set(ylim=(0, None))
+        if across == DELAY:
+            grid[0, 0].set(xlim=(0, None))
+        else:
+            grid[0, 0].set(ylim=(0, None))
         for lowest in grid.flat[len(results) - PANEL_COLUMNS : len(results)]:
             lowest.tick_params(labelbottom=True)
-            lowest.set_xlabel("time (s)")
+            lowest.set_xlabel(across)
         drawn.supylabel(measure, fontsize=10)
         plots.legend(drawn, grid[0, 0])
     return drawn
 
 
-def _throughput(results: Sequence[Replications]) -> Figure:
-    with _figure(results, "throughput of a user", "bars: 95% intervals") as (drawn, axes):
+def _bars(results: Sequence[Replications], measure: _Measure) -> Figure:
+    with _figure(results, measure.words, "bars: 95% intervals") as (drawn, axes):
         groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
         width = 0.8 / len(results)
         for number, result in enumerate(results):
-            summaries = result.summary["groups"]
-            places = [index + (number - (len(results) - 1) / 2) * width for index in range(len(groups))]
+            means, half_widths = zip(*_estimates(result, measure), strict=True)
             axes.bar(
-                places,
-                [summary["throughput_bps"]["mean"] / 1e6 for summary in summaries],
+                [index + (number - (len(results) - 1) / 2) * width for index in range(len(groups))],
+                means,
                 0.9 * width,
-                yerr=[(summary["throughput_bps"]["half_width"] or 0) / 1e6 for summary in summaries],
+                yerr=[half_width or 0 for half_width in half_widths],
                 capsize=3,
                 color=plots.COLOURS[number % len(plots.COLOURS)],
                 label=_queue_name(result),
             )
+        if measure.target is not None:
+            axes.axhline(measure.target, color="0.4", linewidth=1, linestyle="--")
         axes.set_xticks(range(len(groups)), groups)
-        axes.set(ylabel="mean throughput of a user (Mbit/s)", ylim=(0, None))
+        axes.set(ylabel=measure.axis, ylim=(0, None))
         axes.grid(visible=False, axis="x")
     return drawn
 
@@ -208,7 +348,7 @@ def _times(run: dict[str, Any]) -> list[float]:
 
 
 def _queue_name(result: Replications) -> str:
-    return for_figure(result.scenario["queue"]["scheme"])
+    return for_figure(result.queue)
 
 
 @contextmanager

@@ -37,13 +37,13 @@ def all_frames(results: Sequence[Replications]) -> dict[str, pl.DataFrame]:
 
 def runs_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run: identity, metrics by group and link, parameters as `scenario.<key>`."""
-    return frame(run_row(result.scenario, run) for result in results for run in result.runs)
+    return frame(run_row(result.scenario, run, result.queue) for result in results for run in result.runs)
 
 
 def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
     """One row per run with its CPU time, null where that is not known: all that differs from one time to the next."""
     return frame(
-        {**_identity(result.scenario, run), "cpu_seconds": cpu_seconds}
+        {**_identity(result.queue, run), "cpu_seconds": cpu_seconds}
         for result in results
         for run, cpu_seconds in zip(result.runs, result.cpu_seconds, strict=True)
     )
@@ -137,7 +137,7 @@ def series_frame(results: Sequence[Replications]) -> pl.DataFrame:
 def _frame(results: Sequence[Replications], rows: Callable[[Row], Iterable[Row]]) -> pl.DataFrame:
     """The rows of every run, behind what says which run it is."""
     return frame(
-        {**_identity(result.scenario, run), **row} for result in results for run in result.runs for row in rows(run)
+        {**_identity(result.queue, run), **row} for result in results for run in result.runs for row in rows(run)
     )
 
 
@@ -165,10 +165,10 @@ def metadata(columns: Iterable[str]) -> dict[str, str]:
     }
 
 
-def run_row(scenario: Row, run: Row) -> Row:
-    """The row of a run: identity, metrics, parameters."""
+def run_row(scenario: Row, run: Row, queue: str) -> Row:
+    """The row of a run: identity with what the queue is called, metrics, parameters."""
     row = {
-        **_identity(scenario, run),
+        **_identity(queue, run),
         "version": run["version"],
         "window_start_s": run["window_s"][0],
         "window_end_s": run["window_s"][1],
@@ -178,10 +178,10 @@ def run_row(scenario: Row, run: Row) -> Row:
     return row | {f"scenario.{key}": value for key, value in _flat(scenario) if key != "name"}
 
 
-def _identity(scenario: Row, run: Row) -> Row:
+def _identity(queue: str, run: Row) -> Row:
     return {
         "scenario": run["scenario"],
-        "queue": scenario["queue"]["scheme"],
+        "queue": queue,
         "seed": run["seed"],
         "replication": run["replication"],
     }

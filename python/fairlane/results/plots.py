@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,13 @@ SIZE_IN = (6.4, 4.4)
 ROW_IN = 0.24
 """Of a figure with a row for each scheme."""
 
+_WITHOUT: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+"""Metadata of files that would differ from one time to the next, or from one version of a library to another."""
+
 STYLE: Any = {
     "font.size": 10,
     "axes.titlesize": 10,
@@ -44,11 +52,18 @@ STYLE: Any = {
 }
 
 
+class Drawn(Figure):
+    """A figure that a notebook shows."""
+
+    def _repr_png_(self) -> bytes:
+        return as_bytes(self, ".png")
+
+
 @contextmanager
 def figure(title: str, subtitle: str, size_in: tuple[float, float] = SIZE_IN) -> Iterator[tuple[Figure, Axes]]:
     """A figure with one pair of axes in the common style."""
     with mpl.rc_context(STYLE):
-        drawn = Figure(figsize=size_in, layout="constrained")
+        drawn = Drawn(figsize=size_in, layout="constrained")
         axes = drawn.subplots()
         drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
         set_subtitle(axes, subtitle)
@@ -87,17 +102,27 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
 
 def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
     """Writes `stem`.png and `stem`.svg; the same figure gives the same bytes."""
-    without = {".png": {"Software": None}, ".svg": {"Date": None}}
+    for suffix in suffixes:
+        file = stem.with_name(stem.name + suffix)
+        try:
+            _save(drawn, file, suffix)
+        except OSError as error:
+            error.filename = error.filename or str(file)  # what was written of it is gone
+            raise
+
+
+def as_bytes(drawn: Figure, suffix: str) -> bytes:
+    """The content of the file that `save` would write."""
+    content = io.BytesIO()
+    _save(drawn, content, suffix)
+    return content.getvalue()
+
+
+def _save(drawn: Figure, to: Path | io.BytesIO, suffix: str) -> None:
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # A name may have characters that the font lacks; boxes stand for them.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
-        for suffix in suffixes:
-            file = stem.with_name(stem.name + suffix)
-            try:
-                drawn.savefig(file, metadata=without[suffix])
-            except OSError as error:
-                error.filename = error.filename or str(file)  # what was written of it is gone
-                raise
+        drawn.savefig(to, format=suffix.removeprefix("."), metadata=_WITHOUT[suffix])
 
 
 def rows_of_schemes(
@@ -111,7 +136,7 @@ def rows_of_schemes(
     places = range(len(schemes))
     with mpl.rc_context(STYLE):
         size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + ROW_IN * len(schemes))
-        drawn = Figure(figsize=size_in, layout="constrained")
+        drawn = Drawn(figsize=size_in, layout="constrained")
         grid = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
         for unused in grid[len(panels) :]:
             unused.remove()

@@ -21,11 +21,13 @@ class Replications:
         scenario_json: The canonical scenario.
         runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
         cpu_seconds: What each of them cost, None where that is not known.
+        label: What the queue is called beside others; empty: by the name of its scheme.
     """
 
     scenario_json: str
     runs_json: tuple[str, ...]
     cpu_seconds: tuple[float | None, ...]
+    label: str = ""
 
     @classmethod
     def of(cls, scenario: str, runs: Sequence[Kept]) -> Self:
@@ -37,6 +39,11 @@ class Replications:
         """The scenario with every default filled in."""
         table: dict[str, Any] = json.loads(self.scenario_json)
         return table
+
+    @property
+    def queue(self) -> str:
+        """What tables and figures call its queue."""
+        return self.label or str(self.scenario["queue"]["scheme"])
 
     @property
     def runs(self) -> list[dict[str, Any]]:

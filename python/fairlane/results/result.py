@@ -6,6 +6,7 @@ Rates are in bit/s, times in s, queues in packets or bytes of waiting packets.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,47 +16,69 @@ from fairlane.base.folders import staged
 from fairlane.results import frames
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.results.overview import overview
+from fairlane.results.pictures import Pictures
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, repr=False)
-class Result(Replications):
-    """The replications of one scenario, as frames and files."""
+class Framed(ABC):
+    """Figures and frames of all runs; the column `queue` tells those of a comparison apart."""
 
-    def flows_frame(self) -> pl.DataFrame:
-        """One row per run and TCP flow that lasts as long as the run."""
-        return frames.flows_frame([self])
+    @abstractmethod
+    def _all(self) -> list[Result]:
+        """The results, in order."""
 
-    def transfers_frame(self) -> pl.DataFrame:
-        """One row per run, group and class of finite transfers, by time and by size."""
-        return frames.transfers_frame([self])
+    @property
+    def plot(self) -> Pictures:
+        """Figures, such as `plot.throughput()`."""
+        return Pictures(self._all())
 
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: parameters, seed, replication, version and every metric."""
-        return frames.runs_frame([self])
+        return frames.runs_frame(self._all())
 
     def costs_frame(self) -> pl.DataFrame:
         """One row per run: what it cost, which differs from one time to the next."""
-        return frames.costs_frame([self])
+        return frames.costs_frame(self._all())
 
     def users_frame(self) -> pl.DataFrame:
         """One row per run and user."""
-        return frames.users_frame([self])
+        return frames.users_frame(self._all())
+
+    def flows_frame(self) -> pl.DataFrame:
+        """One row per run and TCP flow that lasts as long as the run."""
+        return frames.flows_frame(self._all())
+
+    def transfers_frame(self) -> pl.DataFrame:
+        """One row per run, group and class of finite transfers, by time and by size."""
+        return frames.transfers_frame(self._all())
 
     def links_frame(self) -> pl.DataFrame:
         """One row per run and link."""
-        return frames.links_frame([self])
+        return frames.links_frame(self._all())
 
     def series_frame(self) -> pl.DataFrame:
         """One row per run, instant and quantity; empty without `probes.series_interval`."""
-        return frames.series_frame([self])
+        return frames.series_frame(self._all())
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Replications, Framed):
+    """The replications of one scenario, as frames and files."""
+
+    def _all(self) -> list[Result]:
+        return [self]
 
     def write(self, folder: str | Path) -> None:
         """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
         _write(Path(folder), self.json(), [self])
+
+    def _repr_html_(self) -> str:
+        from fairlane.results.display import result_html  # for notebooks alone
+
+        return result_html(self.document(), self.queue)
 
     def __repr__(self) -> str:
         notes = f", {len(self.notes)} to note" if self.notes else ""
@@ -63,11 +86,11 @@ class Result(Replications):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Framed):
     """Results of one scenario under several queues.
 
     Attributes:
-        results: Result by name of the queue's scheme.
+        results: Result by name of the queue: that of its scheme, or of a variant.
     """
 
     results: dict[str, Result]
@@ -82,13 +105,17 @@ class Comparison:
         version = _fairlane.version()
         return {"schema": 1, "version": version, "overview": overview(documents), "results": documents}
 
-    def runs_frame(self) -> pl.DataFrame:
-        """The frames of the results below one another, told apart by the column `queue`."""
-        return frames.runs_frame(list(self.results.values()))
+    def _all(self) -> list[Result]:
+        return list(self.results.values())
 
     def write(self, folder: str | Path) -> None:
         """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
-        _write(Path(folder), self.json(), list(self.results.values()))
+        _write(Path(folder), self.json(), self._all())
+
+    def _repr_html_(self) -> str:
+        from fairlane.results.display import comparison_html
+
+        return comparison_html(self.document())
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.results)}>"

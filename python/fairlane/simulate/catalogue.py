@@ -68,14 +68,23 @@ class Topology(TypedDict):
     params: list[Parameter]
 
 
-def schemes(name: str | None = None) -> list[Scheme]:
+class Schemes(list[Scheme]):
+    """Schemes, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from fairlane.simulate.display import schemes_html  # for notebooks alone
+
+        return schemes_html(self)
+
+
+def schemes(name: str | None = None) -> Schemes:
     """All schemes, or the one called `name`.
 
     Raises:
         UserError: There is no such scheme.
     """
-    every: list[Scheme] = json.loads(_fairlane.schemes())
-    return every if name is None else [every[_index([scheme["name"] for scheme in every], name, "scheme")]]
+    every = Schemes(json.loads(_fairlane.schemes()))
+    return every if name is None else Schemes([every[_index([scheme["name"] for scheme in every], name, "scheme")]])
 
 
 def congestion_controls(name: str | None = None) -> list[CongestionControl]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from fairlane import _fairlane
-from fairlane.base.errors import UserError, check_kind
-from fairlane.base.text import quoted
+from fairlane.base.errors import ScenarioError, UserError, check_kind
+from fairlane.base.text import quoted, visible
 from fairlane.results.result import Comparison, Result
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import check_threads, simulate, tell_of_expectations
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
+from fairlane.simulate.variants import ALL, Queues, Variant, check_once, variants
 from fairlane.store import Store
 from fairlane.store.point import Kept
-
-#: In place of names of schemes: every scheme there is.
-ALL = "all"
 
 TRACE_INTERVAL = "10 ms"
 MOST_FLOW = 2**32 - 1
@@ -98,7 +97,7 @@ def run(
 
 def compare(
     scenario: Scenario | str | Path,
-    queues: Iterable[str],
+    queues: Queues,
     *,
     replications: int | None = None,
     seed: int | None = None,
@@ -111,7 +110,9 @@ def compare(
     Args:
         scenario: A scenario, or the path of its TOML file.
         queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`;
-            `["all"]` for every scheme of the list.
+            `["all"]` for every scheme of the list. A scheme may have parameters of its own, as in
+            `"abc:gamma=8 packets"` or `{"scheme": "abc", "gamma": "8 packets"}`, and another name, as in
+            `{"mine": "abc:gamma=8 packets"}` in place of the list.
         replications: In place of `run.replications`.
         seed: In place of `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
@@ -121,16 +122,24 @@ def compare(
     Raises:
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme written in Python failed.
-        UserError: The file cannot be read; a queue is unknown or named twice, or none is named.
+        UserError: The file cannot be read; a queue or parameter is unknown, a queue is named twice, or none is named.
         Interrupted: Ctrl-C.
     """
-    names = queue_names(queues)
+    chosen = variants(queues)
     asked = prepared(scenario, replications, seed)
     canonical = asked.canonical()
-    scenarios = [_fairlane.with_queue(canonical, name) for name in names]
+    scenarios = [_under(variant, canonical) for variant in chosen]
     tell_of_expectations(len(asked.expectations), show=progress)
     results = _results(scenarios, threads=threads, store=store, progress=progress)
-    return Comparison(dict(zip(names, results, strict=True)))
+    labels = [variant.label for variant in chosen]
+    return Comparison({label: replace(result, label=label) for label, result in zip(labels, results, strict=True)})
+
+
+def _under(variant: Variant, canonical: str) -> str:
+    try:
+        return variant.under(canonical)
+    except ScenarioError as error:
+        raise ScenarioError(f"{visible(variant.label)}: {error}" if variant.settings else str(error)) from error
 
 
 def queue_names(queues: Iterable[str]) -> list[str]:
@@ -149,8 +158,7 @@ def queue_names(queues: Iterable[str]) -> list[str]:
             )
     if names == [ALL]:
         names = [scheme["name"] for scheme in schemes()]
-    if not all(names) or not names or len(set(names)) < len(names):
-        raise UserError(f"queues: {','.join(names) or 'nothing'} given; name each scheme once, as in droptail,abc")
+    check_once(names)
     for name in names:
         if name not in _fairlane.registered_schemes():
             schemes(name)  # raises if there is none

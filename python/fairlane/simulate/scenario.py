@@ -23,6 +23,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -389,6 +390,11 @@ class Scenario:
             raise UserError(f"{path}: {error}") from error
 
     @property
+    def name(self) -> str:
+        """Its name as it was given; empty if it has none."""
+        return str(self._table.get("name", ""))
+
+    @property
     def folder(self) -> Path:
         """Where the files are that it names."""
         return self._folder
@@ -457,6 +463,18 @@ class Scenario:
         return isinstance(other, Scenario) and self._table == other._table
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        from fairlane.simulate.display import scenario_html  # for notebooks alone
+
+        problem, text = "", repr(self)
+        with suppress(TypeError, ValueError):  # for a value that TOML does not have
+            text = self.to_toml()
+        try:
+            self.canonical()
+        except (UserError, ScenarioError) as error:
+            problem = str(error)
+        return scenario_html(self._table, problem, text)
 
     def __repr__(self) -> str:
         return f"Scenario.from_dict({self._table!r})"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.text import quoted
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import replications as count
@@ -24,6 +24,8 @@ MOST_POINTS = 100_000
 
 Settings = Mapping[str, Any]
 """Values by key of the scenario."""
+Grid = Mapping[str, Iterable[Any]]
+"""Several values by key of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,61 @@ class Plan:
         path = Path(file)
         table = Scenario.from_toml(path).to_dict()  # any TOML file: what it means is not looked at
         try:
-            return _plan(path, table, replications, settings or {})
+            keys.check_names(table)
+            base = Scenario.from_toml(path.parent / _text(table, "scenario"))
+            return _plan(base, _text(table, "name", path.stem), table, replications, settings or {})
         except (UserError, ScenarioError) as error:
             raise UserError(f"{file}: {error}") from error
 
+    @classmethod
+    def of(
+        cls,
+        scenario: Scenario,
+        *,
+        grid: Grid | None = None,
+        zip: Sequence[Grid] | None = None,
+        stop: Settings | None = None,
+        name: str | None = None,
+        replications: int | None = None,
+        settings: Settings | None = None,
+    ) -> Plan:
+        """Plans a sweep without a file; the arguments are the keys of one.
 
-def _plan(path: Path, table: dict[str, Any], replications: int | None, settings: Settings) -> Plan:
-    keys.check_names(table)
-    base = Scenario.from_toml(path.parent / _text(table, "scenario"))
-    name = _text(table, "name", path.stem)
+        Args:
+            scenario: The scenario.
+            grid: Values by key of the scenario; every combination is a point.
+            zip: Tables of such values; the keys of a table change together.
+            stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
+            name: Of the sweep; that of the scenario if left out.
+            replications: Runs of every point, in place of those of the scenario.
+            settings: Keys of the scenario that differ at every point.
+
+        Raises:
+            UserError: A key or value is wrong.
+            ScenarioError: The scenario of a point is.
+        """
+        table: dict[str, Any] = {} if stop is None else {"stop": dict(stop)}
+        if grid is not None:
+            check_kind("grid", grid, (Mapping,), "a table such as {'queue.scheme': ['droptail', 'abc']}")
+            table["grid"] = _listed(grid)
+        if zip is not None:
+            check_kind("zip", zip, (list, tuple), "a list of tables such as [{'queue.limit': ['24 packets']}]")
+            table["zip"] = [_listed(one) if isinstance(one, Mapping) else one for one in zip]
+        own = name or re.sub(r"[^A-Za-z0-9._-]+", "-", scenario.name).lstrip(".-") or "sweep"
+        return _plan(scenario, own, table, replications, settings or {})
+
+
+def _listed(axes: Grid) -> dict[str, Any]:
+    """Values as lists, as in a file; arrays of numpy have a method for it."""
+    found: dict[str, Any] = {}
+    for key, values in axes.items():
+        made = getattr(values, "tolist", None)
+        plain = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
+        found[str(key)] = made() if made else values if plain else list(values)
+    return found
+
+
+def _plan(base: Scenario, name: str, table: Mapping[str, Any], replications: int | None, settings: Settings) -> Plan:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
         raise UserError(
             f'name: "{name}" must consist of letters, digits, ".", "_" and "-", and not begin with "." or "-"'
@@ -106,7 +154,7 @@ def _plan(path: Path, table: dict[str, Any], replications: int | None, settings:
     return Plan(name, points, varying, stop, len(base.expectations))
 
 
-def _axes(table: dict[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
+def _axes(table: Mapping[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
     """Keys that change together, with their values."""
     for key, values in _flat(_table(table, "grid"), "grid").items():
         yield {key: _values(f"grid.{key}", values)}
@@ -156,7 +204,7 @@ def _parts(key: str) -> tuple[str, ...]:
     return tuple((part.lstrip("0") or "0") if part.isdecimal() else part for part in parts)
 
 
-def _stop(table: dict[str, Any], base: Scenario, replications: int | None) -> Stop:
+def _stop(table: Mapping[str, Any], base: Scenario, replications: int | None) -> Stop:
     given = table.get("replications") if replications is None else replications
     if "stop" not in table:
         if given is None:

@@ -20,6 +20,7 @@ from fairlane.sweeps.plan import Plan, Point
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from fairlane.results.documents import SweepDocument
     from fairlane.results.intervals import PointEstimate
@@ -103,6 +104,20 @@ class SweepResult:
         """The document as JSON text."""
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
+    def plot(self, metric: str, over: str | None = None) -> Figure:
+        """A metric over a key that varies, with a line for each combination of the others.
+
+        Args:
+            metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`.
+            over: The key on the horizontal axis; the last with several values if None.
+
+        Raises:
+            UserError: There is no such metric or key.
+        """
+        from fairlane.sweeps.figure import draw  # which loads matplotlib
+
+        return draw(self.document(), metric, over)
+
     def write(self, folder: str | Path) -> None:
         """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
         with staged(Path(folder)) as stage:
@@ -115,7 +130,7 @@ class SweepResult:
     def _rows(self, point: Point) -> Iterator[dict[str, Any]]:
         scenario = json.loads(point.scenario)
         for kept in self._runs(point):
-            row = frames.run_row(scenario, json.loads(kept.run))
+            row = frames.run_row(scenario, json.loads(kept.run), scenario["queue"]["scheme"])
             yield {**self._place(point), **row, "engine": point.identity.engine}
 
     def _runs(self, point: Point) -> list[Kept]:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
 from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
+from fairlane.simulate.run import prepared
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.executors import Threads
-from fairlane.sweeps.plan import Plan, Settings
+from fairlane.sweeps.plan import Grid, Plan, Settings
 from fairlane.sweeps.result import SweepResult
 from fairlane.sweeps.work import Executor, Work
 
 
 def sweep(
-    plan: Plan | str | Path,
+    plan: Plan | Scenario | str | Path,
     *,
+    grid: Grid | None = None,
+    zip: Sequence[Grid] | None = None,
+    stop: Settings | None = None,
+    name: str | None = None,
     replications: int | None = None,
     settings: Settings | None = None,
     threads: int | None = None,
@@ -28,9 +35,15 @@ def sweep(
 ) -> SweepResult:
     """Runs what the store lacks of a sweep.
 
+        fairlane.sweep(scenario, grid={"queue.scheme": ["droptail", "abc"], "groups[0].sources[0].flows": [1, 5, 20]})
+
     Args:
-        plan: A plan, or the path of a sweep file; the next two are for a file.
-        replications: In place of what the file says.
+        plan: The path of a sweep file, or a plan; with `grid` or `zip`, a scenario or the path of its file.
+        grid: Values by key of the scenario; every combination is a point.
+        zip: Tables of such values; the keys of a table change together.
+        stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
+        name: Of the sweep; that of the scenario if left out.
+        replications: In place of what the file, or the scenario, says.
         settings: Keys of the scenario that differ at every point.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
@@ -41,10 +54,18 @@ def sweep(
         UserError: The file is wrong; the store cannot be written; there is no such cluster.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
-    if isinstance(plan, Scenario):
-        raise UserError("plan: a Scenario is not the path of a sweep file or a Plan; fairlane.run simulates it")
+    if grid is not None or zip is not None:
+        if isinstance(plan, Plan):
+            raise UserError("grid: has no effect on a Plan, it needs a Scenario or the path of its file")
+        given: dict[str, Any] = {"grid": grid, "zip": zip, "stop": stop, "name": name}
+        plan = Plan.of(prepared(plan, None, None), **given, replications=replications, settings=settings)
+    elif isinstance(plan, Scenario):
+        raise UserError("grid: missing, a sweep of a Scenario needs grid or zip; fairlane.run simulates it")
     check_kind("plan", plan, (Plan, str, Path), "the path of a sweep file or a Plan")
     if not isinstance(plan, Plan):
+        for argument, value in (("stop", stop), ("name", name)):
+            if value is not None:
+                raise UserError(f"{argument}: has no effect without grid or zip; a sweep file says it")
         plan = Plan.read(plan, replications=replications, settings=settings)
     check_threads(threads)
     if ray is not None and threads is not None:

@@ -1,0 +1,46 @@
+"""Results and comparisons as notebooks show them: the tables of the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fairlane.base import html
+from fairlane.results.notes import joined, notes_in
+from fairlane.results.tables import (
+    MOST_QUEUES,
+    OVERVIEW_LEGEND,
+    Table,
+    headline,
+    overview_table,
+    summary_tables,
+)
+
+
+def result_html(document: Mapping[str, Any], queue: str) -> str:
+    """Groups, shares, delays, links and notes of one scenario."""
+    scenario, summary = document["scenario"], document["summary"]
+    head = html.paragraph(headline(scenario, summary), scenario["name"])
+    return html.block(head, *tables(summary_tables({queue: summary})), *notes(notes_in(document)))
+
+
+def comparison_html(document: Mapping[str, Any]) -> str:
+    """The same tables with a row for each queue; of many queues one table with what matters."""
+    documents = document["results"]
+    first = next(iter(documents.values()))
+    parts = [html.paragraph(headline(first["scenario"], first["summary"]), first["scenario"]["name"])]
+    if len(documents) > MOST_QUEUES:
+        parts += [*tables([overview_table(document["overview"])]), html.paragraph(OVERVIEW_LEGEND, kind="quiet")]
+    else:
+        parts += tables(summary_tables({name: one["summary"] for name, one in documents.items()}))
+    return html.block(*parts, *notes(joined({name: notes_in(one) for name, one in documents.items()})))
+
+
+def tables(found: Iterable[Table]) -> Sequence[str]:
+    """Tables of names and numbers."""
+    return [html.table(table.heads, table.rows, table.keys) for table in found]
+
+
+def notes(lines: Iterable[str]) -> Sequence[str]:
+    """What to know before the numbers are trusted."""
+    return [html.paragraph(f" {line}", "note:") for line in lines]

@@ -1,0 +1,173 @@
+"""What is told of results to people, as tables of names and numbers: the terminal and notebooks show the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fairlane.base.text import name
+from fairlane.results.applications import FIGURES
+from fairlane.results.intervals import format_interval
+
+if TYPE_CHECKING:
+    from fairlane.results.documents import Overview
+    from fairlane.results.intervals import PointEstimate
+
+TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown", "p99 slowdown")
+
+#: More queues than that are compared in one table.
+MOST_QUEUES = 3
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Attributes:
+        heads: Of the columns, each in one or several lines.
+        keys: So many columns say what a row is about.
+        rows: Cells.
+    """
+
+    heads: Sequence[str | tuple[str, ...]]
+    keys: int = 1
+    rows: list[list[str]] = field(default_factory=list)
+
+    def add_row(self, *cells: str) -> None:
+        """Adds a row."""
+        self.rows.append(list(cells))
+
+
+def headline(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """What was run, to follow the name of the scenario."""
+    run = scenario["run"]
+    return (
+        f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
+        f"means ± half width of the {100 * summary['confidence']:g}% interval"
+    )
+
+
+OVERVIEW_LEGEND = (
+    "throughput per user and group; one-way delay from host to receiver by group, other delay in the queue of the "
+    "link; ratio of the first group's to the second's; state at the end of the runs"
+)
+
+
+def overview_table(overview: Overview) -> Table:
+    """A row for max-min shares and for each queue, and a further one for each link but the first."""
+    rows = [overview["max_min"], *overview["queues"]]
+    has_links = len(rows[0]["links"]) > 1
+    delays = [(row["queue"], link["name"], delay) for row in rows for link in row["links"] for delay in link["delay"]]
+    classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
+    of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
+    delay_heads = [
+        (quantity, f"delay {name}" if len(classes) > 1 else "delay", "(ms)")
+        for name in classes
+        for quantity in ("mean", "p99")
+    ]
+    heads: list[str | tuple[str, ...]] = [
+        "scheme",
+        *(["link"] if has_links else []),
+        *((name(group["name"]), "(Mbit/s)") for group in rows[0]["groups"]),
+        *((name(group["name"]), "p99 one-", "way (ms)") for group in rows[0]["groups"]),
+        ("Jain", "(users)"),
+        "ratio",
+        ("utilisation", "(%)"),
+        ("queue", "(packets)"),
+        *delay_heads,
+        ("drops", "(%)"),
+        ("state:", "port (B)"),
+        ("edge", "(B/user)"),
+    ]
+    table = Table(heads, keys=2 if has_links else 1)
+    for row in rows:
+        for index, link in enumerate(row["links"]):
+            throughputs = [mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
+            delays_of_users = (group["one_way_delay"] for group in row["groups"])
+            one_way = [mean(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
+            of_row = [*throughputs, *one_way, mean(row["jain_index"]), mean(row["throughput_ratio"])]
+            queue = row["queue"] or "max-min share"
+            times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
+            delay = [mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
+            table.add_row(
+                queue if index == 0 else "",
+                *([link["name"]] if has_links else []),
+                *(of_row if index == 0 else [""] * len(of_row)),
+                mean(link["utilisation"], 100),
+                mean(link["queue_mean_packets"]),
+                *delay,
+                mean(link["dropped_share"], 100),
+                _whole(link["state_bytes"]),
+                _whole(row["edge_state_bytes_per_user"]) if index == 0 else "",
+            )
+    return table
+
+
+def summary_tables(summaries: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue."""
+    rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
+    groups = Table(["queue", "group", "users", *rates, "over max-min share"], keys=2)
+    shares = Table(["queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised"])
+    times = (f"{name} {quantity} (ms)" for name in ("one-way", "RTT") for quantity in ("mean", "p99"))
+    paths = Table(["queue", "group", *times, "lost (%)", "marked (%)"], keys=2)
+    transfers = Table(["queue", "group", *TRANSFER_COLUMNS], keys=2)
+    links = Table(["queue", "link", "utilisation (%)", "queue (packets)"], keys=2)
+    delays = Table(["queue", "link", "class", "mean delay (ms)", "p99 delay (ms)"], keys=3)
+    drops = Table(["queue", "link", "reason", "drops (packets)", "share of arrivals (%)"], keys=3)
+    for queue, summary in summaries.items():
+        for group in summary["groups"]:
+            means = (mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
+            normalised = mean(group["normalised_throughput"])
+            groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
+            paths.add_row(queue, group["name"], *_path(group["path"]))
+            if group["transfers_completed"]:
+                keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
+                transfers.add_row(queue, group["name"], *(mean(group[f"transfer{key}"]) for key in keys))
+        jain = (mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
+        shares.add_row(queue, mean(summary["throughput_ratio"]), *jain)
+        for link in summary["links"]:
+            name = link["name"]
+            links.add_row(queue, name, mean(link["utilisation"], 100), mean(link["queue_mean_packets"]))
+            for delay in link["delay"]:
+                means = (mean(delay[key], 1e3) for key in ("mean_s", "p99_s"))
+                delays.add_row(queue, name, delay["traffic_class"], *means)
+            for drop in link["drops"]:
+                share = mean(drop["share_of_arrivals"], 100)
+                drops.add_row(queue, name, drop["reason"], mean(drop["packets"]), share)
+    applications = (_application_table(kind, summaries) for kind in FIGURES)
+    return [table for table in (groups, shares, paths, transfers, *applications, links, delays, drops) if table.rows]
+
+
+def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
+    """A mean with its half width, in a unit that is `factor` of those of the document; empty if there is none."""
+    if estimate is None:
+        return ""
+    half_width = estimate["half_width"]
+    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+
+
+def _whole(estimate: PointEstimate | None) -> str:
+    return "" if estimate is None else f"{estimate['mean']:.0f}"
+
+
+def _application_table(kind: str, summaries: Mapping[str, Mapping[str, Any]]) -> Table:
+    """What the applications of one kind met; without rows if there are none."""
+    figures = FIGURES[kind]
+    heads = (f"{figure.words} ({figure.unit})" if figure.unit else figure.words for figure in figures)
+    table = Table(["queue", f"group: {kind}", *heads], keys=2)
+    for queue, summary in summaries.items():
+        for group in summary["groups"]:
+            found = group["applications"]
+            if any(figure.name in found for figure in figures):
+                table.add_row(queue, group["name"], *(mean(found.get(f.name), f.factor) for f in figures))
+    return table
+
+
+def _path(path: Mapping[str, Any]) -> Iterator[str]:
+    """What packets met from host to receiver."""
+    for times in (path["one_way_delay"], path["rtt"]):
+        for quantity in ("mean_s", "p99_s"):
+            yield mean(times and times[quantity], 1e3)
+    for share in ("lost_share", "marked_share"):
+        yield mean(path[share], 100)
