@@ -15,7 +15,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
+.PHONY: help setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -91,8 +91,8 @@ lint: setup ## Check format, lints, types and stubs
 	$(BIN)/mypy
 	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
-	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py
-	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py
+	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
+	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
 	$(BIN)/python -m fairlane.docs_generator --check docs
 
@@ -145,6 +145,12 @@ bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (abo
 
 bench-ns3-senders: setup ## Compare BBR, DCTCP, Vegas, LEDBAT with those of ns-3: 48 cells, about half an hour; a repeat continues
 	$(BIN)/python -u benches/ns3/senders.py --out results/ns3-senders --docs docs/agreement-ns3.md
+
+bench-ranks: setup ## Compare the order of 9 schemes with that in ns-3, 24 cells: about RANKSTIME on one core; a repeat continues
+	$(BIN)/python -u benches/ns3/ranks.py --out results/ns3-ranks --docs docs/agreement-ranks.md
+
+bench-lab-ranks: setup node ## Compare the order of 6 schemes with that on real packets, 10 cells: LABTIME (needs root, iperf3); a repeat continues
+	$(BIN)/python -u benches/linux_tcp/lab_ranks.py --out results/lab-ranks --docs docs/agreement-ranks.md
 
 screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
 	cargo test --quiet --package fairlane-sim --test screen -- --ignored

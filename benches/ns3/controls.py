@@ -38,7 +38,8 @@ CONTROLS = {
         # tcp-congestion-ops.cc: per ACK a segment in slow start, MSS^2 / cwnd after it; half of what is in flight.
         {"byte_counting": False, "flight_size": "pipe"},
     ),
-    "cubic": Control("Cubic"),
+    # tcp-cubic.cc Update: no Reno-friendly region before 3.41.
+    "cubic": Control("Cubic", {"tcp_friendliness": False}),
     "bbr1": Control(
         "Bbr",
         {

@@ -2,6 +2,7 @@
 #include "disc.h"
 
 #include "ns3/abort.h"
+#include "ns3/fq-codel-queue-disc.h"
 #include "ns3/fq-pie-queue-disc.h"
 #include "ns3/hash.h"
 #include "ns3/ipv4-header.h"
@@ -69,6 +70,10 @@ DiscQueue::DiscQueue(Ptr<QueueDisc> disc) : m_disc(disc)
 {
     SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the disc has the limit
     if (auto flows = DynamicCast<FqPieQueueDisc>(disc))
+    {
+        flows->SetQuantum(QUANTUM);
+    }
+    if (auto flows = DynamicCast<FqCoDelQueueDisc>(disc))
     {
         flows->SetQuantum(QUANTUM);
     }

@@ -78,6 +78,34 @@ DISCS = {
         {"weight_rule": "given", "size_scaling": "none", "forced_restarts": False},
         link_rate="LinkBandwidth",
     ),
+    "ared": Disc(
+        "RedQueueDisc",
+        {
+            # ARED stands for automatic thresholds and weight, and for max_p that adapts.
+            "adaptation": ("ARED", lambda _: "true"),
+            "max_p": ("LInterm", lambda value: f"{1 / value:.12g}"),
+            "interval": ("Interval", _time),
+            "alpha": ("Alpha", str),
+            "beta": ("Beta", str),
+            "top": ("Top", str),
+            "bottom": ("Bottom", str),
+            "gentle": ("Gentle", _flag),
+            "wait": ("Wait", _flag),
+            "mean_packet": ("MeanPktSize", _bytes),
+            "target_delay": ("TargetDelay", _time),
+            "ecn": ("UseEcn", _flag),
+            "hard_drop": ("UseHardDrop", _flag),
+        },
+        {
+            "adaptation": "floyd",
+            "min_th": "0 packets",
+            "max_th": "0 packets",
+            "weight_rule": "second",
+            "size_scaling": "none",
+            "forced_restarts": False,
+        },
+        link_rate="LinkBandwidth",
+    ),
     "pie": Disc(
         "PieQueueDisc",
         {
@@ -107,6 +135,18 @@ DISCS = {
             "blue_threshold": ("BlueThreshold", _time_or_never),
         },
         {"spared_packets": 0, "keep_last": False},
+    ),
+    "fq_codel": Disc(
+        "FqCoDelQueueDisc",
+        {
+            "buckets": ("Flows", str),
+            "target": ("Target", _time),
+            "interval": ("Interval", _time),
+            "ecn": ("UseEcn", _flag),
+            "drop_batch": ("DropBatchSize", str),
+        },
+        # The quantum is set in disc.cc.
+        {"share_per": "flow", "quantum": "1514 B", "short_queue": "own"},
     ),
     "fq_pie": Disc(
         "FqPieQueueDisc",

@@ -24,6 +24,8 @@ ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
 # Where a scheme can follow ns-3 or another source, ns-3.
 NS3_BEHAVIOUR: dict[str, Table] = {
     "red": {"forced_restarts": False},
+    # ns-3's own choice of the least max_p departs from its source (docs/schemes/ared.md); both take that of ared2001.
+    "ared": {"forced_restarts": False, "bottom": 0.01},
     "pie": {"derandomize": False},
     "cobalt": {"ecn": False, "blue_threshold": "400 ms", "spared_packets": 0, "keep_last": False},
     "fq_pie": {"derandomize": False, "overflow": "longest"},

@@ -48,13 +48,13 @@ NOT_COUNTED = "retransmissions, %"
 def compared(program: Path, store: Path, cell: Cell, way: str) -> list[Measure]:
     """A cell in both simulators."""
     scenario = canonical(json.dumps(cell.scenario(mended=WAYS[way] is MENDED)))
-    theirs = [_kept(store, program, scenario, WAYS[way], number) for number in range(RUNS_OF_NS3)]
+    theirs = [kept_run(store, program, scenario, WAYS[way], number) for number in range(RUNS_OF_NS3)]
     ours = [run_fairlane(scenario, number) for number in range(RUNS_OF_FAIRLANE)]
     names = [name for name in MEASURES if cell.mix != "alone" or name != "share of the smaller user"]
     return [measured(name, name != NOT_COUNTED, ours, theirs, MEASURES[name]) for name in names]
 
 
-def _kept(store: Path, program: Path, scenario: str, options: Table, number: int) -> Run:
+def kept_run(store: Path, program: Path, scenario: str, options: Table, number: int) -> Run:
     """A replication in ns-3, from the store if it has run."""
     words = [*ns3.arguments(json.loads(scenario)), json.dumps(options), str(number), _sources(program)]
     file = store / f"{hashlib.sha256(' '.join(words).encode()).hexdigest()[:24]}.json"

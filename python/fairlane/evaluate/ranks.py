@@ -33,21 +33,22 @@ class Rank:
     of: int
 
 
+def order(one: Interval, other: Interval) -> int:
+    """1 if an interval lies above another, -1 if below, 0 if they touch: then they leave room for either order."""
+    return (one.mean - one.slack > other.mean + other.slack) - (one.mean + one.slack < other.mean - other.slack)
+
+
 def ranks(values: Values, key: str) -> dict[str, Rank]:
     """The place of every entry that has a criterion."""
     sign = -1 if CRITERIA[key].better == "high" else 1
     known = {label: of_entry[key] for label, of_entry in values.items() if key in of_entry}
-    bounds = {
-        label: (sign * one.mean - one.slack, sign * one.mean, sign * one.mean + one.slack)
-        for label, one in known.items()
-    }
     found = {}
-    for label, (low, mean, high) in bounds.items():
-        others = [other for name, other in bounds.items() if name != label]
-        rank = 1 + sum(other[1] < mean for other in others)
-        first = 1 + sum(other[2] < low for other in others)
-        last = 1 + len(others) - sum(other[0] > high for other in others)
-        found[label] = Rank(rank, min(first, rank), max(last, rank), len(bounds))
+    for label, one in known.items():
+        others = [other for name, other in known.items() if name != label]
+        rank = 1 + sum(sign * other.mean < sign * one.mean for other in others)
+        first = 1 + sum(sign * order(other, one) < 0 for other in others)
+        last = len(known) - sum(sign * order(other, one) > 0 for other in others)
+        found[label] = Rank(rank, min(first, rank), max(last, rank), len(known))
     return found
 
 

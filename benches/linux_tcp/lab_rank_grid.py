@@ -1,0 +1,57 @@
+"""The cells in which the order of schemes is compared with that on real packets.
+
+The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users meets both
+round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
+
+Mixes: equal users of CUBIC; and who is told apart from others: one with eight flows, BBR, those with twice the
+round-trip time, Poisson datagrams.
+
+Schemes: one of each kind that the forwarder has. No control, labels of the edge, an averaged queue, two controllers of
+the delay, a queue for each flow.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from grid import ABC_SHARES, OF_PACED
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from rank_cells import Cell, Mixes, Users, crossed
+
+SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
+RTTS_MS = (20, 60)
+RATES_MBPS = (10, 20)
+BUFFERS_BDP = (1.0, 3.0)
+RUN = {"warmup": "3 s", "measure": "8 s"}
+
+MIXES: Mixes = {
+    "four CUBIC": (Users(4, "cubic"),),
+    "one with 8 flows of Reno, two with 1": (Users(1, "reno", flows=8), Users(2, "reno")),
+    "BBR and CUBIC": (Users(1, "bbr1"), Users(1, "cubic")),
+    "two RTTs, Reno": (Users(2, "reno"), Users(2, "reno", far=True)),
+    "Poisson, three Reno": (Users(1, "poisson"), Users(3, "reno")),
+}
+
+
+def scenario(cell: Cell, scheme: str) -> dict[str, Any]:
+    """A cell under a scheme, as the simulator and the lab read it."""
+    queue: dict[str, Any] = {"scheme": scheme, "limit": f"{cell.packets} packets"}
+    if scheme == "abc":
+        queue |= {key: f"{share * cell.packets:.6g} packets" for key, share in ABC_SHARES.items()}
+    return {
+        "name": f"{cell.name}, {scheme}",
+        "run": RUN,
+        "topology": cell.topology(),
+        "tcp": {"profile": "linux"},
+        "queue": queue,
+        "groups": cell.groups(MIXES[cell.mix], "0.1 s", lambda control: dict(OF_PACED.get(control, {}))),
+    }
+
+
+def cells() -> list[Cell]:
+    """All ten."""
+    return crossed(MIXES, RATES_MBPS, RTTS_MS, BUFFERS_BDP, pace=2)

@@ -1,0 +1,65 @@
+"""The cells in which the order of schemes is compared with that in ns-3.
+
+The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users meets each
+round-trip time; rate and buffer rotate with them, so that each mix has all three buffers and both rates, and each of
+the six combinations of rate and buffer is in three cells or more.
+
+Mixes: what schemes are told apart by. Equal users of New Reno and of CUBIC, and both together, show what queues do
+alone; many users, short windows; one user with eight flows, two round-trip times, Poisson datagrams and BBR, whom a
+scheme protects.
+
+Schemes: all that ns-3 3.37 and Fairlane both have, with the same parameters (discs.py), and ABC as abc.cc has it. ns-3
+has no SFQ; its FqCobalt is not in Fairlane, whose CAKE has more around its COBALT.
+
+ns-3 is the mended one of sender_grid.py, with exact round-trip times.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
+from scenarios import ABC_SHARES, NS3_BEHAVIOUR
+from sender_grid import RUN, SHARED
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from rank_cells import Cell, Mixes, Users, crossed
+
+SCHEMES = ("droptail", "abc", "red", "ared", "pie", "codel", "cobalt", "fq_codel", "fq_pie")
+RTTS_MS = (20, 50, 100)
+RATES_MBPS = (10, 20)
+BUFFERS_BDP = (1.0, 2.0, 4.0)
+
+# CUBIC comes first: dumbbell.cc sets HyStart by the first control.
+MIXES: Mixes = {
+    "four New Reno": (Users(4, "reno"),),
+    "four CUBIC": (Users(4, "cubic"),),
+    "two CUBIC, two New Reno": (Users(2, "cubic"), Users(2, "reno")),
+    "twenty New Reno": (Users(20, "reno"),),
+    "one with 8 flows, four with 1": (Users(1, "reno", flows=8), Users(4, "reno")),
+    "two RTTs": (Users(2, "reno"), Users(2, "reno", far=True)),
+    "Poisson, three New Reno": (Users(1, "poisson"), Users(3, "reno")),
+    "two BBR, two New Reno": (Users(2, "bbr1"), Users(2, "reno")),
+}
+
+
+def scenario(cell: Cell, scheme: str) -> Table:
+    """A cell under a scheme, as Fairlane reads it."""
+    queue: Table = {"scheme": scheme, "limit": f"{cell.packets} packets"} | NS3_BEHAVIOUR.get(scheme, {})
+    if scheme == "abc":
+        queue |= {key: f"{share * cell.packets:.6g} packets" for key, share in ABC_SHARES.items()}
+    return {
+        "name": f"{cell.name}, {scheme}",
+        "run": RUN,
+        "topology": cell.topology(),
+        "tcp": SHARED | WITHOUT_TIMESTAMPS,
+        "queue": queue,
+        "groups": cell.groups(MIXES[cell.mix], "1 s", lambda control: CONTROLS[control].settings | RECORDS),
+    }
+
+
+def cells() -> list[Cell]:
+    """All 24."""
+    return crossed(MIXES, RATES_MBPS, RTTS_MS, BUFFERS_BDP, pace=1)

@@ -1,0 +1,111 @@
+"""Cells in which orders of schemes are compared: users on one link, whoever simulates or forwards it.
+
+Every user asks for more than an equal part of the link, so that this part is its max-min share.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Table = dict[str, Any]
+
+ACCESS_DELAY_MS = 0.1
+WIRE_BITS = 12_000
+POISSON_SHARE = 0.75
+"""Of the link, for a user who does not respond: three times the max-min share of four."""
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Users who behave alike.
+
+    Attributes:
+        users: How many.
+        control: Congestion control, or `poisson`.
+        flows: Of each.
+        far: Whether their round-trip time is twice that of the cell.
+    """
+
+    users: int
+    control: str
+    flows: int = 1
+    far: bool = False
+
+
+Mixes = Mapping[str, Sequence[Users]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Users on one link.
+
+    Attributes:
+        mix: Who shares the link.
+        rate_mbps: Of the link.
+        rtt_ms: Without queues.
+        buffer_bdp: Limit of the queue in bandwidth-delay products.
+    """
+
+    mix: str
+    rate_mbps: int
+    rtt_ms: int
+    buffer_bdp: float
+
+    @property
+    def packets(self) -> int:
+        """Limit of the queue."""
+        return math.ceil(self.buffer_bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self.packets} packets"
+
+    def worst_share(self, rates_bps: Sequence[float]) -> float:
+        """Rate of the user with the least over its max-min share."""
+        return min(rates_bps) * len(rates_bps) / (self.rate_mbps * 1e6)
+
+    def topology(self) -> Table:
+        """As Fairlane reads it."""
+        return {
+            "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
+            "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
+            "access_delay": f"{ACCESS_DELAY_MS} ms",
+            "access_rate": "1 Gbit/s",
+            "access_limit": "10000 packets",
+        }
+
+    def groups(self, mix: Sequence[Users], start_until: str, settings: Callable[[str], Table]) -> list[Table]:
+        """The groups of a mix.
+
+        Args:
+            mix: The users.
+            start_until: Latest start of a flow.
+            settings: Of a congestion control: keys of its source.
+        """
+        return [
+            {"name": f"group{number}", "users": users.users, "start_until": start_until}
+            | ({"access_delay": f"{ACCESS_DELAY_MS + self.rtt_ms / 2:g} ms"} if users.far else {})
+            | {"sources": [self._source(users, settings)]}
+            for number, users in enumerate(mix)
+        ]
+
+    def _source(self, users: Users, settings: Callable[[str], Table]) -> Table:
+        if users.control == "poisson":
+            return {"kind": "poisson", "rate": f"{POISSON_SHARE * self.rate_mbps:g} Mbit/s"}
+        sender: Table = {"kind": "tcp", "flows": users.flows, "congestion_control": users.control}
+        return sender | settings(users.control)
+
+
+def crossed(
+    mixes: Mixes, rates_mbps: Sequence[int], rtts_ms: Sequence[int], buffers_bdp: Sequence[float], pace: int
+) -> list[Cell]:
+    """Each mix meets each round-trip time; the rate moves on with every cell, the buffer once every `pace` mixes."""
+    return [
+        Cell(mix, rates_mbps[(m + r) % len(rates_mbps)], rtt, buffers_bdp[(m // pace + r) % len(buffers_bdp)])
+        for (m, mix), (r, rtt) in itertools.product(enumerate(mixes), enumerate(rtts_ms))
+    ]

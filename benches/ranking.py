@@ -1,0 +1,218 @@
+"""Order of schemes in the same cells on two sides: which pairs both put in the same order, within intervals.
+
+The rule was written before the first comparison:
+
+- A side separates two schemes by a measure if their 95 % intervals are apart: `fairlane.evaluate.ranks.order`, by which
+  places of the league are given.
+- A pair agrees if both sides order it the same way, or if at least one does not separate it: its intervals leave room
+  for either order. So a pair disagrees only if both separate it, and the other way round.
+
+That is lenient: who measures little separates nothing. Therefore the strict number stands beside it, the pairs that
+both separate and how many of them are in the same order, and those that one side alone separates, with the means of
+the other in the same order or not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane.base.files import write_aside
+from fairlane.evaluate.ranks import order
+from fairlane.results.intervals import Interval
+
+Sides = tuple[Interval, Interval]
+"""Fairlane, and the other side."""
+Values = Mapping[str, Mapping[str, Sides]]
+"""By scheme and measure: what a cell gave."""
+Found = Mapping[str, Values]
+"""By cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two schemes by a measure of a cell.
+
+    Attributes:
+        cell: Where.
+        measure: By what.
+        first: A scheme,
+        second: and another.
+        ours: 1 if the first has more in Fairlane, -1 if less, 0 if the intervals do not tell.
+        theirs: The same of the other side.
+        same_means: Whether the means are in the same order, intervals or not; who has equal ones has no order.
+    """
+
+    cell: str
+    measure: str
+    first: str
+    second: str
+    ours: int
+    theirs: int
+    same_means: bool
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the order is the same within intervals."""
+        return self.ours * self.theirs >= 0
+
+    @property
+    def by_both(self) -> bool:
+        """Whether both sides separate it."""
+        return self.ours * self.theirs != 0
+
+    @property
+    def by_one(self) -> bool:
+        """Whether one side separates it and the other does not."""
+        return (self.ours == 0) != (self.theirs == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Of some pairs.
+
+    Attributes:
+        pairs: All of them.
+        agree: Those in the same order within intervals.
+        both: Those that both sides separate,
+        both_same: and of these those in the same order.
+        one: Those that one side separates,
+        one_same: and of these those whose means are in the same order.
+    """
+
+    pairs: int
+    agree: int
+    both: int
+    both_same: int
+    one: int
+    one_same: int
+
+
+def pairs(found: Found) -> list[Pair]:
+    """All pairs of schemes of each cell by each measure."""
+    return [
+        Pair(
+            cell,
+            measure,
+            first,
+            second,
+            ours=order(values[first][measure][0], values[second][measure][0]),
+            theirs=order(values[first][measure][1], values[second][measure][1]),
+            same_means=_same_means(values[first][measure], values[second][measure]),
+        )
+        for cell, values in found.items()
+        for first, second in itertools.combinations(values, 2)
+        for measure in values[first]
+    ]
+
+
+def _same_means(first: Sides, second: Sides) -> bool:
+    ours, theirs = (a.mean - b.mean for a, b in zip(first, second, strict=True))
+    return ours * theirs > 0 or ours == theirs == 0
+
+
+def count(of: Iterable[Pair]) -> Count:
+    """Counts pairs."""
+    all_ = list(of)
+    return Count(
+        pairs=len(all_),
+        agree=sum(pair.agrees for pair in all_),
+        both=sum(pair.by_both for pair in all_),
+        both_same=sum(pair.by_both and pair.agrees for pair in all_),
+        one=sum(pair.by_one for pair in all_),
+        one_same=sum(pair.by_one and pair.same_means for pair in all_),
+    )
+
+
+def table(found: Found, other: str) -> str:
+    """The results in Markdown: a sentence, the counts by measure and by cell, and the pairs that disagree.
+
+    Args:
+        found: The measured cells.
+        other: What the other side is called.
+    """
+    every = pairs(found)
+    total = count(every)
+    lines = [
+        f"**{total.agree} of {total.pairs} pairs ({_percent(total.agree, total.pairs)}) are in the same order within "
+        f"intervals**, in {len(found)} cells.",
+        f"Strictly: of {total.both} pairs that both separate, {total.both_same} "
+        f"({_percent(total.both_same, total.both)}) are in the same order. Of {total.one} that one of them separates, "
+        f"the means of the other are in the same order in {total.one_same} ({_percent(total.one_same, total.one)}).",
+        "",
+        "| | pairs | agree | both separate | of these the same | one separates | of these means the same |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for names, key in ((_distinct(every, "measure"), "measure"), (_distinct(every, "cell"), "cell")):
+        lines += [_row(name, count(pair for pair in every if getattr(pair, key) == name)) for name in names]
+    wrong = [pair for pair in every if not pair.agrees]
+    if wrong:
+        lines += [
+            "",
+            f"Pairs that both separate, the other way round: Fairlane, then {other}.",
+            "",
+            f"| cell | measure | schemes | Fairlane | {other} |",
+            "|---|---|---|---|---|",
+            *(_opposite(pair, found) for pair in wrong),
+        ]
+    return "\n".join(lines)
+
+
+def _distinct(every: Sequence[Pair], key: str) -> list[str]:
+    return list(dict.fromkeys(getattr(pair, key) for pair in every))
+
+
+def _row(name: str, of: Count) -> str:
+    cells = [name, *(f"{value}" for value in (of.pairs, of.agree, of.both, of.both_same, of.one, of.one_same))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _opposite(pair: Pair, found: Found) -> str:
+    first, second = (found[pair.cell][scheme][pair.measure] for scheme in (pair.first, pair.second))
+    sides = (f"{first[side]}, {second[side]}" for side in (0, 1))
+    return f"| {pair.cell} | {pair.measure} | {pair.first}, {pair.second} | {' | '.join(sides)} |"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def values_csv(found: Found, other: str) -> str:
+    """A row for each cell, scheme and measure: both means with half widths and numbers of runs."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = ("mean", "half_width", "runs")
+    sides = [f"{side}_{name}" for side in ("fairlane", other) for name in names]
+    writer.writerow(["cell", "scheme", "measure", *sides])
+    for cell, values in found.items():
+        for scheme, measures in values.items():
+            for measure, both in measures.items():
+                numbers = [number for one in both for number in (f"{one.mean:.6g}", f"{one.slack:.6g}", one.n)]
+                writer.writerow([cell, scheme, measure, *numbers])
+    return text.getvalue()
+
+
+def save(out: Path, found: Found, other: str, head: str) -> None:
+    """Writes ranks.json, ranks.csv and ranks.md; after each cell, so that a kill loses one."""
+    every = pairs(found)
+    document: dict[str, Any] = {
+        "measured": head,
+        "total": asdict(count(every)),
+        "values": {
+            cell: {
+                scheme: {measure: [one.document() for one in both] for measure, both in measures.items()}
+                for scheme, measures in values.items()
+            }
+            for cell, values in found.items()
+        },
+        "pairs": [asdict(pair) | {"agrees": pair.agrees} for pair in every],
+    }
+    write_aside(out / "ranks.json", (json.dumps(document, indent=1) + "\n").encode())
+    write_aside(out / "ranks.csv", values_csv(found, other).encode())
+    write_aside(out / "ranks.md", f"{head}\n\n{table(found, other)}\n".encode())
