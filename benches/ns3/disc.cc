@@ -118,14 +118,28 @@ bool DiscQueue::Enqueue(Ptr<Packet> packet)
     }
     DoEnqueue(GetContainer().end(), packet);
     RemoveDropped();
+    if (m_idle)
+    {
+        // PointToPointNetDevice::Send sends what it gets from a queue that has just stored something, without a look.
+        m_next = Take();
+        return m_next;
+    }
     return true;
 }
 
-Ptr<Packet> DiscQueue::Dequeue()
+Ptr<Packet> DiscQueue::Take()
 {
     auto item = m_disc->Dequeue();
     RemoveDropped();
     return item ? DoDequeue(Find(item->GetPacket())) : nullptr;
+}
+
+Ptr<Packet> DiscQueue::Dequeue()
+{
+    auto packet = m_next ? m_next : Take();
+    m_next = nullptr;
+    m_idle = !packet;
+    return packet;
 }
 
 Ptr<Packet> DiscQueue::Remove() { return Dequeue(); }

@@ -31,9 +31,14 @@ class DiscQueue : public ns3::Queue<ns3::Packet>
     void Dropped(ns3::Ptr<const ns3::QueueDiscItem> item, const char* reason);
     Place Find(ns3::Ptr<const ns3::Packet> packet) const;
     void RemoveDropped();
+    ns3::Ptr<ns3::Packet> Take();
 
     ns3::Ptr<ns3::QueueDisc> m_disc;
     bool m_refused = false;
+    /// Whether the link has asked in vain, so that the next packet goes to it at once.
+    bool m_idle = true;
+    /// That packet, if the disc gave it: COBALT may drop what comes to an idle link.
+    ns3::Ptr<ns3::Packet> m_next;
     /// Stored packets that the disc has dropped, until they are removed here.
     std::vector<ns3::Ptr<const ns3::Packet>> m_dropped;
 };
