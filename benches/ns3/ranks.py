@@ -30,8 +30,8 @@ from measuring import put_on_page
 from rank_cells import Cell
 from ranking import Sides, Values, count, pairs, save, table
 
-RUNS = 8
-"""In each simulator, as in scenarios.toml."""
+RUNS_OF_NS3 = 5
+RUNS_OF_FAIRLANE = 20
 
 
 MEASURES: Mapping[str, Callable[[Run, Cell], float]] = {
@@ -44,8 +44,8 @@ MEASURES: Mapping[str, Callable[[Run, Cell], float]] = {
 def measured(program: Path, store: Path, cell: Cell, scheme: str) -> Mapping[str, Sides]:
     """A scheme in a cell in both simulators."""
     text = canonical(json.dumps(scenario(cell, scheme)))
-    theirs = [kept_run(store, program, text, MENDED, number) for number in range(RUNS)]
-    ours = [run_fairlane(text, number) for number in range(RUNS)]
+    theirs = [kept_run(store, program, text, MENDED, number) for number in range(RUNS_OF_NS3)]
+    ours = [run_fairlane(text, number) for number in range(RUNS_OF_FAIRLANE)]
     return {
         name: (interval([value(run, cell) for run in ours]), interval([value(run, cell) for run in theirs]))
         for name, value in MEASURES.items()
@@ -67,7 +67,10 @@ def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
     chosen = [cell for cell in cells() if only in cell.name]
     if not chosen:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{cells()[0].name}"', param_hint="--only")
-    head = f"Fairlane {version()}, ns-3 {ns3.version()}, {cpu()}; {RUNS} runs of each scheme in each cell on each side."
+    head = (
+        f"Fairlane {version()}, ns-3 {ns3.version()}, {cpu()}; {RUNS_OF_FAIRLANE} runs of Fairlane and {RUNS_OF_NS3} "
+        "of ns-3 of each scheme in each cell."
+    )
     found: dict[str, Values] = {}
     started = time.monotonic()
     with ThreadPoolExecutor(jobs) as pool:
