@@ -122,7 +122,7 @@ bool DiscQueue::Enqueue(Ptr<Packet> packet)
     {
         // PointToPointNetDevice::Send sends what it gets from a queue that has just stored something, without a look.
         m_next = Take();
-        return m_next;
+        return static_cast<bool>(m_next);
     }
     return true;
 }
