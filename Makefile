@@ -146,10 +146,10 @@ bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (abo
 bench-ns3-senders: setup ## Compare BBR, DCTCP, Vegas, LEDBAT with those of ns-3: 48 cells, about half an hour; a repeat continues
 	$(BIN)/python -u benches/ns3/senders.py --out results/ns3-senders --docs docs/agreement-ns3.md
 
-bench-ranks: setup ## Compare the order of 9 schemes with that in ns-3, 24 cells: about RANKSTIME on one core; a repeat continues
+bench-ranks: setup ## Compare the order of 9 schemes with that in ns-3, 24 cells: about a quarter of an hour; a repeat continues
 	$(BIN)/python -u benches/ns3/ranks.py --out results/ns3-ranks --docs docs/agreement-ranks.md
 
-bench-lab-ranks: setup node ## Compare the order of 6 schemes with that on real packets, 10 cells: LABTIME (needs root, iperf3); a repeat continues
+bench-lab-ranks: setup node ## Compare the order of 6 schemes with that on real packets, 10 cells: about 20 minutes (needs root, iperf3); a repeat continues
 	$(BIN)/python -u benches/linux_tcp/lab_ranks.py --out results/lab-ranks --docs docs/agreement-ranks.md
 
 screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
