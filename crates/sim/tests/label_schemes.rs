@@ -1,5 +1,7 @@
 //! What schemes with labels promise, with constant-rate sources on one link: the published small cases.
 
+use fairlane_schemes::contract::marker::MarkerScheme;
+use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
@@ -107,6 +109,49 @@ fn per_packet_value_gives_constant_rates_their_max_min_share() {
         println!("{scheme} {place} {shares:.4?}");
         assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.05);
     }
+}
+
+/// Throughput of an honest and a forging user, who each send 8 of 10 Mbit/s.
+fn beside_a_forger(scheme: &str) -> Vec<f64> {
+    let mut scenario = scenario(&json!({"scheme": scheme, "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
+    scenario["groups"][1]["forged_labels"] = true.into();
+    for group in scenario["groups"].as_array_mut().expect("groups") {
+        group["sources"][0]["kind"] = "poisson".into(); // constant rates would meet the queue in phase
+    }
+    run(&scenario)
+}
+
+#[test]
+fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
+    // None of his packets is dropped before the buffer is full, which the dropping of the honest user's prevents: 8 Mbit/s
+    // for him, and the rest for the other.
+    for scheme in ["abc", "csfq", "rfq", "ppv", "pvpie"] {
+        let shares = beside_a_forger(scheme);
+        println!("{scheme} {shares:.4?}");
+        assert!((shares[1] / 8.0 - 1.0).abs() < 0.03, "{scheme} {shares:?}");
+        assert!(shares[0] < 2.2, "{scheme} {shares:?}");
+    }
+    // The port of AFpFT makes the tags itself, and reads of the label only whether it comes from an edge.
+    let shares = beside_a_forger("afpft");
+    println!("afpft {shares:.4?}");
+    assert_close(&shares, &[5.0, 5.0], 0.05);
+}
+
+#[test]
+fn labels_are_forged_only_where_there_are_some() {
+    let mut scenario = scenario(&json!({"scheme": "abc", "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
+    scenario["groups"][1]["forged_labels"] = true.into();
+    let forged = Scenario::read(&scenario).expect("abc has labels");
+    let kept = |scheme: Scheme| forged.with_queue(scheme).groups.iter().any(|group| group.params.forged_labels);
+    for &scheme in Scheme::ALL {
+        assert_eq!(kept(scheme), scheme.marker() != MarkerScheme::NONE, "{}", scheme.name());
+    }
+    scenario["queue"]["scheme"] = "red".into();
+    assert_eq!(
+        Scenario::read(&scenario).expect_err("red has none").to_string(),
+        "groups[1].forged_labels: true has no effect with marker \"none\", which writes no labels: use a scheme with a \
+         marker, such as abc"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Paths as users know them: loss, jitter, recorded traces, sources that stop, round-trip times.
+//! Paths as users know them: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
@@ -96,6 +96,55 @@ fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
     assert_eq!(with(false), 0);
     // A window of 41 segments a round trip, and one overtakes three others often.
     assert!(with(true) > 20, "{}", with(true));
+}
+
+/// Mean and largest one-way delay in s of a packet every 10 ms, from 1 s to 5 s; a link of 5 ms.
+fn delay_of(topology: &Json, group: &Json) -> (f64, f64) {
+    let mut group = group.clone();
+    group["sources"] = json!([{"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1250 B"}]);
+    group["start_until"] = "0 s".into();
+    let record = run(&scenario(topology, &group, &json!({"warmup": "1 s", "measure": "4 s"})));
+    let delay = record.groups[0].path.one_way_delay.expect("packets arrive");
+    (delay.mean_s, delay.max_s)
+}
+
+#[test]
+fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
+    let fast = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s"});
+    let plain = delay_of(&fast, &json!({}));
+    for (detour, share) in [
+        // Of what arrives in 4 s: what is sent from 3 s to 4.95 s, less 5 ms at either end.
+        (json!({"delay": "50 ms", "from": "3 s"}), 1.95 / 3.95),
+        // What is sent until 2 s, of which 50 ms arrived before the measurement would have begun otherwise: 0.95 to 2 s.
+        (json!({"delay": "50 ms", "from": "0 s", "until": "2 s"}), 1.05 / 4.05),
+        (json!({"delay": "50 ms", "from": "2 s", "until": "3 s"}), 1.0 / 4.0),
+    ] {
+        let mut with = fast.clone();
+        with["bottleneck_detour"] = detour.clone();
+        let mut graph =
+            json!({"kind": "graph", "access_rate": "1 Tbit/s", "receiver_rate": "1 Tbit/s", "receiver_delay": "0 s"});
+        graph["links"] = json!([{"name": "only", "rate": "1 Tbit/s", "delay": "5 ms", "detour": detour}]);
+        for (topology, group) in
+            [(with, json!({})), (fast.clone(), json!({"access_detour": detour})), (graph, json!({"route": ["only"]}))]
+        {
+            let (mean, max) = delay_of(&topology, &group);
+            // One packet more or less of about 400.
+            assert!((mean - plain.0 - 0.05 * share).abs() < 0.05 * 2.0 / 400.0, "{detour} {mean} {plain:?}");
+            assert!((max - plain.1 - 0.05).abs() < 0.05 * 0.03, "{detour} {max} {plain:?}");
+        }
+    }
+}
+
+#[test]
+fn a_shorter_route_reorders_the_packets_of_a_round_trip_and_no_more() {
+    // 8 Mbit/s in segments of 1500 B: 50 ms hold 33 of them, which later ones overtake.
+    let group = json!({"access_detour": {"delay": "50 ms", "from": "0 s", "until": "10 s"}, "rtt": "100 ms",
+        "start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "100 kB"}]});
+    let record = run(&scenario(&json!({}), &group, &json!({"warmup": "8 s", "measure": "12 s"})));
+    let tcp = record.groups[0].tcp.clone().expect("the group has a flow");
+    let round_trip_segments = 70; // a window of 100 kB
+    assert!(tcp.retransmissions <= round_trip_segments, "{}", tcp.retransmissions);
+    assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
 }
 
 /// A trace whose gaps come from a generator: on and off, as over a radio.
@@ -291,6 +340,18 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         (
             of_topology(json!({"bottleneck_loss": {"probability": 0.1, "period": 5}})),
             "topology.bottleneck_loss.period: unknown key (value 5); known keys: model, probability",
+        ),
+        (
+            of_group(json!({"access_detour": {"delay": "50 ms"}})),
+            "groups[0].access_detour.from: missing, must be a time such as \"5 ms\"",
+        ),
+        (
+            of_topology(json!({"bottleneck_detour": {"delay": "0 s", "from": "1 s"}})),
+            "topology.bottleneck_detour.delay: \"0 s\" is out of range, it must be from 1 ns to 1 h",
+        ),
+        (
+            of_group(json!({"access_detour": {"delay": "50 ms", "from": "2 s", "until": "2 s"}})),
+            "groups[0].access_detour.until: \"2 s\" is out of range, it must be after from, 2 s",
         ),
         (
             of_topology(json!({"bottleneck_jitter": {"deviation": "2 h"}})),

@@ -251,12 +251,14 @@ def group(
     access_delay: str | None = None,
     access_loss: Table | None = None,
     access_jitter: Table | None = None,
+    access_detour: Table | None = None,
     rtt: str | None = None,
     user_rtts: Sequence[str] | None = None,
     receiver_rate: str | None = None,
     receiver_delay: str | None = None,
     route: Sequence[str] | None = None,
     ingresses: int | None = None,
+    forged_labels: bool | None = None,
 ) -> Table:
     """Users that are alike; each of them has all `sources`.
 
@@ -274,12 +276,14 @@ def group(
         access_delay: Delay of the users' access links, in place of the topology's.
         access_loss: Packets that the access links lose on the way up, such as `{"probability": "1 %"}`.
         access_jitter: How their delay varies on the way up, such as `{"deviation": "5 ms"}`.
+        access_detour: A longer route on the way up for a time, such as `{"delay": "50 ms", "from": "20 s"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, in place of `access_delay`.
         user_rtts: The same for each user.
         receiver_rate: Rate of the receivers' access links, in place of the topology's.
         receiver_delay: Delay of the receivers' access links, in place of the topology's.
         route: Names of the links that the packets cross, in order; all links if left out.
         ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
+        forged_labels: Whether packets have the label that the port treats best, in place of the marker's.
     """
     return _given(
         name=name,
@@ -293,12 +297,14 @@ def group(
         access_delay=access_delay,
         access_loss=access_loss,
         access_jitter=access_jitter,
+        access_detour=access_detour,
         rtt=rtt,
         user_rtts=None if user_rtts is None else list(user_rtts),
         receiver_rate=receiver_rate,
         receiver_delay=receiver_delay,
         route=None if route is None else list(route),
         ingresses=ingresses,
+        forged_labels=forged_labels,
         sources=list(sources),
     )
 

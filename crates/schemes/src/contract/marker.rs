@@ -44,6 +44,8 @@ pub struct MeterSpec {
 pub trait Marker {
     /// Its name.
     const SCHEME: MarkerScheme;
+    /// The label that ports treat best: what a user would write who could.
+    const BEST_LABEL: f64;
     /// Its parameters.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// What one meter remembers.

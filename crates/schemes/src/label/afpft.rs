@@ -85,6 +85,7 @@ pub struct AfpftMarker;
 
 impl Marker for AfpftMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("afpft");
+    const BEST_LABEL: f64 = 0.0; // Any tag: the port forgets the flow whenever it has no packet in the queue.
     type Params = AfpftMarkerParams;
     type State = ();
 

@@ -82,6 +82,7 @@ pub struct HcsfqMarker(Averaging);
 
 impl Marker for HcsfqMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("hcsfq");
+    const BEST_LABEL: f64 = 0.0;
     type Params = HcsfqMarkerParams;
     type State = RateEstimates<1>;
 

@@ -121,6 +121,7 @@ impl RfqMarker {
 
 impl Marker for RfqMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("rfq");
+    const BEST_LABEL: f64 = 0.0; // Colour 0, the layer that is dropped last.
     type Params = RfqMarkerParams;
     type State = RfqMeter;
 

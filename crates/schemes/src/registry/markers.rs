@@ -24,6 +24,15 @@ macro_rules! markers {
                 } )+
                 vec![]
             }
+
+            /// The label that ports treat best; 0, which packets have without a marker, if there are no labels.
+            #[must_use]
+            pub fn best_label(self) -> f64 {
+                $( if self == <$Marker>::SCHEME {
+                    return <$Marker as Marker>::BEST_LABEL;
+                } )+
+                0.0
+            }
         }
 
         impl ConfigValue for MarkerScheme {
@@ -166,7 +175,28 @@ markers! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::units::BitRate;
     use crate::registry::schemes::Scheme;
+    use crate::testing::TestPacket;
+
+    /// What a user writes into the label of a packet in front of a meter is gone behind it.
+    #[test]
+    fn no_marker_reads_the_label_that_a_packet_comes_with() {
+        let spec = MeterSpec { reference_rate: BitRate(1_000_000), weight: 1.0, start: Time::ZERO };
+        for &scheme in MarkerScheme::ALL.iter().filter(|&&scheme| scheme != MarkerScheme::NONE) {
+            let labels = |forged: f64| {
+                let mut bank = MarkerConfig::of(scheme).build(&[spec]);
+                let mut rng = Rng::stream(1, 0, "test", 0);
+                let label = |tick| {
+                    let mut packet = TestPacket { label: forged, ..Default::default() };
+                    bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
+                    packet.label
+                };
+                (0..1000).map(label).collect::<Vec<_>>()
+            };
+            assert_eq!(labels(scheme.best_label()), labels(f64::MAX), "{}", scheme.name());
+        }
+    }
 
     #[test]
     fn the_marker_that_a_scheme_names_is_in_the_list() {

@@ -49,6 +49,7 @@ impl Network {
                 hops: Vec::new(),
                 first_hops: Vec::new(),
                 meters: AnyMeterBank::None,
+                forged_label: scenario.marker.scheme().best_label(),
                 ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Marker.name(), 0),
                 hosts: Hosts::new(first.rate, first.delay),
@@ -133,11 +134,16 @@ impl Builder<'_> {
 
     /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
     /// number of the impairment of the access links, if they have one. That of calls leads past their receivers.
-    fn first_hop(&mut self, route: &[u32], access: Option<u32>, has_calls: bool) -> u16 {
+    fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool) -> u16 {
+        let edge = match (self.is_labelled(), group.params.forged_labels) {
+            (false, _) => Entry::Core,
+            (true, false) => Entry::Edge,
+            (true, true) => Entry::Forged,
+        };
         let impairment = |number: u32| Hop { link: number, entry: Entry::Impairment };
         let mut hops: Vec<Hop> = access.map(impairment).into_iter().collect();
-        for (index, &link) in route.iter().enumerate() {
-            let entry = if index == 0 && self.is_labelled() { Entry::Edge } else { Entry::Core };
+        for (index, &link) in group.route.iter().enumerate() {
+            let entry = if index == 0 { edge } else { Entry::Core };
             hops.push(Hop { link, entry });
             if self.scenario.topology.links[link as usize].impairments.any() {
                 hops.push(impairment(self.impairment_of_link[link as usize]));
@@ -236,9 +242,9 @@ impl Builder<'_> {
         let responsiveness = || Box::new(ResponsivenessProbe::new(self.scenario.run.warmup));
         self.network.probes.push(tests.then(responsiveness));
         let access = self.add_access_impairment(index, group);
-        let first_hop = self.first_hop(&group.route, access, false);
+        let first_hop = self.first_hop(group, access, false);
         let has_calls = group.sources.iter().any(SourceConfig::is_call);
-        let first_of_calls = if has_calls { self.first_hop(&group.route, access, true) } else { first_hop };
+        let first_of_calls = if has_calls { self.first_hop(group, access, true) } else { first_hop };
         self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
         self.add_hosts(group);
         let mut starts = self.stream(RandomStream::Start, index);

@@ -1,4 +1,5 @@
-//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does.
+//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does, or leads them over
+//! another route for a time.
 //!
 //! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity of a burst-noise channel, Bell
 //! System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on burst-noise channels, the same 42, 1963.
@@ -10,10 +11,11 @@
 //! | (3) | Periodic loss: every n-th packet. | [`loses`] |
 //! | (4) | Jitter: the delay of the link plus a random time of mean zero; a sum below zero counts as zero. | [`draw_delay`] |
 //! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
+//! | (6) | Detour: while it lasts, each packet that comes takes that much longer. Whoever comes after it, without jitter, overtakes. | [`Impairment::enter`] |
 //!
 //! An impairment is a hop of its own behind a link or an access link, so that links without one know nothing of it.
 //!
-//! Cost: a draw or a count per packet for loss; with jitter an event, and a place in a heap while the packet is on its way.
+//! Cost: a draw or a count per packet for loss; with jitter, or on the detour, an event, and a place in a heap while the packet is on its way.
 //!
 //! Deviations:
 //! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it takes its time on the link.
@@ -26,7 +28,7 @@
 
 use crate::measure::path_probe::Loss;
 use crate::network::sim_packet::SimPacket;
-use crate::scenario::{Impairments, JitterDistribution, JitterParams, LossConfig};
+use crate::scenario::{DetourParams, Impairments, JitterDistribution, JitterParams, LossConfig};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
 use std::cmp::Reverse;
@@ -91,6 +93,7 @@ pub struct Impairment {
     place: Place,
     loss: Option<LossConfig>,
     jitter: Option<JitterParams>,
+    detour: Option<DetourParams>,
     delays: Vec<Time>,
     rng: Rng,
     paths: Vec<PathState>,
@@ -146,6 +149,7 @@ impl Impairment {
             place,
             loss: config.loss.clone(),
             jitter: config.jitter.clone(),
+            detour: config.detour.clone(),
             delays,
             rng,
             paths: vec![PathState::default(); paths],
@@ -205,15 +209,19 @@ impl Impairment {
             }
             return Outcome::Lost;
         }
-        let Some(jitter) = &self.jitter else {
+        let detour = self.detour.as_ref().map_or(Time::ZERO, |detour| detour.delay_at(now));
+        if self.jitter.is_none() && detour == Time::ZERO {
             self.account.passed += 1;
             return Outcome::Passes;
-        };
-        let delay = self.delays.get(index).unwrap_or(&self.delays[0]);
-        let mut until = now + draw_delay(jitter, *delay, &mut self.rng);
-        if !jitter.reorder {
-            until = until.max(path.last);
-            path.last = until;
+        }
+        let mut until = now + detour;
+        if let Some(jitter) = &self.jitter {
+            let delay = self.delays.get(index).unwrap_or(&self.delays[0]);
+            until += draw_delay(jitter, *delay, &mut self.rng);
+            if !jitter.reorder {
+                until = until.max(path.last);
+                path.last = until;
+            }
         }
         let held = Held { until, number, packet };
         self.held.push(Reverse(held));
@@ -278,7 +286,8 @@ mod tests {
 
     fn impairment(loss: Option<LossConfig>, jitter: Option<JitterParams>) -> Impairment {
         let rng = Rng::stream(1, 0, "test", 0);
-        Impairment::new(Place::Link(0), &Impairments { loss, jitter }, vec![DELAY], 1, rng)
+        let config = Impairments { loss, jitter, detour: None };
+        Impairment::new(Place::Link(0), &config, vec![DELAY], 1, rng)
     }
 
     /// Which of the packets are lost.
@@ -394,10 +403,30 @@ mod tests {
     }
 
     #[test]
+    fn a_detour_delays_what_comes_meanwhile_and_is_overtaken_afterwards() {
+        let ms = Time::from_millis;
+        let detour = DetourParams { delay: ms(50), from: ms(10), until: Some(ms(30)) };
+        let config = Impairments { detour: Some(detour), ..Impairments::default() };
+        let mut impairment =
+            Impairment::new(Place::Link(0), &config, vec![Time::ZERO], 1, Rng::stream(1, 0, "test", 0));
+        let outcomes = [9, 10, 29, 30].map(|at| impairment.enter(SimPacket::BLANK, ms(at)));
+        use Outcome::{Passes, Waits};
+        assert_eq!(outcomes, [Passes, Waits { is_next: true }, Waits { is_next: false }, Passes]);
+        // 10 + 50 and 29 + 50 ms: after the packet of 30 ms.
+        let arrivals: Vec<Time> = std::iter::from_fn(|| {
+            let next = impairment.next();
+            (next < Time::NEVER).then(|| (impairment.take(), next).1)
+        })
+        .collect();
+        assert_eq!(arrivals, [ms(60), ms(79)]);
+        assert_eq!(impairment.account(), ImpairmentAccount { entered: 4, passed: 4, lost: 0 });
+    }
+
+    #[test]
     fn each_user_has_a_path_of_its_own_behind_the_access_links() {
         let loss = Some(LossConfig::Periodic(PeriodicLossParams { period: 3 }));
         let place = Place::Access { group: 1, first_user: 10 };
-        let config = Impairments { loss, jitter: None };
+        let config = Impairments { loss, ..Impairments::default() };
         let mut impairment = Impairment::new(place, &config, vec![DELAY], 2, Rng::stream(1, 0, "test", 0));
         let mut enter = |user| impairment.enter(SimPacket { user, ..SimPacket::BLANK }, Time::ZERO);
         let outcomes = [10, 10, 11, 10, 11, 11].map(&mut enter);

@@ -46,6 +46,8 @@ pub enum Entry {
     Core,
     /// It enters the domain: its user's marker labels it before it enters the link.
     Edge,
+    /// It enters the domain with a label that its user forges: see [`Network::forged_label`].
+    Forged,
     /// It enters an impairment instead of a link.
     Impairment,
     /// It reaches the receiver of a call, in front of the end of its route.
@@ -85,6 +87,8 @@ pub struct Network {
     pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
     pub meters: AnyMeterBank,
+    /// What users write who forge their labels: the one that ports treat best.
+    pub forged_label: f64,
     /// Most ingress nodes that a user has.
     pub ingresses: usize,
     /// Randomness of the edge.

@@ -1,6 +1,6 @@
 //! User groups and their sources.
 
-use super::impairments::Impairments;
+use super::impairments::{ImpairmentKeys, Impairments};
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
 use super::topology::TopologyConfig;
@@ -61,11 +61,14 @@ params! {
         route: Vec<String> = [], source "our choice";
         /// Ingress nodes over which a user's flows spread, each with a meter and an equal part of the reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
+        /// Whether these users forge their labels, as if the edge were theirs: every packet has the label that the port
+        /// treats best, in place of the marker's.
+        forged_labels: bool = false, source "our choice";
     }
 }
 
-/// Names of the tables of loss and jitter of access links.
-const ACCESS_KEYS: [&str; 2] = ["access_loss", "access_jitter"];
+/// Names of the tables of what access links do to packets.
+const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
 
 impl GroupParams {
     /// The reference rate times the weight: what a user may claim relative to others.
@@ -123,12 +126,12 @@ pub(super) fn read_groups(
             }
         }
         // Access links with impairments are hops of the group's own.
-        let access = group.access.any().then_some(i);
-        routes.insert((group.route.clone(), access, false));
+        let (access, forged) = (group.access.any().then_some(i), group.params.forged_labels);
+        routes.insert((group.route.clone(), access, forged, false));
         if group.sources.iter().any(SourceConfig::is_call) {
-            routes.insert((group.route.clone(), access, true));
+            routes.insert((group.route.clone(), access, forged, true));
         }
-        let hops: usize = routes.iter().map(|(route, access, call)| hops(route, *access, *call, topology)).sum();
+        let hops: usize = routes.iter().map(|(route, access, _, call)| hops(route, *access, *call, topology)).sum();
         if hops > MOST_HOPS {
             let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
             return Err(ConfigError::new(table.key("route"), problem));

@@ -1,4 +1,4 @@
-//! What a path may do to packets: loss and jitter.
+//! What a path may do to packets: loss, jitter, and a detour for a time.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{Probability, Time};
@@ -135,6 +135,26 @@ params! {
     }
 }
 
+params! {
+    /// A longer route that packets take for a time. Those that come when it is over, on the shorter one, overtake.
+    pub struct DetourParams {
+        /// How much longer it takes.
+        delay: Time = "50 ms", in "1 ns"..="1 h", source "our choice";
+        /// When packets begin to take it.
+        from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
+        /// From when on they take it no more; none do without it.
+        until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
+    }
+}
+
+impl DetourParams {
+    /// By how much later a packet arrives that comes at `now`.
+    #[must_use]
+    pub fn delay_at(&self, now: Time) -> Time {
+        if now >= self.from && self.until.is_none_or(|until| now < until) { self.delay } else { Time::ZERO }
+    }
+}
+
 /// What a path does to packets besides delaying them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
@@ -142,24 +162,30 @@ pub struct Impairments {
     pub loss: Option<LossConfig>,
     /// How its delay varies, if it does.
     pub jitter: Option<JitterParams>,
+    /// The detour that they take, if any.
+    pub detour: Option<DetourParams>,
 }
+
+/// Names of the tables of an [`Impairments`]: loss, jitter, detour.
+pub(super) type ImpairmentKeys = [&'static str; 3];
 
 impl Impairments {
     /// Whether it does anything.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.loss.is_some() || self.jitter.is_some()
+        self.loss.is_some() || self.jitter.is_some() || self.detour.is_some()
     }
 
     /// Reads the tables of these names.
-    pub(super) fn read(table: &mut Table<'_>, [loss, jitter]: [&'static str; 2]) -> Result<Self, ConfigError> {
+    pub(super) fn read(table: &mut Table<'_>, [loss, jitter, detour]: ImpairmentKeys) -> Result<Self, ConfigError> {
         let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
         let jitter = table.table(jitter)?.map(|mut table| read_jitter(&mut table)).transpose()?;
-        Ok(Self { loss, jitter })
+        let detour = table.table(detour)?.map(|mut table| read_detour(&mut table)).transpose()?;
+        Ok(Self { loss, jitter, detour })
     }
 
     /// Writes the tables that there are, under these names.
-    pub(super) fn write(&self, map: &mut Map<String, Json>, [loss, jitter]: [&'static str; 2]) {
+    pub(super) fn write(&self, map: &mut Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys) {
         if let Some(config) = &self.loss {
             map.insert(loss.into(), config.write());
         }
@@ -167,6 +193,11 @@ impl Impairments {
             let mut table = Map::new();
             config.write(&mut table);
             map.insert(jitter.into(), Json::Object(table));
+        }
+        if let Some(config) = &self.detour {
+            let mut table = Map::new();
+            config.write(&mut table);
+            map.insert(detour.into(), Json::Object(table));
         }
     }
 }
@@ -176,6 +207,21 @@ fn read_jitter(table: &mut Table<'_>) -> Result<JitterParams, ConfigError> {
         table.required::<Time>("deviation")?;
     }
     let params = JitterParams::read(table)?;
+    table.finish()?;
+    Ok(params)
+}
+
+fn read_detour(table: &mut Table<'_>) -> Result<DetourParams, ConfigError> {
+    for key in ["delay", "from"] {
+        if table.get(key).is_none() {
+            table.required::<Time>(key)?;
+        }
+    }
+    let params = DetourParams::read(table)?;
+    if let Some(until) = params.until.filter(|&until| until <= params.from) {
+        let problem = format!("\"{until}\" is out of range, it must be after from, {}", params.from);
+        return Err(ConfigError::new(table.key("until"), problem));
+    }
     table.finish()?;
     Ok(params)
 }

@@ -20,7 +20,7 @@ pub use codepoint::{Codepoint, CodepointParams};
 pub use groups::{GroupConfig, GroupParams};
 pub use headers::UDP_HEADER_BYTES;
 pub use impairments::{
-    GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
+    DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
     RandomLossParams,
 };
 pub use notes::Note;
@@ -196,6 +196,7 @@ impl Scenario {
         };
         let defaults = TcpDefaults { config: &tcp, find: externals.controls };
         let groups = groups::read_groups(&mut table, &topology, defaults, run.end())?;
+        check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
@@ -222,17 +223,19 @@ impl Scenario {
         Json::Object(map)
     }
 
-    /// The same scenario with another discipline, at its defaults, on the same buffer and with its own marker.
+    /// The same scenario with another discipline, at its defaults, on the same buffer and with its own marker. Without
+    /// one, there is nothing to forge.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
         if Some(scheme) == self.queue.scheme() {
             return self.clone();
         }
-        Self {
-            queue: QueueConfig::of(scheme, self.queue.buffer.clone()),
-            marker: MarkerConfig::of(scheme.marker()),
-            ..self.clone()
+        let marker = MarkerConfig::of(scheme.marker());
+        let mut groups = self.groups.clone();
+        for group in &mut groups {
+            group.params.forged_labels &= marker != MarkerConfig::None;
         }
+        Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, groups, ..self.clone() }
     }
 
     /// The same scenario with an external discipline, on the same buffer and with the same marker.
@@ -335,6 +338,17 @@ fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result
     let problem =
         format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), queue.name(), needed.name());
     Err(ConfigError::new("marker.scheme", problem))
+}
+
+/// Refuses forged labels where there are none.
+fn check_labels(groups: &[GroupConfig], marker: &MarkerConfig) -> Result<(), ConfigError> {
+    match groups.iter().position(|group| group.params.forged_labels) {
+        Some(index) if *marker == MarkerConfig::None => {
+            let problem = "true has no effect with marker \"none\", which writes no labels: use a scheme with a marker, such as abc";
+            Err(ConfigError::new(format!("groups[{index}].forged_labels"), problem))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that classes begin one after another, and above zero.

@@ -1,7 +1,7 @@
 //! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
 
 use super::groups::GroupParams;
-use super::impairments::{JitterParams, LossModel};
+use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
 use super::sources::SourceKind;
 use super::topology::{About, LinkParams, TopologyConfig, TopologyKind, TraceParams};
 use super::{ProbeParams, RunParams};
@@ -84,20 +84,22 @@ fn topology() -> Json {
     let mut own_queue = queues();
     own_queue["description"] = "Its queue, if other than the scenario's.".into();
     let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
-    let link = with(impaired(link, ["loss", "jitter"], "link"), "trace", trace());
+    let link = with(impaired(link, ["loss", "jitter", "detour"], "link"), "trace", trace());
     let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
-    properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter"], "bottleneck");
+    properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"], "bottleneck");
     properties = with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "bottleneck_trace", trace());
     object(with(properties, "links", links), &[])
 }
 
-/// With the tables of loss and jitter of a path.
-fn impaired(properties: Map<String, Json>, [loss, jitter]: [&str; 2], of: &str) -> Map<String, Json> {
+/// With the tables of loss, jitter and detour of a path.
+fn impaired(properties: Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys, of: &str) -> Map<String, Json> {
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
     let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
     let mut jitters = object(schema_properties(&JitterParams::specs()), &["deviation"]);
     jitters["description"] = format!("How the delay varies on the {of}.").into();
-    with(with(properties, loss, losses), jitter, jitters)
+    let mut detours = object(schema_properties(&DetourParams::specs()), &["delay", "from"]);
+    detours["description"] = format!("A longer route that packets take for a time in place of the {of}.").into();
+    with(with(with(properties, loss, losses), jitter, jitters), detour, detours)
 }
 
 fn loss_model(model: LossModel) -> Json {
@@ -163,7 +165,10 @@ fn group() -> Json {
         json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
         "description": "What each user sends."}),
     );
-    object(impaired(properties, ["access_loss", "access_jitter"], "access links on the way up"), &["sources"])
+    object(
+        impaired(properties, ["access_loss", "access_jitter", "access_detour"], "access links on the way up"),
+        &["sources"],
+    )
 }
 
 fn source(kind: SourceKind) -> Json {

@@ -67,6 +67,7 @@ impl AbcMarker {
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for AbcMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("abc");
+    const BEST_LABEL: f64 = LEAST_ACTIVITY;
     type Params = AbcMarkerParams;
     type State = AbcMeter;
 

@@ -82,6 +82,7 @@ impl Abc2016Marker {
 /// The reference rate is the user's weight; [`MeterSpec::weight`] is not used.
 impl Marker for Abc2016Marker {
     const SCHEME: MarkerScheme = MarkerScheme::new("abc2016");
+    const BEST_LABEL: f64 = 0.0;
     type Params = Abc2016MarkerParams;
     type State = Abc2016Meter;
 

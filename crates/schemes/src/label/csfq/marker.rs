@@ -31,6 +31,7 @@ pub struct CsfqMeter {
 /// The label is the rate in bit/s per unit of weight; [`MeterSpec::reference_rate`] is not used.
 impl Marker for CsfqMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("csfq");
+    const BEST_LABEL: f64 = 0.0;
     type Params = CsfqMarkerParams;
     type State = CsfqMeter;
 

@@ -95,6 +95,7 @@ impl PpvMarker {
 
 impl Marker for PpvMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("ppv");
+    const BEST_LABEL: f64 = 0.0; // Nothing is worth more: value_of(1).
     type Params = PpvMarkerParams;
     type State = PpvMeter;
 

@@ -1,7 +1,7 @@
 //! A link between two nodes, and the links of a graph.
 
 use super::trace::TraceConfig;
-use crate::scenario::impairments::Impairments;
+use crate::scenario::impairments::{ImpairmentKeys, Impairments};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
@@ -54,18 +54,18 @@ pub(super) struct LinkKeys {
     rate: &'static str,
     schedule: &'static str,
     trace: &'static str,
-    impairments: [&'static str; 2],
+    impairments: ImpairmentKeys,
 }
 
 /// Those of a link of a graph.
 const OF_GRAPH: LinkKeys =
-    LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter"] };
+    LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter", "detour"] };
 /// Those of the bottleneck of a preset.
 pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
     rate: "bottleneck_rate",
     schedule: "bottleneck_schedule",
     trace: "bottleneck_trace",
-    impairments: ["bottleneck_loss", "bottleneck_jitter"],
+    impairments: ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"],
 };
 
 impl LinkConfig {
