@@ -15,7 +15,13 @@ WITHOUT_TIMESTAMPS: Table = {"segment_payload": 1458, "header_bytes": 42, "syn_b
 """Sizes without the 12 bytes of time stamps, in packets of 1500 bytes. ns-3's time stamps count in milliseconds, and
 with them RTTs are known to a millisecond only (TcpOptionTS::NowToTsValue); without, exactly."""
 
-RECORDS: Table = {"loss_detection": "scoreboard", "impatient_timer": True}
+RECORDS: Table = {
+    "loss_detection": "scoreboard",
+    "impatient_timer": True,
+    "recovery_sends_at_once": True,  # tcp-socket-base.cc EnterRecovery, ProcessAck: DoRetransmit
+    "pacing_catches_up": False,  # SendDataPacket
+    "rtt_of_first": True,  # EstimateRtt
+}
 """Only a sender with a record per segment gives controls samples. As that of ns-3 (tcp-tx-buffer.cc UpdateLostCount),
 it takes a segment for lost once three are SACKed above it, and a copy not before the timeout, which in recovery only
 the first partial ACK restarts (tcp-socket-base.cc ProcessAck). Nothing else of today's senders is on."""

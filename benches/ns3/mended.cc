@@ -15,6 +15,7 @@ namespace fairlane
 
 NS_OBJECT_ENSURE_REGISTERED(MendedBbr);
 NS_OBJECT_ENSURE_REGISTERED(MendedDctcp);
+NS_OBJECT_ENSURE_REGISTERED(MendedNewReno);
 NS_OBJECT_ENSURE_REGISTERED(MendedVegas);
 NS_OBJECT_ENSURE_REGISTERED(MendedLedbat);
 NS_OBJECT_ENSURE_REGISTERED(MendedPrrRecovery);
@@ -167,6 +168,23 @@ void MendedDctcp::Arrived(Ptr<TcpSocketState> tcb, bool marked)
     else if (state == TcpSocketState::ECN_CE_RCVD || state == TcpSocketState::ECN_SENDING_ECE)
     {
         tcb->m_ecnState = TcpSocketState::ECN_IDLE;
+    }
+}
+
+TypeId MendedNewReno::GetTypeId()
+{
+    static TypeId id = TypeId("fairlane::MendedNewReno").SetParent<TcpNewReno>().AddConstructor<MendedNewReno>();
+    return id;
+}
+
+Ptr<TcpCongestionOps> MendedNewReno::Fork() { return CopyObject<MendedNewReno>(this); }
+
+void MendedNewReno::CwndEvent(Ptr<TcpSocketState> tcb, const TcpSocketState::TcpCAEvent_t event)
+{
+    TcpNewReno::CwndEvent(tcb, event);
+    if (event == TcpSocketState::CA_EVENT_ECN_NO_CE && tcb->m_ecnState == TcpSocketState::ECN_CE_RCVD)
+    {
+        tcb->m_ecnState = TcpSocketState::ECN_SENDING_ECE;
     }
 }
 

@@ -80,6 +80,18 @@ class MendedDctcp : public ns3::TcpDctcp
     bool m_ackIsDelayed{false};
 };
 
+/// New Reno with ECN, after RFC 3168. Section 6.1.3: once CWR has come, ACKs of unmarked packets carry no echo.
+/// TcpSocketBase::DoForwardUp ends the echo unless the state is that of a mark just received, to which the mark of an earlier
+/// packet, whose ACK is delayed, leads as well as that of the one with CWR: such an echo goes on, and the sender, which has
+/// reduced its window, reduces it again. Here an unmarked packet leaves the state of an echo that CWR ends.
+class MendedNewReno : public ns3::TcpNewReno
+{
+  public:
+    static ns3::TypeId GetTypeId();
+    ns3::Ptr<ns3::TcpCongestionOps> Fork() override;
+    void CwndEvent(ns3::Ptr<ns3::TcpSocketState> tcb, const ns3::TcpSocketState::TcpCAEvent_t event) override;
+};
+
 /// Vegas, after Brakmo and Peterson (1995), and Linux. TcpVegas::GetSsThresh gives cwnd less a segment, for its own
 /// reductions and for losses alike, so that Vegas never halves upon a loss. Here losses are those of New Reno.
 class MendedVegas : public ns3::TcpVegas

@@ -27,6 +27,9 @@ SOURCES = {
 }
 OF_LINUX = {
     "impatient_timer": True,
+    "recovery_sends_at_once": True,
+    "rtt_of_first": True,
+    "pacing_catches_up": False,
     "recovery": "newreno",
     "loss_detection": "dupack",
     "tlp": False,

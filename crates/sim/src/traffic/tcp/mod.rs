@@ -119,10 +119,13 @@
 //!     reduces nothing; losses over three of them leave two segments. The rate of pacing is 1.25 cwnd / SRTT.
 //! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, which is that of rule 8, takes all
 //!     that is in flight for lost. Thresholds after congestion are in bytes; by `rack`, as in Linux, in whole segments. With
-//!     `impatient_timer` only the first ACK in a recovery that advances UNA restarts the timer.
+//!     `impatient_timer` only the first ACK in a recovery that advances UNA restarts the timer. With `recovery_sends_at_once` the
+//!     first lost segment, and after each ACK that advances UNA in recovery to a segment sent once, the next lost or else a new
+//!     one, leave whatever window and pacing.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
-//! first (D-SACK). With `gro_timeout` an ACK waits for the segments that follow at once. With `sack_delay` the fourth ACK of a
+//! first (D-SACK). For controls to which each mark counts, other than by ECT(1), it acknowledges what waits when marks begin or
+//! end (RFC 8257 3.2). With `gro_timeout` an ACK waits for the segments that follow at once. With `sack_delay` the fourth ACK of a
 //! segment beyond a gap, counted since RCV.NXT moved, and each that follows waits for that time or RTT / 20, whichever is
 //! less, unless 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
 //!

@@ -85,6 +85,12 @@ params! {
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
         /// Whether in recovery only the first ACK of new data restarts the retransmission timer.
         impatient_timer: bool = false, source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
+        /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends again, and
+        /// one for each ACK in it that ends at a segment not sent again yet, lost or else new.
+        recovery_sends_at_once: bool = false, source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
+        /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes the wait
+        /// of a delayed ACK, not that of the newest one.
+        rtt_of_first: bool = false, source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Whether a probe looks for a lost tail before the timeout does.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
         /// Whether a timeout waits for what was sent before it to arrive, in case it was spurious.
@@ -95,6 +101,8 @@ params! {
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
         /// Whether segments leave spread over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
+        /// Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most.
+        pacing_catches_up: bool = true, source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
         /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`.
@@ -302,11 +310,14 @@ impl TcpParams {
     fn keys_without_effect(&self) -> Vec<(&'static [&'static str], String)> {
         const OF_RECORDS: &[&str] = &[
             "impatient_timer",
+            "recovery_sends_at_once",
+            "rtt_of_first",
             "tlp",
             "frto",
             "undo",
             "hystart",
             "pacing",
+            "pacing_catches_up",
             "tso",
             "autotuning",
             "accurate_ecn",
@@ -325,12 +336,12 @@ impl TcpParams {
             (!rfc_timeout, &["rto_granularity"], &detection),
             (
                 self.loss_detection == LossDetection::PacketThreshold,
-                &["impatient_timer", "tlp", "frto", "undo", "min_rto"],
+                &["impatient_timer", "recovery_sends_at_once", "tlp", "frto", "undo", "min_rto"],
                 &detection,
             ),
             (!self.ecn, &["accurate_ecn", "bbr3_ecn"], "ecn = false"),
             (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),
-            (self.pacing == Pacing::Off, &["tso"], "pacing = \"off\""),
+            (self.pacing == Pacing::Off, &["tso", "pacing_catches_up"], "pacing = \"off\""),
             (authority != Authority::Avoidance, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh"], &control),
         ];
@@ -343,6 +354,13 @@ impl TcpParams {
     #[inline]
     pub fn has_accurate_ecn(&self) -> bool {
         self.ecn && self.is_tracked() && (self.accurate_ecn || self.congestion_control.ecn_use() != EcnUse::Classic)
+    }
+
+    /// Whether a receiver acknowledges at once when marks begin or end, as that of DCTCP does (RFC 8257 3.2).
+    #[must_use]
+    #[inline]
+    pub fn acknowledges_changes_of_marks(&self) -> bool {
+        self.ecn && self.is_tracked() && self.congestion_control.ecn_use() == EcnUse::AccurateEct0
     }
 
     /// Size of `segment` on the wire in bytes.

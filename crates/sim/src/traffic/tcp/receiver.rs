@@ -108,7 +108,10 @@ impl Receiver {
             }
             return None;
         }
-        if params.ecn {
+        let mut before = None;
+        if params.acknowledges_changes_of_marks() {
+            before = self.note_mark(params, segment.ecn == Ecn::Ce);
+        } else if params.ecn {
             //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
             //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
             self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
@@ -144,7 +147,7 @@ impl Receiver {
                 return Some(self.answer_duplicate(params, segment.seq));
             }
             if params.sack && params.sack_delay > Time::ZERO && self.may_wait() {
-                return self.wait_for_more(params, segment.seq, now);
+                return self.wait_for_more(params, segment.seq, now).or(before);
             }
             if params.sack {
                 self.report(segment.seq);
@@ -153,7 +156,8 @@ impl Receiver {
         }
         if !self.gap {
             self.next += 1;
-            return self.delay_ack(params, now);
+            // An ACK of all covers what one of the segments before would say.
+            return self.delay_ack(params, now).or(before);
         }
         let filled = self.early.take_run(self.next + 1);
         self.next += 1 + filled;
@@ -211,6 +215,20 @@ impl Receiver {
     #[must_use]
     pub fn wire_bytes(&self) -> u64 {
         self.wire_bytes
+    }
+
+    /// Counts a mark where each is echoed. If it differs from that of the segment before, the ACK that this one waits for
+    /// goes first; with `quickack`, as in Linux, the segment's own is due at once too.
+    fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
+        let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
+        //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
+        let before = (changed && self.timer < Time::NEVER).then(|| self.ack());
+        if changed && params.quickack > 0 {
+            // tcp_dctcp.h dctcp_ece_ack_update: ICSK_ACK_NOW.
+            self.quick = self.quick.max(1);
+        }
+        self.marks = self.marks.wrapping_add(u16::from(marked));
+        before
     }
 
     /// Answers a SYN.
@@ -329,6 +347,7 @@ fn micros(time: Time) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tcp::{CongestionControl, LossDetection};
 
     const MSS: u32 = 1000;
 
@@ -603,6 +622,37 @@ mod tests {
         // RFC 3168 6.1.3: a mark on the very packet that carries CWR is new congestion.
         assert!(echo(6, Ecn::Ce, true));
         assert!(!echo(7, Ecn::Ect0, true));
+    }
+
+    #[test]
+    fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
+        let dctcp = TcpParams {
+            ecn: true,
+            sack: true,
+            loss_detection: LossDetection::Scoreboard,
+            congestion_control: CongestionControl::Dctcp,
+            ..params()
+        };
+        /// The numbers of the ACKs of eight segments with these marks, and the marks that they count.
+        fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
+            let mut receiver = Receiver::new(params);
+            let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
+            let segments = (0..).zip(marked);
+            let segments =
+                segments.map(|(seq, marked)| Segment { seq, payload: MSS, ecn: ecn(marked), ..Segment::default() });
+            let mut told =
+                segments.filter_map(|segment| receiver.on_segment(params, segment, ms(9))).map(|a| (a.ack, a.marks));
+            told.by_ref().collect()
+        }
+        let marked = [false, false, true, true, false, false, true, false];
+        // The first segment is acknowledged at once, then each second one and, before a change, the one that waits.
+        assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
+        // Without such a control an ACK for two may tell of both kinds.
+        let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
+        assert_eq!(acks(&classic, marked), [(1, 0), (3, 1), (5, 2), (7, 3)]);
+        // With Linux's quick ACKs the segment that brings the change is acknowledged at once too, by one ACK for both.
+        let linux = TcpParams { quickack: 1, ..dctcp };
+        assert_eq!(acks(&linux, marked), [(1, 0), (3, 1), (5, 2), (7, 3), (8, 3)]);
     }
 
     #[test]

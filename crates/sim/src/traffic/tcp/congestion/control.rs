@@ -135,7 +135,7 @@ pub struct Output {
 pub struct Sample {
     /// When it came.
     pub now: Time,
-    /// RTT of the newest segment that it delivers; none if that was sent twice or nothing is delivered.
+    /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or nothing is delivered.
     pub rtt: Option<Time>,
     /// Smoothed RTT.
     pub srtt: Time,
@@ -155,6 +155,8 @@ pub struct Sample {
     pub in_flight: u32,
     /// In flight before it.
     pub prior_in_flight: u32,
+    /// Sent and not acknowledged in order before it.
+    pub prior_outstanding: u32,
     /// C.delivered.
     pub delivered: u64,
     /// C.lost.

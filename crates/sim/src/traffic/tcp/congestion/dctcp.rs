@@ -16,8 +16,8 @@
 //! Cost: two additions an ACK, a division a round trip; 64 bytes.
 //!
 //! Deviations:
-//! 1. RFC 8257 3.2: the receiver does not echo marks by a state machine of two states that sends some ACKs early; each ACK
-//!    counts all the marks so far, as with accurate ECN. Delayed ACKs are the same with and without marks.
+//! 1. RFC 8257 3.2: each ACK counts all the marks so far, as with accurate ECN, where one bit tells of those that it covers.
+//!    As there, what waits for a delayed ACK is acknowledged at once when marks begin or end.
 //! 2. RFC 8257 3.3: what SACK blocks say has arrived counts too, as in Linux, `net/ipv4/tcp_dctcp.c`.
 //! 3. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does not
 //!    grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that window.

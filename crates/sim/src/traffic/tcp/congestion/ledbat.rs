@@ -11,8 +11,8 @@
 //! | 2.4.2 | a loss halves the window, by `flight_size` | [`Reno::reduce`] |
 //!
 //! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT answers them as Reno
-//! does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 3.9 Mbit/s beside CUBIC's 5.8 with a buffer of 24 packets
-//! (29 ms), and 0.2 beside 9.5 with 264 packets (317 ms).
+//! does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 4.7 Mbit/s beside CUBIC's 5.3 with a buffer of 24 packets
+//! (29 ms), and 0.5 beside 9.5 with 264 packets (317 ms), over 100 s with the profile `linux`.
 //!
 //! Cost: a minimum of ten and of four numbers and a division an ACK; 560 bytes.
 //!
@@ -23,7 +23,8 @@
 //! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout leaves
 //!    the window at one segment, and the next ACK raises it to `ledbat_min_window`.
 //! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, which
-//!    `byte_counting` rules, until the first loss and again after each timeout.
+//!    `byte_counting` rules, until the window is above the threshold, and again after each timeout.
+//! 5. RFC 6817 2.4.2: what is newly acknowledged, and outstanding, counts by the number of the ACK: SACK blocks move no window.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
@@ -89,11 +90,11 @@ impl Control for Ledbat {
         if let Some(rtt) = sample.rtt {
             self.delay.observe(sample.now, rtt);
         }
-        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+        if sample.phase == Phase::Recovery || sample.in_order == 0 || sample.ece {
             return;
         }
-        if self.slow_start && output.cwnd < output.ssthresh {
-            output.cwnd = output.cwnd.saturating_add(of.counted(sample.acked));
+        if self.slow_start && output.cwnd <= output.ssthresh {
+            output.cwnd = output.cwnd.saturating_add(of.counted(sample.in_order));
             return;
         }
         self.slow_start = false;
@@ -103,7 +104,7 @@ impl Control for Ledbat {
     fn on_event(&mut self, _: Connection, params: &LedbatParams, _: &mut Output, event: Event, _: &Moment) {
         match event {
             Event::Timeout => self.slow_start = params.ledbat_slow_start,
-            Event::Loss | Event::Mark => self.slow_start = false,
+            Event::Loss | Event::Mark => {}
             _ => return,
         }
         self.fraction = 0.0;
@@ -119,9 +120,10 @@ impl Ledbat {
         let (mss, cwnd) = (f64::from(of.mss), f64::from(output.cwnd.max(1)));
         let off_target = (target - queuing.as_secs_f64()) / target;
         //= RFC 6817 2.4.2-3: An ACK adds GAIN * off_target * bytes_newly_acked * MSS / cwnd.
-        let step = params.ledbat_gain * off_target * f64::from(sample.acked) * mss / cwnd;
+        let step = params.ledbat_gain * off_target * f64::from(sample.in_order) * mss / cwnd;
         //= RFC 6817 2.4.2-4: cwnd is at most flightsize + ALLOWED_INCREASE * MSS.
-        let most = f64::from(sample.prior_in_flight) + f64::from(params.ledbat_allowed_increase) * mss;
+        // What is lost or SACKed is outstanding still.
+        let most = f64::from(sample.prior_outstanding) + f64::from(params.ledbat_allowed_increase) * mss;
         //= RFC 6817 2.4.2-5: cwnd is at least MIN_CWND * MSS.
         let least = f64::from(params.ledbat_min_window) * mss;
         let next = (cwnd + self.fraction + step).min(most).max(least).min(f64::from(u32::MAX));
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn section_2_4_2_the_window_exceeds_what_is_in_flight_by_a_segment_at_most() {
         let mut flow = flow(unfiltered());
-        flow.ack(|sample| sample.prior_in_flight = 5 * MSS);
+        flow.ack(|sample| sample.prior_outstanding = 5 * MSS);
         assert_eq!(flow.output.cwnd, 6 * MSS);
     }
 
@@ -221,8 +223,12 @@ mod tests {
         flow.round(|_, sample| sample.rtt = Some(RTT));
         assert_eq!(flow.output.cwnd, 40 * MSS);
         flow.event(Event::Loss);
+        (flow.output.cwnd, flow.output.ssthresh) = (20 * MSS, 20 * MSS);
+        // Where they are equal, one ACK more.
         flow.ack(|sample| sample.rtt = Some(RTT));
-        assert!(flow.output.cwnd < 41 * MSS);
+        assert_eq!(flow.output.cwnd, 21 * MSS);
+        flow.ack(|sample| sample.rtt = Some(RTT));
+        assert!(flow.output.cwnd < 22 * MSS);
         flow.event(Event::Timeout);
         flow.output.cwnd = MSS;
         flow.ack(|sample| sample.phase = Phase::Loss);
@@ -234,7 +240,7 @@ mod tests {
         for (byte_counting, growth) in [(true, 2 * MSS), (false, MSS)] {
             let mut flow = flow(LedbatParams { ledbat_slow_start: true, ..unfiltered() });
             flow.of.byte_counting = byte_counting;
-            flow.ack(|sample| sample.acked = 2 * MSS);
+            flow.ack(|sample| sample.in_order = 2 * MSS);
             assert_eq!(flow.output.cwnd, 20 * MSS + growth);
         }
     }

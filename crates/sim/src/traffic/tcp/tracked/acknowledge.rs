@@ -40,6 +40,7 @@ impl TrackedSender {
     /// An ACK of a connection that is open, and the round-trip time that the timeout takes from it.
     pub(super) fn on_data_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let prior_in_flight = clamped(self.in_flight(params));
+        let prior_outstanding = self.records.outstanding().saturating_mul(params.segment_payload);
         let prior_una = self.records.una();
         let delivered_before = self.rate.delivered;
         let mut news = News::default();
@@ -69,7 +70,7 @@ impl TrackedSender {
             }
             self.repair(params, ack, &news, now);
         }
-        let sample = self.sample(ack, params, (&news, rtt, marked), prior_in_flight, now);
+        let sample = self.sample(ack, params, (&news, rtt, marked), (prior_in_flight, prior_outstanding), now);
         self.decide_on_window(params, &sample, &news, now);
         self.window_due = true;
         sampled
@@ -172,6 +173,9 @@ impl TrackedSender {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
             of_timeout = Some(since(ack.echo));
         }
+        if params.rtt_of_first && !news.resent {
+            of_newest = news.first_acked.map(since);
+        }
         if let Some(rtt) = of_newest {
             self.rtt.observe_least(rtt);
         }
@@ -199,7 +203,7 @@ impl TrackedSender {
         ack: &Ack,
         params: &TcpParams,
         (news, rtt, marked): (&News, Option<Time>, u32),
-        prior_in_flight: u32,
+        (prior_in_flight, prior_outstanding): (u32, u32),
         now: Time,
     ) -> Sample {
         let rate = self.rate.take_sample(self.rtt.least());
@@ -216,6 +220,7 @@ impl TrackedSender {
             ece: ack.congestion_echo && !params.has_accurate_ecn(),
             in_flight: clamped(self.in_flight(params)),
             prior_in_flight,
+            prior_outstanding,
             delivered: self.rate.delivered,
             total_lost: self.rate.lost,
             delivered_ce: self.rate.delivered_ce,

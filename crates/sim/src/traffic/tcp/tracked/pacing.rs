@@ -39,8 +39,8 @@ impl Pacer {
 
     /// A chunk of up to `quantum` bytes begins.
     #[inline]
-    pub(super) fn begin_chunk(&mut self, now: Time, quantum: u32) {
-        self.late = now.saturating_sub(self.next);
+    pub(super) fn begin_chunk(&mut self, now: Time, quantum: u32, catches_up: bool) {
+        self.late = if catches_up { now.saturating_sub(self.next) } else { Time::ZERO };
         self.next = self.next.max(now);
         self.left = quantum;
     }
@@ -112,7 +112,7 @@ mod tests {
     /// A segment leaves, with a chunk of `quantum` bytes if none is in hand.
     fn send(pacer: &mut Pacer, now: Time, quantum: u32) {
         if !pacer.has_chunk() {
-            pacer.begin_chunk(now, quantum);
+            pacer.begin_chunk(now, quantum, true);
         }
         pacer.on_send(MSS, RATE);
     }
@@ -142,6 +142,15 @@ mod tests {
         assert_eq!(pacer.next(), US(2000));
         send(&mut pacer, US(9000), MSS);
         assert_eq!(pacer.next(), US(9500));
+    }
+
+    #[test]
+    fn without_catching_up_a_late_chunk_takes_its_whole_time() {
+        let mut pacer = Pacer::new();
+        (0..10).for_each(|_| send(&mut pacer, US(0), MSS));
+        pacer.begin_chunk(US(1300), MSS, false);
+        pacer.on_send(MSS, RATE);
+        assert_eq!(pacer.next(), US(2300));
     }
 
     #[test]

@@ -15,6 +15,7 @@ impl TrackedSender {
     /// What an ACK says of losses.
     pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let una = self.records.una();
+        let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
         match self.phase {
             Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
             Phase::Recovery if news.in_order > 0 => self.undo_partly(params, ack, now),
@@ -36,6 +37,10 @@ impl TrackedSender {
             }
             // A retransmission of the loss state is lost itself.
             Phase::Loss if copy_lost && self.records.lost() > lost => self.enter_recovery(params, now),
+            _ if partial && params.recovery_sends_at_once && !self.records.at(una).resent => {
+                // ProcessAck of ns-3 takes new data if the scoreboard tells of no loss, where RFC 6582 takes `una`.
+                self.forced = self.records.first_lost().map_or(Forced::New, Forced::Again);
+            }
             _ => {}
         }
     }
@@ -92,7 +97,9 @@ impl TrackedSender {
         if !reduced {
             self.reduce(params, Cause::Loss);
             self.begin_reduction(params);
-            if params.recovery == Recovery::NewReno && !Self::has_full_control(params) {
+            if (params.recovery == Recovery::NewReno && !Self::has_full_control(params))
+                || params.recovery_sends_at_once
+            {
                 // RFC 6675 5 (4.3): the first lost segment is sent again, whatever the window.
                 self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);
             }

@@ -32,8 +32,10 @@ impl TrackedSender {
         //= RFC 9002 7.5-1: cwnd holds no probe back.
         match std::mem::take(&mut self.forced) {
             Forced::Nothing => {}
-            Forced::New if self.has_new_segment(params) => return Some(self.send(params, Next::New, now)),
-            Forced::Again(seq) if seq >= self.records.una() => return Some(self.send(params, Next::Again(seq), now)),
+            Forced::New if self.has_new_segment(params) => return Some(self.send_forced(params, Next::New, now)),
+            Forced::Again(seq) if seq >= self.records.una() => {
+                return Some(self.send_forced(params, Next::Again(seq), now));
+            }
             Forced::New | Forced::Again(_) => {}
         }
         if !self.window_due {
@@ -59,13 +61,23 @@ impl TrackedSender {
         None
     }
 
+    /// Sends a segment that waits for no pacing; with `recovery_sends_at_once` the next one waits for it (SendDataPacket of ns-3).
+    fn send_forced(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
+        match self.pacing_rate(params) {
+            Some(rate) if params.recovery_sends_at_once && self.pacer.next() <= now => {
+                self.send_paced(params, next, rate, now)
+            }
+            _ => self.send(params, next, now),
+        }
+    }
+
     /// Sends a segment at the rate `rate`, as part of a chunk.
     #[inline]
     fn send_paced(&mut self, params: &TcpParams, next: Next, rate: BitRate, now: Time) -> Segment {
         let segment = self.send(params, next, now);
         if !self.pacer.has_chunk() {
             let quantum = self.quantum(params, rate);
-            self.pacer.begin_chunk(now, quantum.max(segment.payload));
+            self.pacer.begin_chunk(now, quantum.max(segment.payload), params.pacing_catches_up);
         }
         self.pacer.on_send(segment.payload, rate);
         segment

@@ -104,6 +104,7 @@ impl<C: Modelled> PathFlow<C> {
             ece: false,
             in_flight: told.in_flight,
             prior_in_flight: told.in_flight,
+            prior_outstanding: told.in_flight,
             delivered: self.delivered,
             total_lost: self.lost,
             delivered_ce: self.marked,

@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::Bytes;
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{CongestionControl, HyStartKind, Pacing, SenderStats, TcpParams};
+use crate::traffic::tcp::{CongestionControl, HyStartKind, LossDetection, Pacing, SenderStats, TcpParams};
 
 #[test]
 fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
@@ -48,6 +48,23 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     // The copy of 200 ms is lost; what left at 200 ms after it is SACKed at 300 ms.
     assert_eq!(path.resent(), [(200, 4), (300, 4)]);
     assert_eq!(path.sender.stats().timeouts, 0);
+}
+
+#[test]
+fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
+    let resent = |recovery_sends_at_once| {
+        let paced =
+            TcpParams { pacing: Pacing::On, tso: Bytes(0), loss_detection: LossDetection::Scoreboard, ..plain() };
+        let params = TcpParams { recovery_sends_at_once, ..paced };
+        let mut path =
+            Path::new(params, Some(60), |seq, time| if (seq, time) == (4, 0) { Lot::Lost } else { Lot::Arrives });
+        path.run_to_completion();
+        path.resent()
+    };
+    // All ACKs of the first window come at 200 ms. The first lets a segment out; at twice cwnd / SRTT, 22 segments in 100 ms,
+    // the next may leave 4.5 ms later, half of it if it catches up: not before 202 ms.
+    assert_eq!(resent(true), [(200, 4)]);
+    assert!(matches!(resent(false)[..], [(202..=205, 4)]));
 }
 
 #[test]
