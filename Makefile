@@ -94,12 +94,14 @@ lint: setup ## Check format, lints, types and stubs
 	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
 	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
+	$(BIN)/python -m fairlane.typed_generator --check
 	$(BIN)/python -m fairlane.docs_generator --check docs
 
 format: setup ## Format all code
 	cargo fmt --all
 	cd $(STACKS) && cargo fmt
 	$(BIN)/ruff format python tests benches tools
+	$(BIN)/python -m fairlane.typed_generator
 	$(BIN)/ruff check --fix python tests benches tools
 	$(BIN)/python -m fairlane.docs_generator docs
 

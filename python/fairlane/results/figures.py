@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -131,7 +131,8 @@ def _by_group(results: Sequence[Replications], measure: _Measure) -> Figure:
 
 def _estimates(result: Replications, measure: _Measure) -> list[tuple[float, float | None]]:
     """Mean and half width by group; a share of nothing is not a number."""
-    found = [group[measure.name] for group in result.summary["groups"]]
+    groups: Sequence[Mapping[str, Any]] = result.summary["groups"]
+    found = [group[measure.name] for group in groups]
     return [
         (measure.factor * one["mean"], one["half_width"] and measure.factor * one["half_width"])
         if one
@@ -230,7 +231,7 @@ def _delays(results: Sequence[Replications]) -> Figure:
     return drawn
 
 
-def _draw_delays(axes: Axes, group: dict[str, Any], number: int, label: str) -> None:
+def _draw_delays(axes: Axes, group: Mapping[str, Any], number: int, label: str) -> None:
     """The quantiles of a group; what had no packets has none."""
     times = group["path"]["one_way_delay"]
     delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]

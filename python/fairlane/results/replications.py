@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fairlane import _fairlane
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.results.notes import notes_of
 from fairlane.store.point import Kept
+
+if TYPE_CHECKING:
+    from fairlane.results.records import Summary
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +68,7 @@ class Replications:
         return document
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Means over the replications with 95% intervals."""
-        summary: dict[str, Any] = self.document()["summary"]
+        summary: Summary = self.document()["summary"]
         return summary

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 from fairlane import _fairlane
 from fairlane.base import toml
@@ -34,6 +34,9 @@ from fairlane.base.text import quoted, visible
 from fairlane.simulate.expectation import Expectation, expectations
 from fairlane.simulate.size_files import with_sizes
 from fairlane.simulate.traces import with_traces
+
+if TYPE_CHECKING:
+    from fairlane.simulate.keys import ProbesKeys, RunKeys, TcpKeys, WebKeys
 
 __all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "rpm", "tcp", "transfers", "video", "voip", "web"]
 
@@ -53,7 +56,7 @@ def tcp(
     repeat: int | None = None,
     pause: str | None = None,
     stop: str | None = None,
-    **settings: Any,
+    **settings: Unpack[TcpKeys],
 ) -> Table:
     """TCP flows of one user.
 
@@ -133,7 +136,7 @@ def video(
     reservoir: str | None = None,
     cushion: str | None = None,
     stop: str | None = None,
-    **settings: Any,
+    **settings: Unpack[TcpKeys],
 ) -> Table:
     """A video of each user over one TCP connection, whose bitrate follows the playback buffer (BBA-0).
 
@@ -158,7 +161,9 @@ def video(
     )
 
 
-def rpm(*, flows: int | None = None, interval: str | None = None, stop: str | None = None, **settings: Any) -> Table:
+def rpm(
+    *, flows: int | None = None, interval: str | None = None, stop: str | None = None, **settings: Unpack[TcpKeys]
+) -> Table:
     """A test of responsiveness of each user: load, and probes whose round trips per minute are told.
 
     Args:
@@ -195,7 +200,7 @@ def web(
     size: str | None = None,
     shape: float | None = None,
     stop: str | None = None,
-    **settings: Any,
+    **settings: Unpack[WebKeys],
 ) -> Table:
     """Sessions of one user with short TCP transfers.
 
@@ -218,7 +223,7 @@ def transfers(
     interval: str | None = None,
     limit: int | None = None,
     stop: str | None = None,
-    **settings: Any,
+    **settings: Unpack[TcpKeys],
 ) -> Table:
     """TCP transfers that start at the times of a Poisson process, with sizes of a distribution.
 
@@ -346,9 +351,9 @@ class Scenario:
         queue: str | Table | None = None,
         marker: str | Table | None = None,
         topology: Table | None = None,
-        tcp: Table | None = None,
-        run: Table | None = None,
-        probes: Table | None = None,
+        tcp: TcpKeys | Table | None = None,
+        run: RunKeys | Table | None = None,
+        probes: ProbesKeys | Table | None = None,
         expect: Sequence[Table] | None = None,
     ) -> None:
         self._folder = Path()

@@ -1,0 +1,79 @@
+"""Generated modules from which editors complete keys: they are those of the declarations, and scenarios take them."""
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairlane
+from conftest import ROOT, SHORT_SCENARIO, execute
+from fairlane import Scenario, group, markers, queues, tcp, typed_generator
+from fairlane.results import records
+
+SCHEMES = fairlane.schemes()
+
+
+def test_the_modules_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed_generator.main(["--check"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", ["queue", "marker"])
+def test_every_parameter_of_a_scheme_is_a_keyword(table: str) -> None:
+    module = {"queue": queues, "marker": markers}[table]
+    for scheme in SCHEMES:
+        names = {param["name"] for param in scheme["params"] if param["table"] == table}
+        if not names:
+            assert scheme["name"] not in module.__all__
+            continue
+        keywords = inspect.signature(getattr(module, scheme["name"])).parameters
+        assert {name.rstrip("_") for name in keywords} == names
+        assert all(keyword.kind is inspect.Parameter.KEYWORD_ONLY for keyword in keywords.values())
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme["name"])
+def test_defaults_given_by_keyword_change_nothing(scheme: fairlane.simulate.catalogue.Scheme) -> None:
+    def given(table: str) -> dict[str, object]:
+        own = [param for param in scheme["params"] if param["table"] == table and param["default"] is not None]
+        return {param["name"] + "_" * (param["name"] == "raise"): param["default"] for param in own}
+
+    base = Scenario("same", group("one", tcp()), queue=scheme["name"])
+    queue = getattr(queues, scheme["name"])(**given("queue"))
+    marker = getattr(markers, scheme["name"])(**given("marker")) if given("marker") else None
+    written = Scenario("same", group("one", tcp()), queue=queue, marker=marker)
+    assert json.loads(written.canonical()) == json.loads(base.canonical())
+
+
+def test_a_keyword_that_is_a_word_of_python_has_a_line_behind_it() -> None:
+    assert queues.ared(raise_=3.0) == {"scheme": "ared", "raise": 3.0}
+
+
+def test_the_types_of_a_result_have_its_fields() -> None:
+    document = fairlane.run(SHORT_SCENARIO, replications=2).document()
+    assert set(document) == set(records.ResultRecord.__annotations__)
+    assert set(document["summary"]) == set(records.Summary.__annotations__)
+    assert set(document["summary"]["groups"][0]) <= set(records.GroupSummary.__annotations__)
+
+
+WRONG = """
+import fairlane
+from fairlane import Scenario, group, queues, tcp, video
+
+queues.abc(gama="8 packets")
+queues.red(ecn="yes")
+tcp(initial_windw=3)
+video(congestion_control=3)
+Scenario("s", group("g", tcp(flows=2, ecn=True, congestion_control="mine")), queue=queues.abc(gamma="8 packets"))
+fairlane.run("s.toml").summary["throughput_ration"]
+"""
+
+
+def test_mypy_knows_keys_that_there_are_not(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    # From the folder of the configuration, so that what it knows of the package is used again.
+    done = execute(sys.executable, "-m", "mypy", tmp_path / "wrong.py", cwd=ROOT, stderr=subprocess.STDOUT)
+    lines = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line]
+    assert sorted(set(lines)) == [5, 6, 7, 8, 10], done.stdout
