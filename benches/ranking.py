@@ -18,6 +18,7 @@ import csv
 import io
 import itertools
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,10 @@ from typing import Any
 from fairlane.base.files import write_aside
 from fairlane.evaluate.ranks import order
 from fairlane.results.intervals import Interval
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from measuring import put_on_page
 
 Sides = tuple[Interval, Interval]
 """Fairlane, and the other side."""
@@ -142,9 +147,11 @@ def table(found: Found, other: str) -> str:
     lines = [
         f"**{total.agree} of {total.pairs} pairs ({_percent(total.agree, total.pairs)}) are in the same order within "
         f"intervals**, in {len(found)} cells.",
+        "",
         f"Strictly: of {total.both} pairs that both separate, {total.both_same} "
-        f"({_percent(total.both_same, total.both)}) are in the same order. Of {total.one} that one of them separates, "
-        f"the means of the other are in the same order in {total.one_same} ({_percent(total.one_same, total.one)}).",
+        f"({_percent(total.both_same, total.both)}) are in the same order.",
+        f"Of {total.one} that one of them separates, the means of the other are in the same order in {total.one_same} "
+        f"({_percent(total.one_same, total.one)}).",
         "",
         "| | pairs | agree | both separate | of these the same | one separates | of these means the same |",
         "|---|---|---|---|---|---|---|",
@@ -193,9 +200,15 @@ def values_csv(found: Found, other: str) -> str:
     for cell, values in found.items():
         for scheme, measures in values.items():
             for measure, both in measures.items():
-                numbers = [number for one in both for number in (f"{one.mean:.6g}", f"{one.slack:.6g}", one.n)]
+                numbers = [number for one in both for number in (f"{one.mean:.9g}", f"{one.slack:.9g}", one.n)]
                 writer.writerow([cell, scheme, measure, *numbers])
     return text.getvalue()
+
+
+def publish(page: Path, mark: str, found: Found, other: str, head: str) -> None:
+    """Writes the table into a page, and the values that it is made from beside the page's figures."""
+    write_aside(page.parent / "figures" / f"{page.stem}.{mark}.csv", values_csv(found, other).encode())
+    put_on_page(page, mark, f"{head}\n\n{table(found, other)}")
 
 
 def save(out: Path, found: Found, other: str, head: str) -> None:

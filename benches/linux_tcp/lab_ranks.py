@@ -27,9 +27,9 @@ from fairlane.results.intervals import interval
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from measuring import machine, put_on_page
+from measuring import machine
 from rank_cells import Cell
-from ranking import Sides, Values, count, pairs, save, table
+from ranking import Sides, Values, count, pairs, publish, save
 
 RUNS = {FORWARDER: 3, SIMULATOR: 20}
 
@@ -82,7 +82,7 @@ def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
         verdict = f"{of.agree} of {of.pairs} pairs agree; {of.both_same} of {of.both} that both separate"
         click.echo(f"[{number}/{len(chosen)}, {time.monotonic() - started:.0f} s] {cell.name}: {verdict}")
     if docs is not None:
-        put_on_page(docs, "linux", f"{head}\n\n{table(found, 'kernel')}")
+        publish(docs, "lab", found, "kernel", head)
 
 
 if __name__ == "__main__":

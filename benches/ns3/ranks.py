@@ -26,9 +26,8 @@ from fairlane.results.intervals import interval
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from measuring import put_on_page
 from rank_cells import Cell
-from ranking import Sides, Values, count, pairs, save, table
+from ranking import Sides, Values, count, pairs, publish, save
 
 RUNS_OF_NS3 = 5
 RUNS_OF_FAIRLANE = 20
@@ -84,7 +83,7 @@ def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
             verdict = f"{of.agree} of {of.pairs} pairs agree; {of.both_same} of {of.both} that both separate"
             click.echo(f"[{number}/{len(chosen)}, {time.monotonic() - started:.0f} s] {cell.name}: {verdict}")
     if docs is not None:
-        put_on_page(docs, "ns3", f"{head}\n\n{table(found, 'ns-3')}")
+        publish(docs, "ns3", found, "ns-3", head)
 
 
 if __name__ == "__main__":

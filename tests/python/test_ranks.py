@@ -25,6 +25,8 @@ import rank_grid
 import ranking
 from rank_cells import Cell
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 
 def one(mean: float, half_width: float | None = 0.1) -> Interval:
     return Interval(mean, half_width, 3)
@@ -78,7 +80,7 @@ def test_equal_means_are_an_order_only_if_both_sides_have_them() -> None:
 def test_the_table_counts_by_measure_and_cell_and_names_what_disagrees() -> None:
     text = ranking.table(found({"a": one(4), "b": one(3), "c": one(2)}, {"a": one(4), "b": one(2), "c": one(3)}), "X")
     assert "**2 of 3 pairs (66.7 %) are in the same order within intervals**, in 1 cells." in text
-    assert "of 3 pairs that both separate, 2 (66.7 %) are in the same order. Of 0 that one of them separates" in text
+    assert "of 3 pairs that both separate, 2 (66.7 %) are in the same order.\nOf 0 that one of them separates" in text
     rows = text.splitlines()
     assert "| use | 3 | 2 | 3 | 2 | 0 | 0 |" in rows
     assert "| cell | 3 | 2 | 3 | 2 | 0 | 0 |" in rows
@@ -135,6 +137,33 @@ def test_cells_on_real_packets_are_ten_and_the_lab_can_build_all_schemes_in_them
             scenario = canonical(json.dumps(lab_rank_grid.scenario(cell, scheme)))
             setup_of(scenario)
             check(scenario, "forwarder")
+
+
+def committed(mark: str, other: str) -> ranking.Found:
+    """What the page was made from."""
+    values: dict[str, dict[str, dict[str, ranking.Sides]]] = {}
+    with (DOCS / "figures" / f"agreement-ranks.{mark}.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            ours, theirs = (
+                Interval(float(row[f"{side}_mean"]), float(row[f"{side}_half_width"]), int(row[f"{side}_runs"]))
+                for side in ("fairlane", other)
+            )
+            values.setdefault(row["cell"], {}).setdefault(row["scheme"], {})[row["measure"]] = ours, theirs
+    return values
+
+
+@pytest.mark.parametrize(("mark", "other", "grid"), [("ns3", "ns-3", rank_grid), ("lab", "kernel", lab_rank_grid)])
+def test_the_page_says_what_follows_from_the_committed_values(mark: str, other: str, grid) -> None:
+    values = committed(mark, other)
+    assert list(values) == [cell.name for cell in grid.cells()]
+    assert all(list(of_cell) == list(grid.SCHEMES) for of_cell in values.values())
+    page = (DOCS / "agreement-ranks.md").read_text(encoding="utf-8")
+    block = page.partition(f"<!-- {mark} -->")[2].partition("<!-- end -->")[0]
+    assert block.endswith(f"\n\n{ranking.table(values, other)}\n\n")
+    of = ranking.count(ranking.pairs(values))
+    assert of.pairs == len(values) * len(grid.SCHEMES) * (len(grid.SCHEMES) - 1) // 2 * 3
+    # What was asked for.
+    assert of.agree >= 0.9 * of.pairs
 
 
 @pytest.mark.parametrize("grid", [rank_grid, lab_rank_grid])
