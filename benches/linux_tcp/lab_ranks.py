@@ -67,7 +67,7 @@ def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
     if not chosen:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{cells()[0].name}"', param_hint="--only")
     head = (
-        f"Linux {platform.release()}, {machine()}; {RUNS[SIMULATOR]} runs of the simulator and {RUNS[FORWARDER]} on "
+        f"Linux {platform.release().partition('-')[0]}, {machine()}; {RUNS[SIMULATOR]} runs of the simulator and {RUNS[FORWARDER]} on "
         "real packets of each scheme in each cell."
     )
     found: dict[str, Values] = {}
