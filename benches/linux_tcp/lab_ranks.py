@@ -67,8 +67,8 @@ def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
     if not chosen:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{cells()[0].name}"', param_hint="--only")
     head = (
-        f"Linux {platform.release().partition('-')[0]}, {machine()}; {RUNS[SIMULATOR]} runs of the simulator and {RUNS[FORWARDER]} on "
-        "real packets of each scheme in each cell."
+        f"Linux {platform.release().partition('-')[0]}, {machine()}; {RUNS[SIMULATOR]} runs of the simulator and "
+        f"{RUNS[FORWARDER]} on real packets of each scheme in each cell."
     )
     found: dict[str, Values] = {}
     started = time.monotonic()
