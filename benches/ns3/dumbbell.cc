@@ -488,6 +488,7 @@ void Dumbbell::AddUser(const Group& group, TcpWatch& watch, uint16_t port)
     auto node = CreateObject<Node>();
     m_internet.Install(node);
     node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(MendedType(m_options, group.control)));
+    node->AggregateObject(CreateObject<MendedSocketFactory>());
     auto uplink = AddDevice(node, m_options.accessRate, DropTail(m_options.accessLimit));
     auto downlink = AddDevice(m_edge, m_options.accessRate, DropTail("1000000p"));
     const std::string delay = group.accessDelay < 0 ? m_options.accessDelay : Number(group.accessDelay) + "s";
@@ -507,7 +508,8 @@ void Dumbbell::AddSources(Ptr<Node> node, const Group& group, TcpWatch& watch, u
     for (uint32_t flow = 0; flow < group.flows; ++flow)
     {
         auto source = CreateObject<BulkSendApplication>();
-        source->SetAttribute("Protocol", TypeIdValue(TcpSocketFactory::GetTypeId()));
+        const auto sockets = m_options.mended ? MendedSocketFactory::GetTypeId() : TcpSocketFactory::GetTypeId();
+        source->SetAttribute("Protocol", TypeIdValue(sockets));
         source->SetAttribute("Remote", AddressValue(InetSocketAddress(m_serverAddress, port)));
         source->SetAttribute("SendSize", UintegerValue(m_options.mss));
         const Time at = start();

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "mended.h"
 
+#include "ns3/node.h"
+#include "ns3/object-factory.h"
 #include "ns3/object.h"
+#include "ns3/rtt-estimator.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-header.h"
+#include "ns3/tcp-l4-protocol.h"
+#include "ns3/tcp-option-sack.h"
 #include "ns3/tcp-socket-state.h"
 
 #include <algorithm>
@@ -19,6 +24,8 @@ NS_OBJECT_ENSURE_REGISTERED(MendedNewReno);
 NS_OBJECT_ENSURE_REGISTERED(MendedVegas);
 NS_OBJECT_ENSURE_REGISTERED(MendedLedbat);
 NS_OBJECT_ENSURE_REGISTERED(MendedPrrRecovery);
+NS_OBJECT_ENSURE_REGISTERED(MendedSocket);
+NS_OBJECT_ENSURE_REGISTERED(MendedSocketFactory);
 
 TypeId MendedBbr::GetTypeId()
 {
@@ -118,6 +125,11 @@ Ptr<TcpCongestionOps> MendedDctcp::Fork() { return CopyObject<MendedDctcp>(this)
 
 uint32_t MendedDctcp::GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight)
 {
+    // A window of one segment spends what has been counted.
+    auto one = CreateObject<TcpSocketState>();
+    one->m_segmentSize = 1;
+    one->m_cWnd = 1;
+    CongestionAvoidance(one, 0);
     const bool loss = tcb->m_congState == TcpSocketState::CA_RECOVERY;
     return loss ? TcpLinuxReno::GetSsThresh(tcb, bytesInFlight) : TcpDctcp::GetSsThresh(tcb, bytesInFlight);
 }
@@ -275,6 +287,88 @@ void MendedPrrRecovery::DoRecovery(Ptr<TcpSocketState> tcb, uint32_t deliveredBy
     const int64_t least = m_out > 0 ? 0 : tcb->m_segmentSize;
     tcb->m_cWnd = static_cast<uint32_t>(inFlight + std::max(count, least));
     tcb->m_cWndInfl = tcb->m_cWnd;
+}
+
+TypeId MendedSocket::GetTypeId()
+{
+    static TypeId id = TypeId("fairlane::MendedSocket").SetParent<TcpSocketBase>().AddConstructor<MendedSocket>();
+    return id;
+}
+
+uint32_t MendedSocket::SendDataPacket(SequenceNumber32 seq, uint32_t maxSize, bool withAck)
+{
+    const bool again = seq < m_tcb->m_highTxMark.Get();
+    const uint32_t size = TcpSocketBase::SendDataPacket(seq, maxSize, withAck);
+    if (again)
+    {
+        m_copies.insert(seq);
+    }
+    return size;
+}
+
+void MendedSocket::ReceivedAck(Ptr<Packet> packet, const TcpHeader& header)
+{
+    const auto acknowledged = header.GetAckNumber();
+    m_copies.erase(m_copies.begin(), m_copies.lower_bound(acknowledged));
+    m_arrived.erase(m_arrived.begin(), m_arrived.lower_bound(acknowledged));
+    if (header.HasOption(TcpOption::SACK))
+    {
+        for (const auto& block : DynamicCast<const TcpOptionSack>(header.GetOption(TcpOption::SACK))->GetSackList())
+        {
+            auto begin = m_copies.lower_bound(block.first);
+            auto end = m_copies.lower_bound(block.second);
+            m_arrived.insert(begin, end);
+            m_copies.erase(begin, end);
+        }
+    }
+    TcpSocketBase::ReceivedAck(packet, header);
+}
+
+void MendedSocket::ReTxTimeout()
+{
+    m_timeout = true;
+    TcpSocketBase::ReTxTimeout();
+}
+
+uint32_t MendedSocket::BytesInFlight() const
+{
+    if (m_timeout && m_txBuffer->GetRetransmitsCount() == 0)
+    {
+        m_copies.clear();
+        m_arrived.clear();
+        m_timeout = false;
+    }
+    const auto arrived = static_cast<uint32_t>(m_arrived.size()) * m_tcb->m_segmentSize;
+    const uint32_t inFlight = TcpSocketBase::BytesInFlight() - arrived;
+    m_tcb->m_bytesInFlight = inFlight;
+    return inFlight;
+}
+
+TypeId MendedSocketFactory::GetTypeId()
+{
+    static TypeId id =
+        TypeId("fairlane::MendedSocketFactory").SetParent<SocketFactory>().AddConstructor<MendedSocketFactory>();
+    return id;
+}
+
+Ptr<Socket> MendedSocketFactory::CreateSocket()
+{
+    auto tcp = GetObject<TcpL4Protocol>();
+    auto make = [&](const char* attribute) {
+        TypeIdValue type;
+        tcp->GetAttribute(attribute, type);
+        ObjectFactory factory;
+        factory.SetTypeId(type.Get());
+        return factory.Create();
+    };
+    auto socket = CreateObject<MendedSocket>();
+    socket->SetNode(GetObject<Node>());
+    socket->SetTcp(tcp);
+    socket->SetRtt(DynamicCast<RttEstimator>(make("RttEstimatorType")));
+    socket->SetCongestionControlAlgorithm(DynamicCast<TcpCongestionOps>(make("SocketType")));
+    socket->SetRecoveryAlgorithm(DynamicCast<TcpRecoveryOps>(make("RecoveryType")));
+    tcp->AddSocket(socket);
+    return socket;
 }
 
 } // namespace fairlane

@@ -4,12 +4,16 @@
 #ifndef FAIRLANE_NS3_MENDED_H
 #define FAIRLANE_NS3_MENDED_H
 
+#include "ns3/socket-factory.h"
 #include "ns3/tcp-bbr.h"
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-ledbat.h"
 #include "ns3/tcp-prr-recovery.h"
+#include "ns3/tcp-socket-base.h"
 #include "ns3/tcp-tx-buffer.h"
 #include "ns3/tcp-vegas.h"
+
+#include <set>
 
 namespace fairlane
 {
@@ -61,6 +65,8 @@ class MendedBbr : public ns3::TcpBbr
 /// 3. An observation window ends with an ACK beyond DCTCP.WindowEnd, SND.NXT as it began (section 3.3); in
 ///    TcpDctcp::PktsAcked with that of WindowEnd itself. The first one ends with the first ACK, as WindowEnd is SND.UNA at
 ///    first; TcpDctcp takes a window more. What that leaves of alpha is FirstAlpha.
+/// 4. TcpLinuxReno, of which TcpDctcp is, follows Linux, but keeps what it has counted towards the next segment of growth over
+///    a reduction, where Linux begins anew (tcp_input.c tcp_init_cwnd_reduction): half a segment more after each mark.
 class MendedDctcp : public ns3::TcpDctcp
 {
   public:
@@ -146,6 +152,36 @@ class MendedPrrRecovery : public ns3::TcpPrrRecovery
     int64_t m_out{0};
     int64_t m_flight{1};
     ns3::Time m_last{-1}; ///< when the last ACK came
+};
+
+/// A sender that counts what is in flight after RFC 6675. TcpTxBuffer::BytesInFlight adds all that was sent again, and
+/// Update leaves a copy that is SACKed among it until its number is acknowledged, where SetPipe (section 4) counts nothing
+/// that is SACKed. While the copy of another segment is lost, those behind it that have arrived fill the window in this way,
+/// and nothing is sent until the timeout.
+class MendedSocket : public ns3::TcpSocketBase
+{
+  public:
+    static ns3::TypeId GetTypeId();
+
+  protected:
+    uint32_t SendDataPacket(ns3::SequenceNumber32 seq, uint32_t maxSize, bool withAck) override;
+    void ReceivedAck(ns3::Ptr<ns3::Packet> packet, const ns3::TcpHeader& header) override;
+    void ReTxTimeout() override;
+    uint32_t BytesInFlight() const override;
+
+  private:
+    /// What was sent again since the last timeout: without a SACK, and with one.
+    mutable std::set<ns3::SequenceNumber32> m_copies;
+    mutable std::set<ns3::SequenceNumber32> m_arrived;
+    mutable bool m_timeout{false}; ///< the buffer is about to forget its copies
+};
+
+/// Makes such senders, with the control and the recovery of their node.
+class MendedSocketFactory : public ns3::SocketFactory
+{
+  public:
+    static ns3::TypeId GetTypeId();
+    ns3::Ptr<ns3::Socket> CreateSocket() override;
 };
 
 } // namespace fairlane

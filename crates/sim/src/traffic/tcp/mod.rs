@@ -118,10 +118,10 @@
 //!     acknowledged. A probe timeout, SRTT + 4 RTTVAR + `delayed_ack_timeout`, doubled in a row, sends one packet and
 //!     reduces nothing; losses over three of them leave two segments. The rate of pacing is 1.25 cwnd / SRTT.
 //! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, which is that of rule 8, takes all
-//!     that is in flight for lost. Thresholds after congestion are in bytes; by `rack`, as in Linux, in whole segments. With
-//!     `impatient_timer` only the first ACK in a recovery that advances UNA restarts the timer. With `recovery_sends_at_once` the
-//!     first lost segment, and after each ACK that advances UNA in recovery to a segment sent once, the next lost or else a new
-//!     one, leave whatever window and pacing.
+//!     that is in flight for lost. Thresholds after congestion and the counts of rule 22 are in bytes, with what was outstanding
+//!     for RecoverFS; by `rack`, as in Linux, in whole segments. With `impatient_timer` only the first ACK in a recovery that
+//!     advances UNA restarts the timer. With `recovery_sends_at_once` the first lost segment, and after each ACK that advances
+//!     UNA in recovery to a segment sent once, the next lost or else a new one, leave whatever window and pacing.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
 //! first (D-SACK). For controls to which each mark counts, other than by ECT(1), it acknowledges what waits when marks begin or

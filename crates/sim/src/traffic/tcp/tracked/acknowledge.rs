@@ -60,7 +60,7 @@ impl TrackedSender {
         }
         self.probe_answered(params, ack, &news, now);
         let marked = self.count_marks(params, ack, (self.rate.delivered - delivered_before) as u32);
-        self.on_marks(params, ack, marked, now);
+        self.on_marks(params, ack, news.in_order, marked, now);
         if Self::is_numbered(params) {
             self.retries = if news.delivered > 0 { 0 } else { self.retries };
             self.repair_numbered(params, now);

@@ -1,10 +1,11 @@
-//! Proportional rate reduction (RFC 6937, RFC 9937) as Linux does it (`tcp_input.c` tcp_cwnd_reduction), in segments.
+//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as Linux does it (`tcp_input.c` tcp_cwnd_reduction), or with
+//! `loss_detection = "scoreboard"` in bytes as the RFCs do: all counts have one unit, and a segment has `size` of them.
 
 /// The state of a reduction, from its beginning until what was outstanding then is acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// The congestion window before it, in segments: what stands for RecoverFS.
-    prior_cwnd: u32,
+    /// RecoverFS, for which in segments the congestion window before it stands.
+    flight: u32,
     /// prr_delivered.
     delivered: u32,
     /// prr_out.
@@ -14,7 +15,7 @@ pub(super) struct Prr {
 /// What an ACK tells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    /// Segments newly delivered.
+    /// Newly delivered.
     pub(super) delivered: u32,
     /// Whether any was newly taken for lost.
     pub(super) any_lost: bool,
@@ -26,34 +27,34 @@ pub(super) struct Delivery {
 
 impl Prr {
     /// A reduction begins.
-    pub(super) fn begin(&mut self, cwnd: u32) {
-        *self = Self { prior_cwnd: cwnd.max(1), delivered: 0, sent: 0 };
+    pub(super) fn begin(&mut self, flight: u32) {
+        *self = Self { flight: flight.max(1), delivered: 0, sent: 0 };
     }
 
     /// A segment is sent.
     #[inline]
-    pub(super) fn on_send(&mut self) {
-        self.sent = self.sent.saturating_add(1);
+    pub(super) fn on_send(&mut self, size: u32) {
+        self.sent = self.sent.saturating_add(size);
     }
 
-    /// The window after an ACK in segments; none if it stays.
-    pub(super) fn window(&mut self, ssthresh: u32, of: Delivery) -> Option<u32> {
+    /// The window after an ACK; none if it stays.
+    pub(super) fn window(&mut self, ssthresh: u32, size: u32, of: Delivery) -> Option<u32> {
         if of.delivered == 0 {
             return None;
         }
-        self.delivered += of.delivered;
+        self.delivered = self.delivered.saturating_add(of.delivered);
         let count = if of.in_flight > ssthresh {
             // RFC 9937 section 6: in proportion to what is delivered.
-            let target = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior_cwnd));
+            let target = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.flight));
             u32::try_from(target).unwrap_or(u32::MAX).saturating_sub(self.sent)
         } else {
             // The conservative bound, and a segment more while the ACK shows progress without new losses (SafeACK).
-            let extra = u32::from(of.advances && !of.any_lost);
+            let extra = if of.advances && !of.any_lost { size } else { 0 };
             let limit = self.delivered.saturating_sub(self.sent).max(of.delivered) + extra;
             limit.min(ssthresh - of.in_flight)
         };
         // The fast retransmission is sent in any case.
-        Some(of.in_flight + count.max(u32::from(self.sent == 0)))
+        Some(of.in_flight + count.max(if self.sent == 0 { size } else { 0 }))
     }
 }
 
@@ -73,9 +74,9 @@ mod tests {
         let mut sent = 0;
         for k in 1..=6 {
             let in_flight = 19 - k + sent;
-            let window = prr.window(10, ack(1, in_flight)).unwrap();
+            let window = prr.window(10, 1, ack(1, in_flight)).unwrap();
             for _ in in_flight..window {
-                prr.on_send();
+                prr.on_send(1);
                 sent += 1;
             }
             assert_eq!(sent, k.div_ceil(2));
@@ -86,24 +87,33 @@ mod tests {
     fn below_the_threshold_sends_what_is_delivered_and_one_more_on_progress_without_loss() {
         let mut prr = Prr::default();
         prr.begin(20);
-        prr.on_send();
-        assert_eq!(prr.window(10, ack(2, 3)), Some(3 + 2));
+        prr.on_send(1);
+        assert_eq!(prr.window(10, 1, ack(2, 3)), Some(3 + 2));
         let safe = Delivery { advances: true, ..ack(2, 3) };
         // prr_delivered is 4, prr_out 1: max(3, 2) + 1 = 4.
-        assert_eq!(prr.window(10, safe), Some(3 + 4));
-        assert_eq!(prr.window(10, Delivery { any_lost: true, ..safe }), Some(3 + 5));
+        assert_eq!(prr.window(10, 1, safe), Some(3 + 4));
+        assert_eq!(prr.window(10, 1, Delivery { any_lost: true, ..safe }), Some(3 + 5));
         // Never beyond the threshold.
-        assert_eq!(prr.window(10, Delivery { delivered: 9, ..safe }), Some(10));
+        assert_eq!(prr.window(10, 1, Delivery { delivered: 9, ..safe }), Some(10));
+    }
+
+    #[test]
+    fn in_bytes_a_threshold_between_two_segments_counts_in_full() {
+        // 5 segments of 1000 bytes in flight, to 4.4 of them: 4 in segments let 4/5 of what is delivered out, 4400 bytes 0.88.
+        let mut prr = Prr::default();
+        prr.begin(5000);
+        prr.on_send(1000);
+        assert_eq!(prr.window(4400, 1000, ack(2000, 5000)), Some(5000 + 1760 - 1000));
     }
 
     #[test]
     fn the_first_retransmission_needs_no_room_and_an_ack_without_news_changes_nothing() {
         let mut prr = Prr::default();
         prr.begin(10);
-        assert_eq!(prr.window(5, ack(0, 9)), None);
+        assert_eq!(prr.window(5, 1, ack(0, 9)), None);
         // ceil(1 * 1 / 10) - 0 = 1 at least.
-        assert_eq!(prr.window(1, ack(1, 8)), Some(9));
-        prr.on_send();
-        assert_eq!(prr.window(1, ack(1, 8)), Some(8));
+        assert_eq!(prr.window(1, 1, ack(1, 8)), Some(9));
+        prr.on_send(1);
+        assert_eq!(prr.window(1, 1, ack(1, 8)), Some(8));
     }
 }

@@ -65,7 +65,7 @@ impl TrackedSender {
         self.reduce(params, Cause::Loss);
         //= RFC 9002 7.3.2-3: cwnd is at ssthresh before recovery ends.
         //= RFC 9002 7.3.2-4: It is reduced at once, or by proportional rate reduction.
-        self.begin_reduction(params);
+        self.begin_reduction(params, 0);
         // RFC 9002 7.3.2: one packet may be sent before the reduction counts.
         //= RFC 9002 7.3.2-5: One packet may be sent before a reduction at once.
         self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);

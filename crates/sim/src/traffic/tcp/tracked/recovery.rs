@@ -96,7 +96,7 @@ impl TrackedSender {
         self.undo.begin(self.records.una(), self.records.resent(), prior);
         if !reduced {
             self.reduce(params, Cause::Loss);
-            self.begin_reduction(params);
+            self.begin_reduction(params, 0);
             if (params.recovery == Recovery::NewReno && !Self::has_full_control(params))
                 || params.recovery_sends_at_once
             {
@@ -228,8 +228,8 @@ impl TrackedSender {
         }
     }
 
-    /// Marks: the window shrinks once a round trip. `tcp_enter_cwr`.
-    pub(super) fn on_marks(&mut self, params: &TcpParams, ack: &Ack, marked: u32, now: Time) {
+    /// Marks, by an ACK of `acked` segments: the window shrinks once a round trip. `tcp_enter_cwr`.
+    pub(super) fn on_marks(&mut self, params: &TcpParams, ack: &Ack, acked: u32, marked: u32, now: Time) {
         // The ACK that ends a reduction may begin the next one (tcp_fastretrans_alert, tcp_try_to_open).
         if self.reducing && self.records.una() > self.recover && !Self::is_numbered(params) {
             self.end_reduction(params);
@@ -244,7 +244,7 @@ impl TrackedSender {
         self.undo.settle();
         //= RFC 3168 6.1.2-2: An echo reduces cwnd and ssthresh as a loss does.
         self.reduce(params, Cause::Mark);
-        self.begin_reduction(params);
+        self.begin_reduction(params, acked);
         self.reducing = true;
         self.tell(params, Event::Mark, now);
     }
@@ -276,8 +276,14 @@ impl TrackedSender {
     }
 
     /// The window moves towards the threshold: at once, or by PRR.
-    pub(super) fn begin_reduction(&mut self, params: &TcpParams) {
-        self.prr.begin(self.output.cwnd / params.segment_payload);
+    /// The ACK in hand has acknowledged `acked` segments.
+    pub(super) fn begin_reduction(&mut self, params: &TcpParams, acked: u32) {
+        // RFC 9937 6.1: RecoverFS has what the ACK that begins it acknowledges.
+        let flight = match params.loss_detection {
+            LossDetection::Scoreboard => (self.records.outstanding() + acked).saturating_mul(params.segment_payload),
+            _ => self.output.cwnd / params.segment_payload,
+        };
+        self.prr.begin(flight);
         if params.recovery == Recovery::NewReno && !Self::has_full_control(params) {
             self.output.cwnd = self.output.ssthresh;
         }
@@ -288,9 +294,21 @@ impl TrackedSender {
         if params.recovery == Recovery::NewReno {
             return;
         }
-        if let Some(window) = self.prr.window(self.output.ssthresh / params.segment_payload, delivery) {
-            self.output.cwnd = window.saturating_mul(params.segment_payload);
+        let unit = Self::unit_of_reduction(params);
+        let units = params.segment_payload / unit;
+        let delivery = Delivery {
+            delivered: delivery.delivered.saturating_mul(unit),
+            in_flight: delivery.in_flight.saturating_mul(unit),
+            ..delivery
+        };
+        if let Some(window) = self.prr.window(self.output.ssthresh / units, unit, delivery) {
+            self.output.cwnd = window.saturating_mul(units);
         }
+    }
+
+    /// What a segment counts in a reduction: its bytes, or one.
+    pub(super) fn unit_of_reduction(params: &TcpParams) -> u32 {
+        if params.loss_detection == LossDetection::Scoreboard { params.segment_payload } else { 1 }
     }
 
     /// The last reduction was spurious. `tcp_undo_cwnd_reduction`; RFC 4015 section 3.2 restores likewise.

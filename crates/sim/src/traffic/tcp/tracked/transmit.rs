@@ -178,7 +178,7 @@ impl TrackedSender {
         self.last_sent = now;
         self.has_sent = true;
         self.stats.segments_sent += 1;
-        self.prr.on_send();
+        self.prr.on_send(Self::unit_of_reduction(params));
         let new = next == Next::New;
         if let Some(external) = self.congestion.external(params) {
             let (number, in_flight, app_limited) = (record.number, record.tx_in_flight, record.app_limited);
