@@ -18,7 +18,6 @@ use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Events between two checks of the flag that cancels a run: well below a millisecond.
@@ -66,7 +65,7 @@ pub fn try_observe<O: Observer>(
     let (network, events) = (engine.network, engine.handled);
     let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
     let record = record(scenario, replication, &network, Performance { delivered_packets, events });
-    Ok(RunRecord { cpu_seconds: Some(cpu_seconds() - cpu_start), ..record })
+    Ok(RunRecord { cpu_seconds: cpu_seconds().zip(cpu_start).map(|(end, start)| end - start), ..record })
 }
 
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
@@ -79,10 +78,17 @@ pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -
     Some((engine.network, engine.handled))
 }
 
-/// CPU time of this thread in seconds.
-fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+/// CPU time of this thread in seconds, where the system tells it.
+#[cfg(not(target_family = "wasm"))]
+fn cpu_seconds() -> Option<f64> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+}
+
+/// A browser tells no CPU time.
+#[cfg(target_family = "wasm")]
+fn cpu_seconds() -> Option<f64> {
+    None
 }
 
 struct EventLoop<'a, O> {

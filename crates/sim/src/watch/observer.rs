@@ -27,6 +27,9 @@ pub trait Observer {
     /// `packet` was offered to `link`, and `backlog` waits after that, be it with the packet or without.
     #[inline]
     fn offered(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
+    /// The packet that is offered to `link` next met this drop threshold, in the unit of the scheme's thresholds.
+    #[inline]
+    fn threshold_met(&mut self, _link: u32, _threshold: f64) {}
     /// `link` dropped `packet`, which found `backlog` waiting.
     #[inline]
     fn dropped(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _reason: DropReason, _backlog: Backlog) {}
@@ -98,7 +101,10 @@ pub struct LinkObserver<'a, O> {
 
 impl<O: Observer> PortObserver<SimPacket> for LinkObserver<'_, O> {
     #[inline]
-    fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, _: Option<f64>) {
+    fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, threshold: Option<f64>) {
+        if let Some(threshold) = threshold {
+            self.observer.threshold_met(self.link, threshold);
+        }
         self.observer.offered(self.link, packet, now, backlog);
     }
 

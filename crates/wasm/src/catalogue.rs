@@ -1,0 +1,19 @@
+//! What a scenario may name, for a host to choose from.
+
+use crate::answer::{Answer, Failed};
+use fairlane_schemes::registry::catalogue::catalogue as schemes;
+use fairlane_sim::network::sim_packet::SimPacket;
+use fairlane_sim::traffic::tcp::congestion_controls;
+use serde_json::json;
+
+/// Version, schemes and congestion controls, each with its parameters.
+///
+/// # Errors
+/// It cannot be written.
+pub fn catalogue() -> Result<Answer, Failed> {
+    Answer::EMPTY.json(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "schemes": schemes::<SimPacket>(),
+        "congestion_controls": congestion_controls(),
+    }))
+}

@@ -1,0 +1,96 @@
+//! The simulator behind seven functions of WebAssembly, for the playground (`web/`).
+//!
+//! A call takes what the host wrote into [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, which the host
+//! reads where [`fairlane_part`] says. The answer stands until the next call.
+//!
+//! | call | input | parts |
+//! |---|---|---|
+//! | [`fairlane_catalogue`] | none | JSON: version, schemes and congestion controls with their parameters |
+//! | [`fairlane_run`] | scenario, TOML or JSON | the record as JSON, as every host writes it; JSON about the columns; a column each |
+//!
+//! If the status is not 0, the only part is a line that says why.
+//!
+//! The interface is by hand, and not made by wasm-bindgen: what crosses it are one text and some arrays, so that the other
+//! side is twenty lines, and the build needs no tool but the compiler. There is no `unsafe` but that the functions are
+//! exported: the buffers live here, the host gets their addresses.
+
+#![allow(unsafe_code, reason = "functions are exported by name; there is no unsafe block")]
+
+pub mod answer;
+pub mod catalogue;
+pub mod simulation;
+pub mod watcher;
+
+use answer::{Answer, Failed};
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+
+/// The call did what it was asked for.
+pub const OK: u32 = 0;
+/// The input is wrong, and the answer says how.
+pub const WRONG_INPUT: u32 = 1;
+/// A defect of the simulator, which the answer names. WebAssembly stops instead, with the answer in place: the host takes a
+/// new instance.
+pub const DEFECT: u32 = 2;
+
+thread_local! {
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static ANSWER: RefCell<Answer> = const { RefCell::new(Answer::EMPTY) };
+}
+
+/// Room for `length` bytes of input, which the host writes before the next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_input(length: usize) -> *mut u8 {
+    INPUT.with_borrow_mut(|input| {
+        input.clear();
+        input.resize(length, 0);
+        input.as_mut_ptr()
+    })
+}
+
+/// The catalogue: see the table above.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_catalogue() -> u32 {
+    answered(|_| catalogue::catalogue())
+}
+
+/// Runs replication `replication` of the scenario in the input.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_run(replication: u32) -> u32 {
+    answered(|input| simulation::run(input, replication))
+}
+
+/// Number of parts of the answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_parts() -> usize {
+    ANSWER.with_borrow(|answer| answer.parts.len())
+}
+
+/// Where a part of the answer begins; null if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_part(number: usize) -> *const u8 {
+    ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(std::ptr::null(), |part| part.as_ptr()))
+}
+
+/// Length of a part of the answer in bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlane_part_length(number: usize) -> usize {
+    ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(0, Vec::len))
+}
+
+/// Leaves what `call` gives, or why it gives nothing.
+fn answered(call: impl FnOnce(&[u8]) -> Result<Answer, Failed>) -> u32 {
+    panic::set_hook(Box::new(|defect| leave(Answer::line(&format!("internal error: {defect}")))));
+    let input = INPUT.take();
+    let (status, answer) = match panic::catch_unwind(AssertUnwindSafe(|| call(&input))) {
+        Ok(Ok(answer)) => (OK, answer),
+        Ok(Err(Failed(line))) => (WRONG_INPUT, Answer::line(&line)),
+        Err(_) => return DEFECT, // the hook has left the answer
+    };
+    leave(answer);
+    status
+}
+
+fn leave(answer: Answer) {
+    ANSWER.set(answer);
+}
