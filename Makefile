@@ -15,7 +15,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
+.PHONY: help playground setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -72,6 +72,20 @@ lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew,
 	$(LOCK) --group dev --output-file requirements/dev.txt
 	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
 	for folder in fuzz $(STACKS); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
+
+playground: web/dist/playground.html ## Build the playground, one page for browsers: web/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
+
+# The page, again when the simulator, the page or the chapters that it quotes change.
+web/dist/playground.html: web/node_modules/.installed web/equations.json $(RUST) $(shell find web/src web/build docs/schemes -type f 2>/dev/null)
+	@[ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] \
+		|| { echo "error: no target for browsers: rustup target add wasm32-unknown-unknown" >&2; exit 1; }
+	cargo build --quiet --package fairlane-wasm --target wasm32-unknown-unknown --profile playground
+	cd web && node node_modules/typescript/bin/tsc && node build/page.mjs
+
+web/node_modules/.installed: web/package-lock.json
+	@command -v npm >/dev/null || { echo "error: make playground needs Node.js with npm" >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund --silent
+	@touch $@
 
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose

@@ -28,6 +28,7 @@ WEIGHTS = {
     "evaluate": 0,
     "search adversary": 0,
     "search designer": 0,
+    "play": 0,
     "schemes": 2,
     "congestion-controls": 2,
     "topologies": 1,
@@ -41,7 +42,8 @@ WEIGHTS = {
     "p4 commands": 3,
 }
 """How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine; what
-evaluates and searches simulates for minutes; its mistakes are tested elsewhere (test_evaluate.py, test_search.py)."""
+evaluates and searches simulates for minutes, `play` opens a browser; their mistakes are tested elsewhere
+(test_evaluate.py, test_search.py, test_playground.py)."""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",

@@ -30,6 +30,7 @@ from fairlane.cli.options import Group
 from fairlane.cli.output import READABLE
 from fairlane.cli.p4 import p4_commands
 from fairlane.cli.pairs import pairs
+from fairlane.cli.play import play
 from fairlane.cli.search import search_commands
 from fairlane.cli.store import store_commands
 
@@ -57,6 +58,7 @@ for command in (
     catalogue.congestion_controls,
     catalogue.topologies,
     catalogue.schema,
+    play,
     new,
     store_commands,
     lab_commands,

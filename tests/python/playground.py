@@ -1,0 +1,45 @@
+"""The playground for its tests: built once, if this machine can."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+
+PAGE = ROOT / "web/dist/playground.html"
+QUIETLY: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
+
+
+def missing() -> str | None:
+    """What the build needs and this machine has not."""
+    for program in ("cargo", "node", "npm"):
+        if shutil.which(program) is None:
+            return f"no {program}"
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True, cwd=ROOT)
+    if not (Path(sysroot.stdout.strip()) / "lib/rustlib/wasm32-unknown-unknown").is_dir():
+        return "no wasm32-unknown-unknown: rustup target add wasm32-unknown-unknown"
+    return None
+
+
+@cache
+def built() -> Path:
+    """The page; skips the test that asks if it cannot be built for want of a tool or a package."""
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    with (ROOT / "web/package.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        if not (ROOT / "web/node_modules/.installed").exists():
+            install = subprocess.run(["make", "web/node_modules/.installed"], check=False, **QUIETLY)
+            if install.returncode:
+                pytest.skip(f"no packages for the page: {install.stderr.strip().splitlines()[-1:]}")
+        done = subprocess.run(["make", "playground"], check=False, **QUIETLY)
+        assert done.returncode == 0, done.stderr
+    return PAGE

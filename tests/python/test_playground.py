@@ -1,0 +1,138 @@
+"""The simulator for browsers gives what the native one gives, number by number; and the command that opens its page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairlane
+from conftest import EXAMPLES, ROOT, Cli
+from fairlane import _fairlane
+from playground import built
+
+SEEDS = range(1, 6)
+MOST_COMPRESSED = 700_000
+SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
+CONTROLS = [control["name"] for control in fairlane.congestion_controls()]
+# All sorts of senders, and what a scheme may look at: weights, classes, marks, labels of several links.
+MIX: dict[str, Any] = {
+    "run": {"warmup": "1 s", "measure": "2 s"},
+    "topology": {"kind": "parking_lot", "congested_links": 2, "bottleneck_rate": "5 Mbit/s"},
+    "tcp": {"profile": "linux"},
+    "probes": {"series_interval": "100 ms", "detail": "flow"},
+    "groups": [
+        {"name": "tcp", "weight": 2.0, "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3, "ecn": True}]},
+        {
+            "name": "bbr",
+            "route": ["link2"],
+            "start_until": "1 s",
+            "sources": [{"kind": "tcp", "congestion_control": "bbr3"}],
+        },
+        {"name": "web", "users": 2, "start_until": "1 s", "sources": [{"kind": "web", "interval": "0.2 s"}]},
+        {
+            "name": "flood",
+            "route": ["link1"],
+            "start_until": "1 s",
+            "sources": [{"kind": "poisson", "rate": "3 Mbit/s"}],
+        },
+        {
+            "name": "bursts",
+            "start_until": "1 s",
+            "sources": [{"kind": "on_off", "rate": "2 Mbit/s", "on": "0.1 s", "off": "0.2 s"}],
+        },
+    ],
+}
+
+Jobs = list[tuple[str, int]]
+
+
+def natively(jobs: Jobs) -> list[dict[str, Any]]:
+    batch = _fairlane.Batch(jobs, 2)
+    records: list[dict[str, Any]] = [{} for _ in jobs]
+    while batch.remaining:
+        done = batch.next(60.0)
+        assert done is not None
+        records[done[0]] = json.loads(done[1])
+    return records
+
+
+def in_node(jobs: Jobs) -> list[dict[str, Any]]:
+    built()
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    wasm = target / "wasm32-unknown-unknown/playground/fairlane_wasm.wasm"
+    lines = "".join(json.dumps(job) + "\n" for job in jobs)
+    command = ["node", "web/build/records.mjs", str(wasm)]
+    done = subprocess.run(command, check=False, input=lines, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def comparable(record: dict[str, Any]) -> dict[str, Any]:
+    """All but the bytes of a scheme's state: a pointer has 4 of them there, 8 here."""
+    for state in [record["edge_state"], *(link["state"] for link in record["links"])]:
+        assert state.pop("bytes") >= 0
+    return record
+
+
+def assert_equal(jobs: Jobs) -> None:
+    for (scenario, replication), here, there in zip(jobs, natively(jobs), in_node(jobs), strict=True):
+        what = json.loads(scenario)
+        assert "problem" not in there, (what, there)
+        assert comparable(here) == comparable(there), (what["queue"], what["run"], replication)
+
+
+def canonical(scenario: dict[str, Any]) -> str:
+    return fairlane.Scenario.from_dict({"name": "mix", **scenario}).canonical()
+
+
+def test_every_scheme_gives_the_same_records_for_five_seeds() -> None:
+    runs = [(scheme, MIX["run"] | {"seed": seed}) for scheme in SCHEMES for seed in SEEDS]
+    assert_equal([(canonical({**MIX, "queue": {"scheme": scheme}, "run": run}), 0) for scheme, run in runs])
+
+
+def test_every_congestion_control_gives_the_same_records() -> None:
+    for control in CONTROLS:
+        tcp = {"congestion_control": control, "profile": "linux"}
+        assert_equal([(canonical({**MIX, "queue": {"scheme": "abc"}, "tcp": tcp}), seed) for seed in range(2)])
+
+
+def examples() -> Iterator[tuple[str, int]]:
+    for path in sorted(EXAMPLES.glob("*.toml")):
+        scenario = fairlane.Scenario.from_toml(path)
+        yield scenario.changed({"run.warmup": "15 s", "run.measure": "2 s"}).canonical(), 3
+
+
+def test_every_example_gives_the_same_records() -> None:
+    jobs = list(examples())
+    assert len(jobs) > 10
+    assert_equal(jobs)
+
+
+def test_mistakes_have_the_words_of_the_command() -> None:
+    problems = in_node([('{"queue": {"scheme": "red", "limit": "0 packets"}, "groups": []}', 0), ("name = [", 0)])
+    with pytest.raises(fairlane.ScenarioError) as error:
+        fairlane.Scenario("x", queue={"scheme": "red", "limit": "0 packets"}).canonical()
+    assert problems[0] == {"problem": str(error.value)}
+    assert problems[1]["problem"].startswith("not TOML: line 1: ")
+
+
+def test_the_page_is_small() -> None:
+    size = len(gzip.compress(built().read_bytes()))
+    assert 100_000 < size < MOST_COMPRESSED
+
+
+def test_play_tells_where_the_page_is(cli: Cli) -> None:
+    page = ROOT / "web/dist/playground.html"
+    done = cli("play", "--path")
+    if page.exists():
+        assert done.stdout == f"{page}\n"
+    else:
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "make playground" in done.stderr

@@ -1,0 +1,24 @@
+// Runs scenarios in Node by the simulator of the page. Each line of the input is an array of JSON: scenario and number of the
+// replication; each line of the output is the record, or an object with the key "problem".
+//
+//     node web/build/records.mjs fairlane_wasm.wasm < jobs
+
+import { build } from "esbuild";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createInterface } from "node:readline";
+
+const source = join(dirname(fileURLToPath(import.meta.url)), "../src/wasm.ts");
+const { outputFiles } = await build({ entryPoints: [source], bundle: true, write: false, format: "esm", logLevel: "warning" });
+const { Simulator } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString("base64")}`);
+const simulator = new Simulator(await WebAssembly.compile(readFileSync(process.argv[2])));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [scenario, replication] = JSON.parse(line);
+  try {
+    console.log(new TextDecoder().decode(simulator.run(scenario, replication)[0]));
+  } catch (error) {
+    console.log(JSON.stringify({ problem: error.message }));
+  }
+}

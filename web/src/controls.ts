@@ -1,0 +1,107 @@
+// The form: sliders, choices and the groups of users.
+
+import { h } from "./dom";
+import type { Catalogue } from "./messages";
+import { short } from "./numbers";
+import { cleanName, distinctNames, GROUP, GROUP_RANGES, MOST_GROUPS, RANGES, type Group, type Range, type State } from "./state";
+
+/** Steps of a slider whose steps multiply. */
+const LOG_STEPS = 100;
+
+type Change = (change: (state: State) => void, rebuild?: boolean) => void;
+
+/** Fills the form anew; the groups that were open stay so. */
+export function fillForm(form: HTMLElement, state: State, catalogue: Catalogue, change: Change): void {
+  const closed = new Set([...form.querySelectorAll<HTMLDetailsElement>("details.group:not([open])")].map((group) => group.dataset.index));
+  const ms = (packets: number) => short((packets * 12) / state.rateMbps);
+  const network = h("fieldset", {}, h("legend", {}, "The link"),
+    slider("rate", "Rate", state.rateMbps, RANGES.rateMbps, (v) => `${short(v)} Mbit/s`, (v) => change((s) => (s.rateMbps = v))),
+    slider("buffer", "Buffer", state.bufferPackets, RANGES.bufferPackets, (v) => `${v} packets, ${ms(v)} ms`, (v) => change((s) => (s.bufferPackets = v))),
+    slider("links", "Links in a row", state.links, RANGES.links, String, (v) => change((s) => {
+      s.links = v;
+      s.link = Math.min(s.link, v);
+      for (const group of s.groups) group.link = Math.min(group.link, v);
+    }, true)),
+    state.links > 1 && choice("link", "Pictures show", String(state.link), numbers(state.links).map((n) => [String(n), `link ${n}`]), (v) => change((s) => (s.link = Number(v)))),
+  );
+  const time = h("fieldset", {}, h("legend", {}, "The run"),
+    slider("warmup", "Left out at first", state.warmupS, RANGES.warmupS, (v) => `${v} s`, (v) => change((s) => (s.warmupS = v))),
+    slider("measure", "Measured", state.measureS, RANGES.measureS, (v) => `${v} s`, (v) => change((s) => (s.measureS = v))),
+    slider("seed", "Seed", state.seed, RANGES.seed, String, (v) => change((s) => (s.seed = v))),
+  );
+  const groups = state.groups.map((group, index) => groupFields(group, index, state, catalogue, change, !closed.has(String(index))));
+  const add = h("button", { type: "button", class: "add", disabled: state.groups.length >= MOST_GROUPS, click: () => change((s) => {
+    s.groups.push({ ...GROUP });
+    distinctNames(s.groups).forEach((name, at) => (s.groups[at]!.name = name));
+  }, true) }, "Add users");
+  form.replaceChildren(h("fieldset", { class: "users" }, h("legend", {}, "The users"), ...groups, add), network, time);
+}
+
+function groupFields(group: Group, index: number, state: State, catalogue: Catalogue, change: Change, open: boolean): HTMLElement {
+  const id = (name: string) => `group-${index}-${name}`;
+  const set = <K extends keyof Group>(key: K) => (value: Group[K]) => change((s) => (s.groups[index]![key] = value));
+  const number = (key: keyof typeof GROUP_RANGES, label: string, write: (value: number) => string) =>
+    slider(id(key), label, group[key], GROUP_RANGES[key], write, (value) => set(key)(value));
+  const title = h("span", {}, group.name);
+  const name = h("input", { id: id("name"), value: group.name, maxlength: 24, input: (event: Event) => {
+    const clean = cleanName((event.target as HTMLInputElement).value) || GROUP.name;
+    title.textContent = clean;
+    set("name")(clean);
+  } });
+  const where: [string, string][] = [["0", "all links"], ...numbers(state.links).map((n): [string, string] => [String(n), `link ${n} only`])];
+  return h("details", { class: "group", "data-index": index, open },
+    h("summary", {}, h("span", { class: "swatch", style: `--own: var(--user-${index % 6})`, "aria-hidden": "true" }), title, h("span", { class: "brief" }, brief(group))),
+    h("div", { class: "field" }, h("label", { for: id("name") }, "Name"), name),
+    number("users", "Users like this", (v) => String(v)),
+    choice(id("kind"), "They send", group.kind, [["tcp", "TCP"], ["udp", "UDP"]], (v) => change((s) => (s.groups[index]!.kind = v as Group["kind"]), true)),
+    group.kind === "tcp" && number("flows", "Flows of each", (v) => String(v)),
+    group.kind === "tcp" && choice(id("control"), "Congestion control", group.control, catalogue.congestion_controls.map(({ name }) => [name, name]), (v) => set("control")(v)),
+    group.kind === "udp" && number("rateMbps", "Rate of each", (v) => `${short(v)} Mbit/s`),
+    number("rttMs", "Round trip", (v) => `${v} ms`),
+    number("weight", "Entitlement", (v) => `${short(v)} ×`),
+    state.links > 1 && choice(id("link"), "Crosses", String(group.link), where, (v) => set("link")(Number(v))),
+    h("button", { type: "button", class: "remove", disabled: state.groups.length < 2, click: () => change((s) => s.groups.splice(index, 1), true) }, "Remove"),
+  );
+}
+
+/** A group in a few words. */
+export function brief(group: Group): string {
+  const each = group.kind === "tcp" ? `${group.flows} ${group.control} ${group.flows > 1 ? "flows" : "flow"}` : `UDP ${short(group.rateMbps)} Mbit/s`;
+  return group.users > 1 ? `${group.users} × ${each}` : each;
+}
+
+/** A slider with its value beside it. */
+function slider(id: string, label: string, value: number, range: Range, write: (value: number) => string, changed: (value: number) => void): HTMLElement {
+  const output = h("output", { for: id }, write(value));
+  const [low, high, step] = range.log ? [0, LOG_STEPS, 1] : [range.low, range.high, range.step];
+  const input = h("input", { id, type: "range", min: low, max: high, step, value: toSlider(value, range), "aria-valuetext": write(value), input: () => {
+    const now = fromSlider(Number(input.value), range);
+    output.textContent = write(now);
+    input.setAttribute("aria-valuetext", write(now));
+    changed(now);
+  } });
+  return h("div", { class: "field slider" }, h("label", { for: id }, label), output, input);
+}
+
+function toSlider(value: number, range: Range): number {
+  if (!range.log) return value;
+  return Math.round((LOG_STEPS * Math.log(value / range.low)) / Math.log(range.high / range.low));
+}
+
+/** Of a slider whose steps multiply: two significant digits, at least a step apart. */
+function fromSlider(position: number, range: Range): number {
+  if (!range.log) return position;
+  const exact = range.low * (range.high / range.low) ** (position / LOG_STEPS);
+  const unit = Math.max(range.step, 10 ** (Math.floor(Math.log10(exact)) - 1));
+  return Number(Math.min(range.high, Math.max(range.low, Math.round(exact / unit) * unit)).toPrecision(6));
+}
+
+function choice(id: string, label: string, value: string, choices: [value: string, label: string][], changed: (value: string) => void): HTMLElement {
+  const options = choices.map(([own, text]) => h("option", { value: own, selected: own === value }, text));
+  const select = h("select", { id, change: () => changed(select.value) }, ...options);
+  return h("div", { class: "field" }, h("label", { for: id }, label), select);
+}
+
+function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}

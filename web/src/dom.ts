@@ -1,0 +1,33 @@
+// Elements of the page.
+
+type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, unknown>;
+
+/** An element. Attributes that are functions are handlers, `class` and those with a dash are set as they stand. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Attributes = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value as EventListener);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no #${id}`);
+  return element as T;
+}
+
+/** Colours of the groups, for the theme that is in force; style.css has them. */
+export function colour(group: number): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--user-${group % 6}`).trim();
+}
+
+export function themed(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

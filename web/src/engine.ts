@@ -1,0 +1,78 @@
+// The worker as the page sees it: it does the newest request, and forgets those that came between.
+
+import type { Answer, Catalogue, Request } from "./messages";
+import { byId } from "./dom";
+import { asRun, type Run } from "./run";
+
+export type Outcome = Run | { scheme: string; problem: string };
+
+/** A job that has taken this long gives way to a newer one; a shorter one is finished, so that pictures follow a slider. */
+const GIVES_WAY_AFTER_MS = 400;
+
+interface Job { scenarios: [scheme: string, scenario: string][]; link: number; done: (outcomes: Outcome[]) => void }
+
+export class Engine {
+  private turn = 0;
+  private current: { job: Job; outcomes: Outcome[]; since: number } | undefined;
+  private next: Job | undefined;
+
+  private constructor(private readonly worker: Worker, readonly catalogue: Catalogue) {
+    worker.onmessage = (event: MessageEvent<Answer>) => this.heard(event.data);
+  }
+
+  /** Starts the simulator that the page carries. */
+  static async start(): Promise<Engine> {
+    const program = new Blob([byId("worker").textContent ?? ""], { type: "text/javascript" });
+    const worker = new Worker(URL.createObjectURL(program));
+    const wasm = await unpacked(byId("simulator").textContent ?? "");
+    const catalogue = new Promise<Catalogue>((resolve) => {
+      worker.onmessage = ({ data }: MessageEvent<Answer>) => data.kind === "catalogue" && resolve(data.catalogue);
+    });
+    worker.postMessage({ kind: "start", wasm } satisfies Request, [wasm]);
+    return new Engine(worker, await catalogue);
+  }
+
+  /** Runs scenarios; `done` is not called if newer ones come before. */
+  run(job: Job): void {
+    this.next = job;
+    if (!this.current) this.begin();
+  }
+
+  private begin(): void {
+    const job = this.next;
+    if (!job) return;
+    this.next = undefined;
+    this.current = { job, outcomes: [], since: performance.now() };
+    this.turn++;
+    this.ask();
+  }
+
+  /** Schemes one after another, so that a newer request waits for one run at most. */
+  private ask(): void {
+    const { job, outcomes } = this.current!;
+    const [scheme, scenario] = job.scenarios[outcomes.length]!;
+    this.worker.postMessage({ kind: "run", turn: this.turn, scheme, scenario } satisfies Request);
+  }
+
+  private heard(answer: Answer): void {
+    if (answer.kind === "catalogue" || !this.current || answer.turn !== this.turn) return;
+    const { job, outcomes, since } = this.current;
+    outcomes.push(
+      answer.kind === "refused"
+        ? { scheme: answer.scheme, problem: answer.problem }
+        : asRun(answer.scheme, answer.record, answer.watched, answer.columns, job.link),
+    );
+    const finished = outcomes.length === job.scenarios.length;
+    const givesWay = this.next && performance.now() - since > GIVES_WAY_AFTER_MS;
+    if (!finished && !givesWay) return this.ask();
+    this.current = undefined;
+    if (finished) job.done(outcomes);
+    this.begin();
+  }
+}
+
+/** Bytes of a text of 64 characters that are compressed by gzip. */
+async function unpacked(text: string): Promise<ArrayBuffer> {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
