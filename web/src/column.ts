@@ -49,7 +49,7 @@ export class Column {
     const about = h("div", { class: "about" },
       h("p", {}, explanation.text.replaceAll("`", "")),
       ...explanation.equations.map(withFormulas),
-      h("p", { class: "source" }, explanation.source.replaceAll("`", "")));
+      h("details", { class: "source" }, h("summary", {}, "Source"), h("p", {}, explanation.source.replace(/^Source: /, "").replaceAll("`", ""))));
     this.element = h("article", { class: "scheme", "aria-label": info.title, "data-scheme": info.name },
       h("header", {},
         h("label", { for: id, class: "hidden" }, "Scheme"), select,

@@ -29,6 +29,15 @@ export function label(value: number): string {
   return size >= 100 ? value.toFixed(0) : value.toFixed(1);
 }
 
+/** What a scheme measures, whose name ends with its unit. */
+export function reading(name: string, value: number): string {
+  const words = (unit: string) => name.slice(0, name.length - unit.length).replaceAll("_", " ");
+  if (name.endsWith("_bps")) return `${words("_bps")} ${rate(value)}`;
+  if (name.endsWith("_s")) return `${words("_s")} ${ms(value)}`;
+  if (name.endsWith("probability")) return `${words("")} ${percent(value)}`;
+  return `${words("")} ${label(value)}`;
+}
+
 /** The value below which a share of ascending numbers lies. */
 export function quantile(ascending: ArrayLike<number>, share: number): number {
   return ascending.length ? ascending[Math.min(ascending.length - 1, Math.floor(share * ascending.length))]! : NaN;

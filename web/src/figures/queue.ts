@@ -14,9 +14,10 @@ const LINK = 62;
 /** Widest and narrowest place of a packet. */
 const WIDEST = 26;
 const NARROWEST = 1.5;
-/** How long a dropped packet is seen, and a packet takes to its place, on the screen. */
+/** How long a dropped packet is seen on the screen. */
 const FALLS_S = 1.6;
-const MOVES_S = 0.12;
+/** Part of its way that a packet goes in a frame at a speed; more at higher ones, so that none lags behind. */
+const pace = (speed: number) => Math.min(1, 0.14 * Math.max(1, speed / 0.01));
 
 interface Waiting { user: number; label: number; x: number | undefined }
 interface Falling { user: number; label: number; since: number; x: number; time: number }
@@ -98,7 +99,7 @@ export function queueFigure(thresholdInPackets: () => boolean): QueueFigure {
     let index = 0;
     for (const packet of waiting.values()) {
       const target = head - (index++ + 1) * place;
-      packet.x = packet.x === undefined || speed === 0 || speed > 0.2 ? target : packet.x + (target - packet.x) * Math.min(1, 1 / (60 * MOVES_S));
+      packet.x = packet.x === undefined || speed === 0 ? target : packet.x + (target - packet.x) * pace(speed);
       if (packet.x > 0) drawPacket(context, packet.x, LANE.top, place, colour(group(packet.user)), packet.label, 1);
     }
     drawLink(context, head, width, inService && colour(group(inService.user)));
@@ -120,7 +121,7 @@ export function queueFigure(thresholdInPackets: () => boolean): QueueFigure {
   const tell = (time: number, count: string) => {
     const why = lastDrop < 0 ? "No packet was dropped so far." : because(run, lastDrop, thresholdInPackets());
     if (reason.textContent !== why) reason.textContent = why;
-    const measured = readingsAt(run, time).map(([name, value]) => `${name.replaceAll("_", " ")} ${numbers.label(value)}`);
+    const measured = readingsAt(run, time).map(([name, value]) => numbers.reading(name, value));
     const line = measured.slice(0, 6).join(" · ");
     if (readings.textContent !== line) readings.textContent = line;
     canvas.setAttribute("aria-label", `At ${numbers.short(time)} s ${count} at the link. ${why}`);
@@ -154,16 +155,14 @@ function because(run: Run, row: number, thresholdInPackets: boolean): string {
   const group = record.groups[watched.group_of_user[events.user[row]!] ?? 0]!;
   const [label, queue, what] = [events.label[row]!, events.queue[row]!, watched.what[events.what[row]!]];
   const who = `Dropped at ${numbers.short(events.time[row]!)} s: a packet of ${group.name}`;
-  const labelled = label !== 0 && watched.what.length > 0 ? `, label ${numbers.label(label)}` : "";
+  const labelled = label !== 0 ? `, label ${numbers.label(label)}` : "";
   if (what === "overlimit") return `${who}${labelled}. The buffer is full: ${queue} packets wait.`;
   if (what === "pushed_out") return `${who}${labelled}. It waited, and made room for another.`;
   const threshold = events.threshold[row]!;
   if (thresholdInPackets && Number.isFinite(threshold)) {
     return `${who}, activity ${numbers.label(label)}. Its threshold is ${numbers.label(threshold)} packets, and ${queue} wait.`;
   }
-  const chance = readingsAt(run, events.time[row]!).find(([name]) => name === "drop_probability");
-  const odds = chance ? ` about ${numbers.percent(chance[1])} of arrivals are to go.` : "";
-  return `${who}${labelled}. The scheme decided so with ${queue} waiting${odds ? ";" : "."}${odds}`;
+  return `${who}${labelled}. The scheme decided so, with ${queue} waiting.`;
 }
 
 function drawLane(context: CanvasRenderingContext2D, width: number, head: number): void {
