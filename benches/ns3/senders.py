@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from measuring import put_on_page
 
-RUNS_OF_NS3 = 3
+RUNS_OF_NS3 = 5
 RUNS_OF_FAIRLANE = 20
 WAYS: Mapping[str, Table] = {"mended": MENDED, "as it is": AS_IS}
 Found = dict[Cell, dict[str, list[Measure]]]
