@@ -119,7 +119,7 @@ export class Column {
       name: group.name, colour: colour(index), values: smooth(series.groups[index]!.throughput_bps).map((bps) => bps / group.users / 1e6),
     }));
     const told = groups.map((group) => `${group.name} ${rate(group.throughput_bps)}`).join(", ");
-    this.throughput.draw({ ...this.time(run), title: "Throughput of a user", told: `Throughput over time; means: ${told}`, lines, yMost: scales.throughput / 1e6, yUnit: "Mbit/s" });
+    this.throughput.draw({ ...this.time(run), title: "Throughput of a user, Mbit/s", told: `Throughput over time; means: ${told}`, lines, yMost: scales.throughput / 1e6 });
   }
 
   private drawLength(run: Run, scales: Scales): void {
@@ -127,7 +127,7 @@ export class Column {
     const { mean_packets, max_packets } = run.record.links[run.link]!.queue;
     const lines = [{ name: "", colour: themed("ink"), values: queue_packets, filled: true }];
     const told = `Queue over time: ${short(mean_packets)} packets on average, ${max_packets} at most`;
-    this.length.draw({ ...this.time(run), title: `Queue of ${this.linkName(run)}`, told, lines, yMost: scales.queue, yUnit: "packets", height: 120 });
+    this.length.draw({ ...this.time(run), title: `Queue of ${this.linkName(run)}, packets`, told, lines, yMost: scales.queue, height: 120 });
   }
 
   private drawWaits(run: Run, scales: Scales): void {

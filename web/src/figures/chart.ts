@@ -21,7 +21,8 @@ export interface Plot {
   xMost: number;
   yMost: number;
   xUnit: string;
-  yUnit: string;
+  /** What the y-axis counts, if the title does not say so. */
+  yUnit?: string;
   /** The part that is not measured, at the left. */
   shadedUntil?: number;
   height?: number;
@@ -91,7 +92,7 @@ function options(plot: Plot, width: number): uPlot.Options {
     series: [{}, ...series],
     hooks: {
       drawClear: [(u: uPlot) => shade(u, plot.shadedUntil ?? 0)],
-      draw: [(u: uPlot) => { nameLines(u, plot); nameAxis(u, plot.yUnit); }],
+      draw: [(u: uPlot) => { nameLines(u, plot); nameAxis(u, plot.yUnit ?? ""); }],
     },
   };
 }
