@@ -194,7 +194,7 @@ p4-extern: ## Build the externs of p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR 
 	echo $$target/fairlane_extern.so
 
 clean: ## Remove what was built and simulated
-	rm -rf target $(VENV) results python/fairlane/*.so
+	rm -rf target $(VENV) results python/fairlane/*.so web/dist web/node_modules
 
 # The virtual environment and its packages, again when their lock changes.
 $(VENV)/.packages: requirements/dev.txt
