@@ -98,9 +98,9 @@ def test_every_scheme_gives_the_same_records_for_five_seeds() -> None:
 
 
 def test_every_congestion_control_gives_the_same_records() -> None:
-    for control in CONTROLS:
-        tcp = {"congestion_control": control, "profile": "linux"}
-        assert_equal([(canonical({**MIX, "queue": {"scheme": "abc"}, "tcp": tcp}), seed) for seed in range(2)])
+    tables = [{"congestion_control": control, "profile": "linux"} for control in CONTROLS]
+    scenarios = [canonical({**MIX, "queue": {"scheme": "abc"}, "tcp": table}) for table in tables]
+    assert_equal([(scenario, replication) for scenario in scenarios for replication in range(2)])
 
 
 def examples() -> Iterator[tuple[str, int]]:

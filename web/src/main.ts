@@ -105,7 +105,6 @@ class Page {
       });
     });
     const add = this.columns.length < MOST_SCHEMES && this.addScheme();
-    byId("columns").style.setProperty("--columns", String(this.columns.length));
     byId("columns").replaceChildren(...this.columns.map((column) => column.element));
     document.querySelector(".add-scheme")?.remove();
     if (add) byId("player").append(add);

@@ -12,13 +12,13 @@ export function shares(run: Run, most: number): HTMLElement {
     return h("li", { style: `--own: var(--user-${index % 6})` },
       h("span", { class: "who" }, who),
       h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "fill", style: `width: ${width}%` }), h("span", { class: "tick", style: `left: ${share}%` })),
-      h("span", { class: "value" }, h("b", {}, rate(group.throughput_bps)), ` ${short(normalised(run, index))} × its share`),
+      h("span", { class: "value" }, h("b", {}, rate(group.throughput_bps)), ` · ${short(normalised(run, index))} ×`),
     );
   });
   const jain = run.record.jain_index_normalised;
   const used = Math.max(...run.record.links.map((link) => link.utilisation));
   return h("figure", { class: "shares" },
-    h("figcaption", {}, "Shares; the tick is the max-min share"),
+    h("figcaption", {}, "Shares, and how many times the max-min share (tick)"),
     h("ul", {}, ...rows),
     h("p", { class: "facts" }, `Jain's index ${jain === null ? "–" : short(jain)} · link busy ${percent(used)}`),
   );
