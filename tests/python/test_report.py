@@ -10,8 +10,9 @@ import pytest
 import fairlane
 from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane.papers.readings import Standing
-from fairlane.report import comparison, figures, site
+from fairlane.report import comparison, figures
 from fairlane.report.collect import Wanted, collect
+from fairlane.report.pages import prose
 from fairlane.report.views import (
     AS_NS3,
     CONSISTENT,
@@ -233,7 +234,7 @@ def test_svg_turns_dark_and_stays_as_it_was_elsewhere() -> None:
 
 
 def test_names_in_explanations_are_code_and_nothing_else_is_markup() -> None:
-    assert str(site.prose("`a < b` & c")) == "<code>a &lt; b</code> &amp; c"
+    assert str(prose("`a < b` & c")) == "<code>a &lt; b</code> &amp; c"
 
 
 def test_the_figure_of_the_readme_is_small_and_made_by_make() -> None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from fairlane import _fairlane
-from fairlane.base.text import for_page
 from fairlane.evaluate.criteria import CRITERIA, Criterion
 from fairlane.evaluate.entries import Entry, asks
 from fairlane.evaluate.figures import PAIRS, Pair, describe, draw
@@ -18,7 +14,7 @@ from fairlane.evaluate.ranks import Rank, best
 from fairlane.evaluate.sentences import Findings, findings
 from fairlane.report import figures
 from fairlane.report.figures import Size
-from fairlane.report.site import NARROW, STYLE_SHEET, TEMPLATES, prose
+from fairlane.report.pages import NARROW, Pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,32 +62,18 @@ def write(evaluation: Standing, stage: Path) -> None:
     """Writes index.html, a page for each entry that was measured, the pictures and the style sheet."""
     drawings = [_draw(evaluation, pair, stage) for pair in PAIRS if _drawable(evaluation, pair)]
     cards = [card(evaluation, entry) for entry in evaluation.entries]
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=for_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    pages = Pages(
+        stage,
+        evaluation=evaluation,
+        criteria=[CRITERIA[key] for key in evaluation.places],
+        cards=cards,
+        files={one.entry.label: one.file for one in cards},
+        drawings=drawings,
     )
-    environment.filters["prose"] = prose
-    environment.globals |= {
-        "evaluation": evaluation,
-        "criteria": [CRITERIA[key] for key in evaluation.places],
-        "cards": cards,
-        "files": {one.entry.label: one.file for one in cards},
-        "drawings": drawings,
-        "version": _fairlane.version(),
-    }
-
-    def page(template: str, name: str, **context: Any) -> None:
-        html = environment.get_template(f"{template}.html.jinja").render(context)
-        (stage / name).write_text(html + "\n", encoding="utf-8")
-
-    page("evaluation", "index.html", here="index")
+    pages.write("evaluation", "index", here="index")
     for one in cards:
-        page("card", one.file, here=one.entry.label, card=one)
-    (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
+        pages.write("card", one.file.removesuffix(".html"), here=one.entry.label, card=one)
+    pages.write_style_sheet()
 
 
 def card(evaluation: Standing, entry: Entry) -> Card:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
-
-from fairlane import _fairlane
 from fairlane.base.folders import staged
 from fairlane.base.progress import progress
-from fairlane.base.text import for_page
 from fairlane.pairs.figure import draw as draw_pairs
 from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
+from fairlane.report.pages import NARROW, Pages
 from fairlane.report.pairs import PairsView
 from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
 
-TEMPLATES = Path(__file__).parent / "templates"
-STYLE_SHEET = "style.css"
 COMPARISON, PAIRS = "compare", "pairs"
 """Stems of the pages of a comparison and of pairs, and of their figures."""
-NARROW = "-narrow"
-"""Ends the stem of a figure for small screens."""
-
-
-_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,6 @@ def write(
             drawings[PAIRS] = _Drawing(pairs.words, size, narrow)
         _tables(stage, collected, papers)
         _pages(stage, papers, drawings, comparison, pairs, collected[0].wanted)
-        (stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
 
 
 def _draw(
@@ -108,43 +94,25 @@ def _pages(
     pairs: PairsView | None,
     wanted: Wanted,
 ) -> None:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=for_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    pages = Pages(
+        stage,
+        papers=papers,
+        drawings=drawings,
+        comparison=comparison,
+        pairs=pairs,
+        legend=LEGEND.items(),
+        quick=wanted.quick,
+        settings=wanted.settings,
     )
-    environment.filters["prose"] = prose
-    environment.globals |= {
-        "papers": papers,
-        "drawings": drawings,
-        "comparison": comparison,
-        "pairs": pairs,
-        "legend": LEGEND.items(),
-        "version": _fairlane.version(),
-        "quick": wanted.quick,
-        "settings": wanted.settings,
-    }
-
-    def page(template: str, name: str, **context: Any) -> None:
-        html = environment.get_template(f"{template}.html.jinja").render(context)
-        (stage / f"{name}.html").write_text(html + "\n", encoding="utf-8")
-
     total = Counts.of([claim for paper in papers for experiment in paper.experiments for claim in experiment.claims])
-    page("index", "index", here="index", total=total)
+    pages.write("index", "index", here="index", total=total)
     for paper in papers:
-        page("paper", paper.key, here=paper.key, paper=paper)
+        pages.write("paper", paper.key, here=paper.key, paper=paper)
         own = paper.experiments
         for before, one, after in zip([None, *own[:-1]], own, [*own[1:], None], strict=True):
-            page("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
+            pages.write("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
     if comparison:
-        page("compare", COMPARISON, here=COMPARISON, view=comparison)
+        pages.write("compare", COMPARISON, here=COMPARISON, view=comparison)
     if pairs:
-        page("pairs", PAIRS, here=PAIRS)
-
-
-def prose(text: str) -> Markup:
-    """Plain text in which `names` are code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+        pages.write("pairs", PAIRS, here=PAIRS)
+    pages.write_style_sheet()

@@ -1,0 +1,55 @@
+"""What all pages are made with: templates, style sheet, and how values become text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from fairlane import _fairlane
+from fairlane.base.text import for_page
+
+TEMPLATES = Path(__file__).parent / "templates"
+STYLE_SHEET = "style.css"
+NARROW = "-narrow"
+"""Ends the stem of a figure for small screens."""
+_CODE = re.compile(r"`([^`]+)`")
+
+
+class Pages:
+    """Writes pages into a folder.
+
+    Args:
+        stage: The folder.
+        known: What every template knows by name, besides the version.
+    """
+
+    def __init__(self, stage: Path, **known: Any) -> None:
+        self._stage = stage
+        self._environment = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            finalize=for_page,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters["prose"] = prose
+        self._environment.globals |= {"version": _fairlane.version(), **known}
+
+    def write(self, template: str, name: str, **context: Any) -> None:
+        """Writes the page `name`.html."""
+        html = self._environment.get_template(f"{template}.html.jinja").render(context)
+        (self._stage / f"{name}.html").write_text(html + "\n", encoding="utf-8")
+
+    def write_style_sheet(self) -> None:
+        """Writes what the pages look like."""
+        (self._stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
+
+
+def prose(text: str) -> Markup:
+    """Plain text in which `names` are code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
