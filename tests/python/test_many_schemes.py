@@ -16,13 +16,14 @@ import fairlane
 from conftest import SHORT_SCENARIO
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
-from fairlane.results.figures import result_figures
-from fairlane.results.plots import COLOURS
+from fairlane.results.figures import column_figures, result_figures
+from fairlane.results.plots import COLOURS, COLUMN_IN
 from fairlane.results.result import Comparison
 from fairlane.simulate.scenario import Scenario
 
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
-FIGURES = ["throughput", "queue", "rate-over-time", "queue-over-time", "side-by-side", "side-by-side, narrow"]
+WRITTEN = ["throughput", "queue", "rate-over-time", "queue-over-time"]
+FIGURES = [*WRITTEN, *(f"{name} in a column" for name in WRITTEN), "side-by-side", "side-by-side, narrow"]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,8 @@ def view(compared: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Comp
 @pytest.fixture(scope="module")
 def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
     narrow = comparison.draw(view, columns=2)
-    drawn = result_figures(list(compared.results.values()))
+    results = list(compared.results.values())
+    drawn = result_figures(results) | {f"{name} in a column": one for name, one in column_figures(results).items()}
     return drawn | {"side-by-side": comparison.draw(view), "side-by-side, narrow": narrow}
 
 
@@ -107,8 +109,21 @@ def test_schemes_are_sorted_by_how_fair_they_are(view: ComparisonView) -> None:
     assert Counter(view.schemes) == Counter(SCHEMES)
 
 
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_figure_of_a_column_is_as_wide_and_has_no_title(figures: dict[str, Figure], name: str) -> None:
+    drawn = figures[f"{name} in a column"]
+    assert drawn.get_size_inches()[0] == COLUMN_IN
+    assert drawn.get_suptitle() == ""
+    # What prints well is not below 6 points.
+    assert all(6 <= text.get_fontsize() <= 8 for text in texts(drawn) if text.get_text())
+
+
 def test_files_of_a_comparison_of_all_schemes_are_written_without_a_warning(
     compared: Comparison, tmp_path: Path
 ) -> None:
-    compared.write(tmp_path)  # a warning is an error here
+    compared.write(tmp_path, pdf=True)  # a warning is an error here
+    before = {name: (tmp_path / f"{name}.pdf").read_bytes() for name in WRITTEN}
+    assert all(content.startswith(b"%PDF") for content in before.values())
+    compared.write(tmp_path, pdf=True)
+    assert before == {name: (tmp_path / f"{name}.pdf").read_bytes() for name in WRITTEN}
     assert (tmp_path / "throughput.png").stat().st_size > 5000

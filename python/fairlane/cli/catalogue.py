@@ -5,13 +5,22 @@ from __future__ import annotations
 import click
 
 import fairlane
-from fairlane.cli.options import json_option
+from fairlane.cli.options import completing, json_option
 from fairlane.cli.output import print_document
 from fairlane.schemas import SCHEMAS
 
 
+def scheme_names() -> list[str]:
+    """For completion."""
+    return [scheme["name"] for scheme in fairlane.schemes()]
+
+
+def _control_names() -> list[str]:
+    return [control["name"] for control in fairlane.congestion_controls()]
+
+
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing(scheme_names))
 @json_option
 def schemes(name: str | None, as_json: bool) -> None:
     """List the schemes, or the parameters of one."""
@@ -28,7 +37,7 @@ def schemes(name: str | None, as_json: bool) -> None:
 
 
 @click.command("congestion-controls")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing(_control_names))
 @json_option
 def congestion_controls(name: str | None, as_json: bool) -> None:
     """List the congestion controls, or the keys of one."""

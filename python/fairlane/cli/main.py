@@ -24,6 +24,7 @@ from fairlane.base.text import message_line
 from fairlane.cli import catalogue, papers, simulate
 from fairlane.cli.check import check
 from fairlane.cli.evaluate import evaluate
+from fairlane.cli.init import init
 from fairlane.cli.lab import lab_commands
 from fairlane.cli.new import new
 from fairlane.cli.options import Group
@@ -32,6 +33,7 @@ from fairlane.cli.p4 import p4_commands
 from fairlane.cli.pairs import pairs
 from fairlane.cli.play import play
 from fairlane.cli.search import search_commands
+from fairlane.cli.shell import completions, man
 from fairlane.cli.store import store_commands
 
 EXIT_NOBODY_READS = 1
@@ -45,6 +47,7 @@ def commands() -> None:
 
 
 for command in (
+    init,
     simulate.run,
     simulate.compare,
     simulate.sweep,
@@ -63,6 +66,8 @@ for command in (
     store_commands,
     lab_commands,
     p4_commands,
+    completions,
+    man,
 ):
     commands.add_command(command)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,14 +56,38 @@ run_options = options(store_options, json_option)
 
 
 class Group(click.Group):
-    """A group of commands; without a command it prints its help."""
+    """A group of commands; bare, it prints its help, and a command that needs an argument prints its own."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """As click does, once there is something to read."""
-        if not arguments:
+        if not arguments and not context.resilient_parsing:  # which a shell asks for that completes
             click.echo(context.get_help())
             context.exit()
         return super().parse_args(context, arguments)
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a bare command that needs an argument is asked for its help."""
+        name, command, rest = super().resolve_command(context, arguments)
+        if (
+            command
+            and not rest
+            and not context.resilient_parsing
+            and any(parameter.required for parameter in command.params)
+        ):
+            rest = ["--help"]
+        return name, command, rest
+
+
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Completes a name, the last of several between commas."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        before, comma, last = begun.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names() if name.startswith(last)]
+
+    return complete
 
 
 def check_needs(needs: Mapping[str, Sequence[str]]) -> None:

@@ -12,9 +12,11 @@ from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.base.text import quoted
+from fairlane.cli.catalogue import scheme_names
 from fairlane.cli.options import (
     Decorator,
     check_needs,
+    completing,
     from_origin,
     given_options,
     options,
@@ -63,6 +65,7 @@ simulation_options = options(
 _scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     path_option("--out", help="Write Parquet, figures and result.json."),
+    click.option("--pdf", is_flag=True, help="Write figures as PDF too, as wide as a column of a paper."),
     simulation_options,
 )
 
@@ -77,6 +80,7 @@ def _flow_numbers(_context: click.Context, _option: click.Parameter, text: str |
     return [int(name) for name in names]
 
 
+WRITING = {"pdf": ["out"]}
 WATCHING = {
     "pcap_drops": ["pcap"],
     "pcap_snaplen": ["pcap"],
@@ -130,18 +134,19 @@ def run(
     file: Path,
     settings: tuple[str, ...],
     out: Path | None,
+    pdf: bool,
     store: Path | None,
     trace: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Simulate a scenario; print means with 95% intervals."""
-    check_needs(WATCHING)
+    check_needs({**WATCHING, **WRITING})
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with from_origin(file):
         result = fairlane.run(_scenario(file, settings), store=store, trace=trace, progress=True, **options)
-    _deliver(result, out, as_json)
+    _deliver(result, out, pdf, as_json)
 
 
 @click.command()
@@ -151,6 +156,7 @@ def run(
     required=True,
     multiple=True,
     metavar="A,B",
+    shell_complete=completing(scheme_names),
     help='Schemes to compare, such as droptail,abc or "abc,abc:gamma=8 packets"; or all. May be repeated.',
 )
 def compare(
@@ -158,6 +164,7 @@ def compare(
     queues: tuple[str, ...],
     settings: tuple[str, ...],
     out: Path | None,
+    pdf: bool,
     store: Path | None,
     as_json: bool,
     **options: Any,
@@ -167,13 +174,14 @@ def compare(
     A queue is a scheme, a scheme with parameters (abc:gamma=8 packets,memory=1 s), or either under a name of its own
     (mine=abc:gamma=8 packets).
     """
+    check_needs(WRITING)
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     with from_origin(file):
         comparison = fairlane.compare(
             _scenario(file, settings), split_variants(queues), store=store, progress=True, **options
         )
-    _deliver(comparison, out, as_json)
+    _deliver(comparison, out, pdf, as_json)
 
 
 @click.command()
@@ -227,10 +235,10 @@ def sweep(
         print_sweep(result, out)
 
 
-def _deliver(result: fairlane.Result | fairlane.Comparison, out: Path | None, as_json: bool) -> None:
+def _deliver(result: fairlane.Result | fairlane.Comparison, out: Path | None, pdf: bool, as_json: bool) -> None:
     if out:
         with written_below(out, "--out"):
-            result.write(out)
+            result.write(out, pdf=pdf)
     if as_json:
         print_json(result.json())
     else:

@@ -26,6 +26,8 @@ MOST_IN_ONE = len(plots.COLOURS)
 MOST_PANELS = 16
 """Groups that a picture of rows has room for."""
 PANEL_COLUMNS = 4
+MOST_OF_TWO_COLUMNS = 16
+"""Panels that a column of a paper has room for in two columns of its own; more are in three."""
 PANEL_IN = 1.25
 """Height of a scheme's panel."""
 DELAY = "one-way delay (ms)"
@@ -61,17 +63,29 @@ SHARE = _Measure(
 )
 
 
-def result_figures(results: Sequence[Replications]) -> dict[str, Figure]:
-    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
-    figures = {"throughput": throughput(results), "queue": queue(results)}
+def result_figures(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> dict[str, Figure]:
+    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name.
+
+    Figures of many panels have so many `columns` of them.
+    """
+    figures = {"throughput": throughput(results, columns), "queue": queue(results)}
     if _have_series(results):
-        figures |= {"rate-over-time": rate_over_time(results), "queue-over-time": queue_over_time(results)}
+        over_time = {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
+        figures |= {name: draw(results, columns) for name, draw in over_time.items()}
     return figures
 
 
-def throughput(results: Sequence[Replications]) -> Figure:
+def column_figures(results: Sequence[Replications]) -> dict[str, Figure]:
+    """The same as wide as a column of a paper."""
+    figures = result_figures(results, 2 if len(results) <= MOST_OF_TWO_COLUMNS else 3)
+    for drawn in figures.values():
+        plots.for_column(drawn)
+    return figures
+
+
+def throughput(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """Throughput of a user by group."""
-    return _by_group(results, THROUGHPUT)
+    return _by_group(results, THROUGHPUT, columns)
 
 
 def shares(results: Sequence[Replications]) -> Figure:
@@ -84,24 +98,24 @@ def queue(results: Sequence[Replications]) -> Figure:
     return _queue_rows(results) if _are_many(results) else _queue(results)
 
 
-def rate_over_time(results: Sequence[Replications]) -> Figure:
+def rate_over_time(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """Metered rate of each group.
 
     Raises:
         UserError: There are no time series.
     """
     _check_series(results)
-    return _rate_panels(results) if _are_many(results) else _rates(results)
+    return _rate_panels(results, columns) if _are_many(results) else _rates(results)
 
 
-def queue_over_time(results: Sequence[Replications]) -> Figure:
+def queue_over_time(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """Waiting packets at the first link.
 
     Raises:
         UserError: There are no time series.
     """
     _check_series(results)
-    return _queue_panels(results) if _are_many(results) else _queue_over_time(results)
+    return _queue_panels(results, columns) if _are_many(results) else _queue_over_time(results)
 
 
 def delay_cdf(results: Sequence[Replications]) -> Figure:
@@ -125,8 +139,8 @@ def _check_series(results: Sequence[Replications]) -> None:
         raise UserError('over_time: no time series, the scenario needs probes.series_interval such as "0.1 s"')
 
 
-def _by_group(results: Sequence[Replications], measure: _Measure) -> Figure:
-    return _rows(results, measure) if _are_many(results) else _bars(results, measure)
+def _by_group(results: Sequence[Replications], measure: _Measure, columns: int = PANEL_COLUMNS) -> Figure:
+    return _rows(results, measure, columns) if _are_many(results) else _bars(results, measure)
 
 
 def _estimates(result: Replications, measure: _Measure) -> list[tuple[float, float | None]]:
@@ -141,7 +155,7 @@ def _estimates(result: Replications, measure: _Measure) -> list[tuple[float, flo
     ]
 
 
-def _rows(results: Sequence[Replications], measure: _Measure) -> Figure:
+def _rows(results: Sequence[Replications], measure: _Measure, columns: int) -> Figure:
     groups = [group["name"] for group in results[0].scenario["groups"]][:MOST_PANELS]
     estimates = [_estimates(result, measure) for result in results]
     unit = f" ({measure.unit})" if measure.unit else ""
@@ -153,7 +167,7 @@ def _rows(results: Sequence[Replications], measure: _Measure) -> Figure:
     what = measure.words + (f", without {left_out} more groups" if left_out else "")
     schemes = [result.queue for result in results]
     title = "\n".join(_titles(results, what, "bars: 95% intervals"))
-    return plots.rows_of_schemes(title, schemes, panels, min(len(panels), PANEL_COLUMNS))
+    return plots.rows_of_schemes(title, schemes, panels, min(len(panels), columns))
 
 
 def _queue_rows(results: Sequence[Replications]) -> Figure:
@@ -184,7 +198,7 @@ def _quantiles(distribution: Sequence[float], levels: Sequence[float]) -> list[i
     return [next((length for length, share in enumerate(reached) if share >= level), last) for level in levels]
 
 
-def _rate_panels(results: Sequence[Replications]) -> Figure:
+def _rate_panels(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     def draw(axes: Axes, result: Replications) -> None:
         for index, group in enumerate(result.runs[0]["series"]["groups"][:MOST_IN_ONE]):
             means = _mean_rates(result, index)
@@ -192,14 +206,14 @@ def _rate_panels(results: Sequence[Replications]) -> Figure:
 
     left_out = len(results[0].scenario["groups"]) - MOST_IN_ONE
     what = "rate of each group" + (f", without {left_out} more" if left_out > 0 else "")
-    return _panels(results, what, "metered rate (Mbit/s)", draw)
+    return _panels(results, what, "metered rate (Mbit/s)", draw, columns)
 
 
-def _queue_panels(results: Sequence[Replications]) -> Figure:
+def _queue_panels(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     def draw(axes: Axes, result: Replications) -> None:
         axes.plot(_times(result.runs[0]), _mean_queue(result), color=plots.COLOURS[0])
 
-    return _panels(results, WAITING, "mean queue length (packets)", draw)
+    return _panels(results, WAITING, "mean queue length (packets)", draw, columns)
 
 
 def _delay_panels(results: Sequence[Replications]) -> Figure:
@@ -207,7 +221,7 @@ def _delay_panels(results: Sequence[Replications]) -> Figure:
         for index, group in enumerate(result.summary["groups"][:MOST_IN_ONE]):
             _draw_delays(axes, group, index, for_figure(group["name"]))
 
-    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, DELAY, GUIDE)
+    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, PANEL_COLUMNS, DELAY, GUIDE)
 
 
 def _delays(results: Sequence[Replications]) -> Figure:
@@ -244,14 +258,15 @@ def _panels(
     what: str,
     measure: str,
     draw: Callable[[Axes, Replications], None],
+    columns: int,
     across: str = "time (s)",
     how: str = OF_RUNS,
 ) -> Figure:
     """A panel for each scheme, all on the same axes."""
-    rows = math.ceil(len(results) / PANEL_COLUMNS)
+    rows = math.ceil(len(results) / columns)
     with mpl.rc_context(plots.STYLE):
-        drawn = plots.Drawn(figsize=(1.9 * PANEL_COLUMNS, 1.6 + PANEL_IN * rows), layout="constrained")
-        grid = drawn.subplots(rows, PANEL_COLUMNS, sharex=True, sharey=True, squeeze=False)
+        drawn = plots.Drawn(figsize=(1.9 * columns, 1.6 + PANEL_IN * rows), layout="constrained")
+        grid = drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         drawn.suptitle("\n".join(_titles(results, what, how)), fontsize=11, x=0.01, ha="left")
         for axes, result in zip(grid.flat, results, strict=False):
             draw(axes, result)
@@ -262,7 +277,7 @@ def _panels(
             grid[0, 0].set(xlim=(0, None))
         else:
             grid[0, 0].set(ylim=(0, None))
-        for lowest in grid.flat[len(results) - PANEL_COLUMNS : len(results)]:
+        for lowest in grid.flat[len(results) - columns : len(results)]:
             lowest.tick_params(labelbottom=True)
             lowest.set_xlabel(across)
         drawn.supylabel(measure, fontsize=10)

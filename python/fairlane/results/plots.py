@@ -13,6 +13,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from fairlane.base.text import for_figure
@@ -24,6 +25,15 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
 SIZE_IN = (6.4, 4.4)
+COLUMN_IN = 3.5
+"""Width of a column of IEEE's and ACM's papers, within 0.2 in."""
+MOST_COLUMN_HEIGHT_IN = 9.0
+MOST_TALL_PANELS = 16
+"""In a column; more have room for few numbers only."""
+COLUMN_FONT = 7.5
+"""Size in points of all that is written in a figure of that width."""
+_HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
+"""What an entry of a legend takes at that size: its line with the space around it, each letter, and its height."""
 ROW_IN = 0.24
 """Of a figure with a row for each scheme."""
 
@@ -98,6 +108,32 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
     columns = min(most_columns if max(map(len, entries)) < 30 else most_columns - 1, len(entries))
     drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
     return math.ceil(len(entries) / columns)
+
+
+def for_column(drawn: Figure) -> None:
+    """Makes a figure as wide as a column of a paper, which has a caption in place of its titles."""
+    width_in, height_in = drawn.get_size_inches()
+    height_in *= max(COLUMN_IN / width_in, 0.7)
+    drawn.suptitle("")
+    for axes in drawn.axes:
+        if len(drawn.axes) == 1:
+            set_subtitle(axes, "")
+        axes.tick_params(labelsize=COLUMN_FONT)
+        if len(drawn.axes) > MOST_TALL_PANELS:
+            axes.yaxis.set_major_locator(MaxNLocator(2))
+        for line in axes.lines:
+            line.set(linewidth=1.0, markersize=3)
+    for wide in drawn.legends:
+        wide.remove()
+        entries = dict(zip(*reversed(drawn.axes[0].get_legend_handles_labels()), strict=True))
+        columns = max(1, int(COLUMN_IN / (_HANDLE_IN + _LETTER_IN * max(map(len, entries)))))
+        height_in += _ENTRY_IN * (math.ceil(len(entries) / columns) - 1)
+        drawn.legend(
+            entries.values(), entries, loc="outside lower center", ncols=min(columns, len(entries)), frameon=False
+        )
+    drawn.set_size_inches(COLUMN_IN, min(height_in, MOST_COLUMN_HEIGHT_IN))
+    for text in drawn.findobj(Text):
+        text.set_fontsize(min(float(text.get_fontsize()), COLUMN_FONT))
 
 
 def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:

@@ -71,9 +71,9 @@ class Result(Replications, Framed):
     def _all(self) -> list[Result]:
         return [self]
 
-    def write(self, folder: str | Path) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
-        _write(Path(folder), self.json(), [self])
+    def write(self, folder: str | Path, *, pdf: bool = False) -> None:
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG, with `pdf` for a paper too."""
+        _write(Path(folder), self.json(), [self], pdf)
 
     def _repr_html_(self) -> str:
         from fairlane.results.display import result_html  # for notebooks alone
@@ -108,9 +108,9 @@ class Comparison(Framed):
     def _all(self) -> list[Result]:
         return list(self.results.values())
 
-    def write(self, folder: str | Path) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG."""
-        _write(Path(folder), self.json(), self._all())
+    def write(self, folder: str | Path, *, pdf: bool = False) -> None:
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG, with `pdf` for a paper too."""
+        _write(Path(folder), self.json(), self._all(), pdf)
 
     def _repr_html_(self) -> str:
         from fairlane.results.display import comparison_html
@@ -121,13 +121,15 @@ class Comparison(Framed):
         return f"<Comparison of {', '.join(self.results)}>"
 
 
-def _write(folder: Path, document: str, results: list[Result]) -> None:
+def _write(folder: Path, document: str, results: list[Result], pdf: bool) -> None:
     from fairlane.results import plots  # which loads matplotlib
-    from fairlane.results.figures import result_figures
+    from fairlane.results.figures import column_figures, result_figures
 
     with staged(folder) as stage:
         for name, figure in result_figures(results).items():
             plots.save(figure, stage / name)
+        for name, figure in column_figures(results).items() if pdf else ():
+            plots.save(figure, stage / name, [".pdf"])
         for name, frame in frames.all_frames(results).items():
             frames.write(frame, stage / f"{name}.parquet")
         (stage / "result.json").write_text(document + "\n", encoding="utf-8")

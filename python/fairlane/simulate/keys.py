@@ -94,6 +94,12 @@ class TcpKeys(TypedDict, total=False):
     and `sack`."""
     impatient_timer: bool
     """Whether in recovery only the first ACK of new data restarts the retransmission timer."""
+    recovery_sends_at_once: bool
+    """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
+    again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    rtt_of_first: bool
+    """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
+    the wait of a delayed ACK, not that of the newest one."""
     tlp: bool
     """Whether a probe looks for a lost tail before the timeout does."""
     frto: bool
@@ -104,6 +110,8 @@ class TcpKeys(TypedDict, total=False):
     """What ends slow start before losses do, if the sender does slow start."""
     pacing: Literal["auto", "on", "off"]
     """Whether segments leave spread over time."""
+    pacing_catches_up: bool
+    """Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most."""
     tso: str
     """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
     autotuning: bool
@@ -347,6 +355,12 @@ class WebKeys(TypedDict, total=False):
     and `sack`."""
     impatient_timer: bool
     """Whether in recovery only the first ACK of new data restarts the retransmission timer."""
+    recovery_sends_at_once: bool
+    """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
+    again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    rtt_of_first: bool
+    """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
+    the wait of a delayed ACK, not that of the newest one."""
     tlp: bool
     """Whether a probe looks for a lost tail before the timeout does."""
     frto: bool
@@ -357,6 +371,8 @@ class WebKeys(TypedDict, total=False):
     """What ends slow start before losses do, if the sender does slow start."""
     pacing: Literal["auto", "on", "off"]
     """Whether segments leave spread over time."""
+    pacing_catches_up: bool
+    """Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most."""
     tso: str
     """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
     autotuning: bool

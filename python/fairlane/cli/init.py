@@ -1,0 +1,51 @@
+"""The command `fairlane init`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.files import check_file, written_below
+from fairlane.cli.output import say
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("scenario.toml"), metavar="[FILE.toml]")
+@click.option("--profile", metavar="NAME", help="Profile of TCP: linux, ns3, ns3.26, ns2 or quic [default: linux].")
+@click.option(
+    "--buffer",
+    metavar="LIMIT",
+    help='Limit of the queue, such as "24 packets", "64 kB", or a time at the rate of the link [default: 24 packets].',
+)
+@click.option("--scheme", metavar="NAME", help="Scheme of the queue [default: abc].")
+@click.option("--rate", metavar="RATE", help="Rate of the bottleneck [default: 10 Mbit/s].")
+@click.option("--rtt", metavar="TIME", help="Round-trip time without queues [default: 20 ms].")
+def init(file: Path, **given: str | None) -> None:
+    """Write a scenario to start from, with comments.
+
+    Asks for profile and buffer on a terminal. An existing file is never overwritten.
+    """
+    from fairlane.skeletons import scenario_file  # which loads schemas
+
+    if file.exists():
+        raise UserError(f"{file}: is there already, and is not overwritten")
+    check_file(file, "FILE")
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        if given["profile"] is None:
+            given["profile"] = click.prompt(
+                "profile of TCP", type=click.Choice(scenario_file.profiles()), default=scenario_file.PROFILE
+            )
+        if given["buffer"] is None:
+            given["buffer"] = click.prompt("buffer: packets, bytes or a time", default=scenario_file.BUFFER)
+    chosen = {key: value for key, value in given.items() if value is not None}
+    try:
+        text = scenario_file.scenario_file(file.stem, str(file), **chosen)
+    except ScenarioError as error:
+        raise UserError(f"init: {error}") from error
+    with written_below(file, "FILE"), file.open("x", encoding="utf-8") as new:
+        new.write(text)
+    say(f"written: {file}")
+    say(f"next: fairlane compare {file} --queues droptail,{chosen.get('scheme', scenario_file.SCHEME)}")

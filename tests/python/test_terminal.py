@@ -1,0 +1,169 @@
+"""What a shell and a terminal get: help, completions, the manual page, a first scenario, tables of 80 columns."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+import fairlane
+from conftest import FAIRLANE, Cli, execute, files
+from fairlane import Scenario
+from fairlane.cli.main import commands
+from fairlane.skeletons.scenario_file import profiles, scenario_file
+
+
+def every_command(group: click.Group, before: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
+    found: dict[tuple[str, ...], click.Command] = {}
+    for name, command in group.commands.items():
+        words = (*before, name)
+        found |= every_command(command, words) if isinstance(command, click.Group) else {words: command}
+    return found
+
+
+COMMANDS = every_command(commands)
+NEEDY = [words for words, command in COMMANDS.items() if any(parameter.required for parameter in command.params)]
+
+
+def on_terminal(cli: Cli, *arguments: str, typed: str = "", columns: int = 80) -> str:
+    """What a command shows on a terminal of so many columns, on which somebody types."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm", "NO_COLOR": "1"}
+    process = subprocess.Popen(
+        [FAIRLANE, *arguments], cwd=cli.folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # Linux's way to say that the other side has gone
+        pass
+    os.close(ours)
+    assert process.wait(60) == 0, shown.decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("words", NEEDY, ids=" ".join)
+def test_a_bare_command_that_needs_an_argument_shows_its_help(words: tuple[str, ...], cli: Cli) -> None:
+    assert cli.output(*words) == cli.output(*words, "--help")
+
+
+def test_an_option_alone_is_no_bare_command(cli: Cli) -> None:
+    assert "Missing argument" in cli.error("run", "--json")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_are_what_the_shell_can_read(shell: str, cli: Cli) -> None:
+    text = cli.output("completions", shell)
+    assert "_FAIRLANE_COMPLETE" in text
+    if found := shutil.which(shell):
+        assert execute(found, "-n", "-c", text).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("fairlane comp", {"compare", "completions"}),
+        ("fairlane schemes fq_", {"fq_codel", "fq_pie"}),
+        ("fairlane congestion-controls bbr", {"bbr1", "bbr3"}),
+        ("fairlane compare s.toml --queues droptail,fq_", {"droptail,fq_codel", "droptail,fq_pie"}),
+        ("fairlane compare --qu", {"--queues"}),
+    ],
+)
+def test_commands_options_and_names_are_completed(line: str, completed: set[str], cli: Cli) -> None:
+    words = line.split()
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FAIRLANE_COMPLETE": "bash_complete"}
+    done = cli(env={**os.environ, **asked})
+    assert {answer.removeprefix("plain,") for answer in done.stdout.splitlines()} == completed
+
+
+def test_the_manual_page_has_every_command_and_option(cli: Cli) -> None:
+    page = cli.output("man")
+    assert page.startswith(f'.TH FAIRLANE 1 "" "fairlane {fairlane.__version__}"\n.SH NAME\n')
+    plain = page.replace("\\-", "-")
+    for words, command in COMMANDS.items():
+        (section,) = re.findall(rf"^\.SS fairlane {' '.join(words)}$(.*?)(?=^\.S[SH] |\Z)", plain, re.M | re.S)
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                assert parameter.opts[-1] in section, words
+    if groff := shutil.which("groff"):
+        checked = subprocess.run(
+            [groff, "-man", "-Tutf8", "-ww"], input=page, text=True, capture_output=True, check=True
+        )
+        assert checked.stderr == ""
+        assert "fairlane compare" in checked.stdout
+
+
+def test_figures_are_written_as_pdf_if_asked_for(cli: Cli, workdir: Path) -> None:
+    arguments = ["compare", "short.toml", "--queues", "abc,droptail", "--replications", "1"]
+    cli.output(*arguments, "--out", "out", "--pdf")
+    assert {"queue.pdf", "queue.png", "queue.svg", "throughput.pdf"} <= set(files(workdir / "out"))
+    assert cli.error(*arguments, "--pdf") == "--pdf: has no effect without --out"
+
+
+def test_init_writes_a_scenario_that_runs(cli: Cli, workdir: Path) -> None:
+    printed = cli.output("init", "mine.toml", "--buffer", "50 ms", "--profile", "ns3", "--rtt", "40 ms")
+    assert printed.splitlines()[0] == "written: mine.toml"
+    scenario = Scenario.from_toml(workdir / "mine.toml").to_dict()
+    # 50 ms at 10 Mbit/s are 62500 bytes; 40 ms there and back are 19.9 ms one way and 0.1 ms of the access link.
+    assert scenario["queue"] == {"scheme": "abc", "limit": "62500 B"}
+    assert scenario["topology"]["bottleneck_delay"] == "19900 us"
+    assert scenario["tcp"] == {"profile": "ns3"}
+    short = ["--set", "run.warmup=15 s", "--set", "run.measure=0.1 s"]
+    assert "mine: 1 replications" in cli.output("run", "mine.toml", *short, "--replications", "1")
+
+
+def test_keys_in_its_comments_have_their_defaults() -> None:
+    for scheme in fairlane.schemes():
+        text = scenario_file("x", "x.toml", scheme=scheme["name"])
+        uncommented = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
+        assert uncommented.count(" = ") >= text.count(" = ") - 1
+        given, without = (Scenario.from_dict(fairlane.base.toml.parse(one)).canonical() for one in (uncommented, text))
+        assert given == without, scheme["name"]
+
+
+def test_init_never_overwrites(cli: Cli, workdir: Path) -> None:
+    (workdir / "scenario.toml").write_text("mine")
+    assert cli.error("init") == "scenario.toml: is there already, and is not overwritten"
+    assert (workdir / "scenario.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "mentions"),
+    [
+        (["--profile", "linus"], ["tcp.profile", "linus", "linux"]),
+        (["--buffer", "3 apples"], ["queue.limit", "3 apples"]),
+        (["--rtt", "0 s"], ["rtt", "0 s", "from 0.2 ms up"]),
+        (["--scheme", "abd"], ["abd: no such scheme"]),
+        (["--rate", "10", "--buffer", "5 ms"], ["rate", "10 Mbit/s"]),
+    ],
+)
+def test_init_refuses_what_no_scenario_takes(cli: Cli, options: list[str], mentions: list[str]) -> None:
+    cli.refuses(["init", *options], mentions)
+
+
+def test_init_asks_on_a_terminal(cli: Cli, workdir: Path) -> None:
+    shown = on_terminal(cli, "init", typed="quic\n100 packets\n")
+    assert all(profile in shown for profile in profiles())
+    written = Scenario.from_toml(workdir / "scenario.toml").to_dict()
+    assert (written["tcp"]["profile"], written["queue"]["limit"]) == ("quic", "100 packets")
+    before = files(workdir)
+    assert "profile of TCP" not in on_terminal(cli, "init", "b.toml", "--profile", "ns3", "--buffer", "30 packets")
+    assert set(files(workdir)) - set(before) == {"b.toml"}
+
+
+def test_tables_of_eighty_columns_have_every_number_whole(cli: Cli) -> None:
+    arguments = ["compare", "short.toml", "--queues", "droptail,abc,red,pie", "--set", "run.measure=0.5 s"]
+    wide, narrow = cli.output(*arguments), on_terminal(cli, *arguments)
+    assert all(len(line) <= 80 for line in narrow.splitlines())
+    numbers = re.compile(r"\d+\.\d+ ± \d+\.\d+")
+    assert sorted(numbers.findall(narrow)) == sorted(numbers.findall(wide)) != []
+    assert "…" not in narrow
+    # Columns that have no room follow below, behind the names of their rows.
+    assert len(re.findall(r"^ *droptail ", narrow, re.MULTILINE)) > len(re.findall(r"^ *droptail ", wide, re.MULTILINE))
