@@ -116,6 +116,7 @@ format: setup ## Format all code
 	cd $(STACKS) && cargo fmt
 	$(BIN)/ruff format python tests benches tools
 	$(BIN)/python -m fairlane.typed_generator
+	$(BIN)/python tools/notebook.py
 	$(BIN)/ruff check --fix python tests benches tools
 	$(BIN)/python -m fairlane.docs_generator docs
 

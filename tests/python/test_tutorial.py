@@ -1,0 +1,58 @@
+"""The tutorial keeps its word: its commands and its code run as they stand there, and say what it says."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Cli, execute
+
+PAGE = ROOT / "docs" / "tutorial.md"
+NOTEBOOK = ROOT / "docs" / "tutorial.ipynb"
+TEXT = PAGE.read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_the_commands_print_what_the_page_shows(cli: Cli) -> None:
+    shown = [line.removeprefix("$ fairlane ") for block in COMMANDS for line in block.splitlines() if "$ " in line]
+    assert [line.split()[0] for line in shown] == ["init", "compare"]
+    for block in COMMANDS:
+        command, *output = block.splitlines()
+        printed = [line.rstrip() for line in cli.output(*shlex.split(command.removeprefix("$ fairlane "))).splitlines()]
+        expected = [line for line in output if line != "..."]
+        assert printed[: len(expected)] == expected
+
+
+def test_the_notebook_is_that_of_the_page() -> None:
+    done = execute(sys.executable, ROOT / "tools" / "notebook.py", "--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    ratios = {queue: result.summary["throughput_ratio"]["mean"] for queue, result in names["compared"].results.items()}
+    # What the page says: shared among flows, the user with ten has ten times as much; among users, as much.
+    assert all(ratios[queue] == pytest.approx(10, abs=1) for queue in ("droptail", "fq_codel"))
+    assert all(ratios[queue] == pytest.approx(1, abs=0.15) for queue in ("abc", "fq_codel:share_per=user"))
+    assert {"flows.pdf", "flows.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
+    nbformat = pytest.importorskip("nbformat", reason="needs nbclient and ipykernel")
+    pytest.importorskip("ipykernel", reason="needs nbclient and ipykernel")
+    document = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(document, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [[output.get("data", {}) for output in cell.outputs] for cell in document.cells if "outputs" in cell]
+    pictures = [data for of_cell in outputs for data in of_cell if "image/png" in data]
+    # Three of the comparison, and that of the sweep; the scenario is a table.
+    assert len(pictures) == 4
+    assert any("text/html" in data for data in outputs[0])
