@@ -152,7 +152,7 @@ def committed(mark: str, other: str) -> ranking.Found:
     return values
 
 
-@pytest.mark.parametrize(("mark", "other", "grid"), [("lab", "kernel", lab_rank_grid)])
+@pytest.mark.parametrize(("mark", "other", "grid"), [("ns3", "ns-3", rank_grid), ("lab", "kernel", lab_rank_grid)])
 def test_the_page_says_what_follows_from_the_committed_values(mark: str, other: str, grid) -> None:
     values = committed(mark, other)
     assert list(values) == [cell.name for cell in grid.cells()]
