@@ -12,7 +12,7 @@ EXPERIMENTS = [
     for paper in PAPERS.values()
     for experiment in paper.experiments.values()
 ]
-PUTS_IN_SCHEME = {"afc", "afpft", "ahab", "aifo2021", "codelaf", "fqpie", "qprot", "scrr2025"}
+PUTS_IN_SCHEME = {"afc", "afpft", "ahab", "aifo2021", "codelaf", "fqpie", "packs", "qprot", "rifo2025", "scrr2025"}
 """Papers whose scenarios have the scheme of the point; those of the others have the paper's own."""
 MEASURED_BY_HAND = {"afpft.state.bounded"}
 """Claims about no metric of a run."""

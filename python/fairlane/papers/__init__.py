@@ -23,10 +23,12 @@ def papers() -> dict[str, Paper]:
     from fairlane.papers.fqpie import PAPER as FQPIE
     from fairlane.papers.noms2016 import PAPER as NOMS2016
     from fairlane.papers.p4abc import PAPER as P4ABC
+    from fairlane.papers.packs import PAPER as PACKS
     from fairlane.papers.qprot import PAPER as QPROT
+    from fairlane.papers.rifo2025 import PAPER as RIFO2025
     from fairlane.papers.scrr2025 import PAPER as SCRR2025
 
-    listed = (ABC2018, NOMS2016, AFPFT, AFC, P4ABC, AIFO2021, SCRR2025, QPROT, CODELAF, AHAB, FQPIE)
+    listed = (ABC2018, NOMS2016, AFPFT, AFC, P4ABC, AIFO2021, SCRR2025, QPROT, CODELAF, AHAB, FQPIE, PACKS, RIFO2025)
     return {paper.key: paper for paper in listed}
 
 

@@ -50,6 +50,8 @@ def _queue(values: Mapping[str, Any]) -> Table:
                 "sample_period": values["sample_period"],
                 "headroom": values["k"],
             }
+        case "rifo":
+            return {"scheme": "rifo", "limit": f"{queue} packets", "guaranteed": values["k"]}
         case "sp_pifo":
             packets = values["queues"] * values["packets_per_queue"]
             return {"scheme": "sp_pifo", "limit": f"{packets} packets", "queues": values["queues"]}

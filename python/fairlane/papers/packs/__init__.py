@@ -1,0 +1,15 @@
+"""SP-PIFO (2020) and PACKS (2025), queues that imitate a sorted one, by their abstracts."""
+
+from __future__ import annotations
+
+from fairlane.papers.packs import metrics, scenarios
+from fairlane.papers.paper import declared, load_paper
+
+PAPER = load_paper(
+    key="packs",
+    title="Gran Alcoz, Vass, Namyar, Arzani, Rétvári, Vanbever: Everything Matters in Programmable Packet Scheduling, "
+    "NSDI, 2025; Gran Alcoz, Dietmüller, Vanbever: SP-PIFO, NSDI, 2020 (abstracts)",
+    folder=scenarios.FOLDER,
+    scenario=scenarios.scenario,
+    **declared(metrics, scenarios),
+)

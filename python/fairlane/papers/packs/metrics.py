@@ -1,0 +1,14 @@
+"""How well a sorted queue is imitated, and how evenly users share, from run records."""
+
+from __future__ import annotations
+
+from fairlane.papers import texts
+from fairlane.papers.metrics import Metric
+
+METRICS: dict[str, Metric] = {
+    **texts.metrics_of("a", "b"),
+    "jain": texts.jain,
+    "inversions": texts.reading("inversions_per_packet"),
+    "dropped": texts.reading("dropped_part"),
+    "low_drops": texts.reading("drops_below_rank_50"),
+}
