@@ -128,6 +128,12 @@ def test_keys_in_its_comments_have_their_defaults() -> None:
         assert given == without, scheme["name"]
 
 
+def test_init_writes_a_file_of_any_name(cli: Cli, workdir: Path) -> None:
+    name = 'two\nlines " \x1b[31m.toml'
+    cli.output("init", name)
+    assert Scenario.from_toml(workdir / name).name == name.removesuffix(".toml")
+
+
 def test_init_never_overwrites(cli: Cli, workdir: Path) -> None:
     (workdir / "scenario.toml").write_text("mine")
     assert cli.error("init") == "scenario.toml: is there already, and is not overwritten"

@@ -9,7 +9,7 @@ from typing import Any
 from fairlane.base import toml
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import parsed
-from fairlane.base.text import quoted
+from fairlane.base.text import quoted, visible
 from fairlane.schemas import schema
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.scenario import Scenario
@@ -86,7 +86,7 @@ def scenario_file(
     }
     text = "\n".join(
         [
-            _HEADER.format(file=file, scheme=scheme),
+            _HEADER.format(file=visible(file), scheme=scheme),
             _assignment("name", name),
             "",
             *_table("run", run, properties["run"]["properties"]),
