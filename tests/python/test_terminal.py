@@ -50,8 +50,12 @@ def on_terminal(cli: Cli, *arguments: str, typed: str = "", columns: int = 80) -
 
 
 @pytest.mark.parametrize("words", NEEDY, ids=" ".join)
-def test_a_bare_command_that_needs_an_argument_shows_its_help(words: tuple[str, ...], cli: Cli) -> None:
-    assert cli.output(*words) == cli.output(*words, "--help")
+def test_a_bare_command_shows_its_help_on_a_terminal_and_is_refused_in_a_script(
+    words: tuple[str, ...], cli: Cli
+) -> None:
+    assert "Usage: fairlane" in (shown := on_terminal(cli, *words))
+    assert shown == on_terminal(cli, *words, "--help")
+    assert "Missing" in cli.error(*words)
 
 
 def test_an_option_alone_is_no_bare_command(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ run_options = options(store_options, json_option)
 
 
 class Group(click.Group):
-    """A group of commands; bare, it prints its help, and a command that needs an argument prints its own."""
+    """A group of commands; bare, it prints its help, and so does, on a terminal, a command that needs an argument."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """As click does, once there is something to read."""
@@ -68,11 +69,12 @@ class Group(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; a bare command that needs an argument is asked for its help."""
+        """As click does; on a terminal a bare command that needs an argument is asked for its help, not in a script."""
         name, command, rest = super().resolve_command(context, arguments)
         if (
             command
             and not rest
+            and sys.stdout.isatty()
             and not context.resilient_parsing
             and any(parameter.required for parameter in command.params)
         ):
