@@ -24,8 +24,14 @@ struct History {
 
 impl History {
     fn new(name: &str, seed: u64) -> Self {
-        let connection =
-            Connection { mss: MSS, socket_buffer: 1 << 24, byte_counting: true, flight_size: FlightSize::Pipe };
+        let connection = Connection {
+            mss: MSS,
+            socket_buffer: 1 << 24,
+            byte_counting: true,
+            flight_size: FlightSize::Pipe,
+            whole_windows: false,
+            clock_tick: Time::ZERO,
+        };
         let control = find(name).expect("a name of the list").factory.create(&connection, seed).expect("a controller");
         Self {
             random: Rng::stream(seed, 0, name, 0),
@@ -129,6 +135,7 @@ impl History {
             ece: false,
             in_flight: self.in_flight(),
             prior_in_flight: 0,
+            prior_outstanding: 0,
             delivered: 0,
             total_lost: 0,
             delivered_ce: 0,
