@@ -1,8 +1,8 @@
 """The known cases of the kernel's own queue: TCP of this machine through a token bucket, and the profile `linux`.
 
-    sudo .venv/bin/python benches/linux_tcp/kernel_queue.py    # 4 cases, five runs of 26 s each, on the plane `kernel`: 10 minutes
+    sudo .venv/bin/python benches/linux_tcp/kernel_queue.py    # 4 cases, five runs each: 10 minutes
 
-The network is that of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion as in `compare.py`.
+Runs of 26 s on the plane `kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
 """
 
 from __future__ import annotations
