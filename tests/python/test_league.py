@@ -17,6 +17,7 @@ from fairlane.evaluate import suite as suites
 from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.figures import PAIRS, Pair, describe, draw, front
 from fairlane.evaluate.league import Placed
+from fairlane.evaluate.league_check import LeagueCheck, check_league
 from fairlane.evaluate.ranks import all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.results.intervals import Interval
@@ -99,14 +100,58 @@ def test_results_of_other_files_are_refused_and_those_of_another_engine_are_told
     path = leagues.file_of(suites.read(tiny), "abc")
     text = path.read_text()
     path.write_text(re.sub("engine [^,]+,", "engine old,", text))
-    told = evaluated(tiny, "droptail").notes
-    assert told == ["ranks: 1 entries of the league were measured with another version of the engine"]
+    elsewhere = tiny.parent / "another store"
+    assert fairlane.evaluate(["droptail"], suite=tiny, replications=2, store=elsewhere).notes == [
+        "ranks: 1 entries of the league are of another engine; fairlane evaluate --check-league tells in half a minute "
+        "whether results differ"
+    ]
     path.write_text(text.replace(suites.read(tiny).digest, "0" * 64))
     with pytest.raises(UserError, match="is of tiny-1 with other files; measure it again with --write-league"):
         evaluated(tiny, "droptail")
     path.write_text("scenario,criterion\n")
     with pytest.raises(UserError, match="no file of a league"):
         evaluated(tiny, "droptail")
+
+
+def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> None:
+    evaluated(tiny, "abc", "droptail").write_league()
+    paths = [leagues.file_of(suites.read(tiny), label) for label in ("abc", "droptail")]
+    for path in paths:
+        path.write_text(re.sub("engine [^,]+,", "engine old,", path.read_text()))
+    store = tiny.parent / "another store"
+
+    def checked(*schemes: str) -> LeagueCheck:
+        return check_league(schemes, suite=tiny, store=store)
+
+    found = checked()
+    # Two entries and two scenarios, which are scored by five criteria and by two: each once.
+    assert str(found) == "7 of 7 cells checked give the same bytes"
+    assert len({cell.entry for cell in found.cells}) == len({cell.scenario for cell in found.cells}) == 2
+    assert fairlane.evaluate(["wfq"], suite=tiny, replications=1, store=store).notes == [
+        "ranks: 2 entries of the league are of another engine; 7 of 7 cells checked give the same bytes"
+    ]
+    # The last digit of one value of abc, in a scenario that it may not have in the sample.
+    line = next(line for line in paths[0].read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
+    mean, half_width = line.split(",")[2:]
+    other = f"{float(mean) * 1.00001:.6g}"
+    assert other != mean
+    paths[0].write_text(paths[0].read_text().replace(line, f"few/all-of-them,delay_p99,{other},{half_width}"))
+    all_of_abc = checked("abc")
+    assert str(all_of_abc) == "6 of 7 cells checked give the same bytes"
+    (differing,) = all_of_abc.differing
+    assert (differing.committed, differing.found) == ((other, half_width), (mean, half_width))
+    with pytest.raises(UserError, match="the league of tiny-1 has no entry 'wfq'"):
+        checked("wfq")
+
+
+def test_the_committed_league_is_what_this_engine_gives(tmp_path: Path) -> None:
+    """Every entry and every scenario once, ten runs each: about thirty seconds of a core."""
+    suite = suites.read()
+    found = check_league(store=tmp_path / "store")
+    assert {cell.entry for cell in found.cells} == set(leagues.read(suite).entries)
+    assert {cell.scenario for cell in found.cells} == set(suite.scenarios)
+    told = "; ".join(f"{cell.entry} in {cell.scenario}, {cell.criterion}" for cell in found.differing)
+    assert not found.differing, f"{found}; for a change that is meant see docs/howto/evaluate.md, The league: {told}"
 
 
 def test_the_pages_have_every_entry_and_number(tiny: Path, tmp_path: Path) -> None:
@@ -191,6 +236,12 @@ def test_the_documentation_has_the_league_or_says_how_to_make_it(tiny: Path, mon
     assert [row[0] for row in rows] == ["`abc`", "`droptail`", "`wfq`"]
     assert all(len(row) == len(heads) for row in rows)
     assert "\n## wfq\n" in evaluation_docs.entries()
+
+
+def test_a_check_of_the_league_has_no_use_for_what_makes_one(cli: Cli) -> None:
+    assert cli.error("evaluate", "--check-league", "--quick") == "--check-league: --quick has no effect with it"
+    refused = cli.error("evaluate", "red2", "--check-league")
+    assert refused == "check_league: the league of fairlane-1.0 has no entry 'red2'"
 
 
 def test_the_league_is_not_written_of_a_part(cli: Cli) -> None:

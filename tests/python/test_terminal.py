@@ -58,6 +58,11 @@ def test_a_bare_command_shows_its_help_on_a_terminal_and_is_refused_in_a_script(
     assert "Missing" in cli.error(*words)
 
 
+def test_bare_evaluate_shows_its_help_on_a_terminal_and_is_refused_in_a_script(cli: Cli) -> None:
+    assert on_terminal(cli, "evaluate") == on_terminal(cli, "evaluate", "--help")
+    assert "schemes: none given" in cli.error("evaluate")
+
+
 def test_an_option_alone_is_no_bare_command(cli: Cli) -> None:
     assert "Missing argument" in cli.error("run", "--json")
 

@@ -12,9 +12,10 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
-from fairlane.cli.options import given_options, json_option, options, path_option, ray_option
+from fairlane.cli.options import NeedsAWord, given_options, json_option, options, path_option, ray_option
 from fairlane.cli.output import print_json
 from fairlane.cli.simulate import scheme_module_option
+from fairlane.evaluate import league_check
 from fairlane.evaluate import suite as suites
 from fairlane.simulate.replications import MOST_THREADS
 from fairlane.store import Store
@@ -23,7 +24,7 @@ DEFAULT_FOLDER = Path("results/evaluation")
 EXIT_NOT_MET = 1
 
 
-@click.command()
+@click.command(cls=NeedsAWord)
 @options(
     click.argument("schemes", nargs=-1, metavar="[SCHEME]..."),
     click.option("--list", "as_list", is_flag=True, help="List the scenarios of the suite and how they are scored."),
@@ -49,6 +50,11 @@ EXIT_NOT_MET = 1
         "--out", default=DEFAULT_FOLDER, help="Write Parquet, evaluation.json and pages [default: results/evaluation]."
     ),
     click.option("--write-league", is_flag=True, help="Make the results the committed ones of these entries."),
+    click.option(
+        "--check-league",
+        is_flag=True,
+        help="Measure a sample of the committed results again, or all of these entries; exit with 1 if one differs.",
+    ),
     json_option,
 )
 def evaluate(
@@ -58,6 +64,7 @@ def evaluate(
     out: Path,
     store: Path | None,
     write_league: bool,
+    check_league: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -68,8 +75,14 @@ def evaluate(
     command continues. Exits with 1 if a requirement is not met.
     """
     if as_list:
-        _check_alone(schemes)
+        _check_alone("--list", {"as_list", "suite", "as_json"}, schemes)
         _list(suite, as_json=as_json)
+        return
+    if check_league:
+        _check_alone("--check-league", {"check_league", "suite", "threads", "ray", "store", "as_json"})
+        _check_league(
+            schemes, suite=suite, store=store, as_json=as_json, threads=settings["threads"], ray=settings["ray"]
+        )
         return
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     if write_league and (settings["quick"] or settings["only"]):
@@ -89,12 +102,24 @@ def evaluate(
         click.get_current_context().exit(EXIT_NOT_MET)
 
 
-def _check_alone(schemes: tuple[str, ...]) -> None:
-    """Raises a UserError for what `--list` has no use for."""
-    others = set(given_options()) - {"as_list", "suite", "as_json"}
+def _check_alone(option: str, beside: set[str], schemes: tuple[str, ...] = ()) -> None:
+    """Raises a UserError for what an option has no use for."""
+    others = set(given_options()) - beside
     if schemes or others:
         given = schemes[0] if schemes else given_options()[min(others)]
-        raise UserError(f"--list: {given} has no effect with it")
+        raise UserError(f"{option}: {given} has no effect with it")
+
+
+def _check_league(schemes: tuple[str, ...], *, as_json: bool, **settings: Any) -> None:
+    check = league_check.check_league(schemes, progress=True, **settings)
+    if as_json:
+        print_json(json.dumps(check.document(), ensure_ascii=False))
+    else:
+        from fairlane.cli.printing_evaluation import print_league_check
+
+        print_league_check(check)
+    if check.differing:
+        click.get_current_context().exit(EXIT_NOT_MET)
 
 
 def _list(name: str, *, as_json: bool) -> None:

@@ -56,6 +56,10 @@ store_options = options(
 run_options = options(store_options, json_option)
 
 
+class NeedsAWord(click.Command):
+    """A command that does nothing without an argument or an option, though each of them alone can be left out."""
+
+
 class Group(click.Group):
     """A group of commands; bare, it prints its help, and so does, on a terminal, a command that needs an argument."""
 
@@ -76,7 +80,7 @@ class Group(click.Group):
             and not rest
             and sys.stdout.isatty()
             and not context.resilient_parsing
-            and any(parameter.required for parameter in command.params)
+            and (isinstance(command, NeedsAWord) or any(parameter.required for parameter in command.params))
         ):
             rest = ["--help"]
         return name, command, rest

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.entries import Entry, asks
+from fairlane.evaluate.league_check import LeagueCheck
 from fairlane.evaluate.ranks import Rank, best
 from fairlane.evaluate.result import Evaluation
 from fairlane.evaluate.suite import Suite
@@ -88,6 +90,20 @@ def place(rank: Rank) -> str:
 
 def _value(value: Interval | None) -> str:
     return "–" if value is None else str(value)
+
+
+def print_league_check(check: LeagueCheck) -> None:
+    """How many cells are the same, and those that are not."""
+    out = Terminal()
+    if check.differing:
+        table = Numbers("entry", "scenario", "criterion", "committed", "now", keys=3)
+        for cell in check.differing:
+            both = cell.document()
+            table.add_row(*(both[key] or "–" for key in ("entry", "scenario", "criterion", "committed", "found")))
+        out.numbers(table)
+        entries = " ".join(dict.fromkeys(shlex.quote(cell.entry) for cell in check.differing))
+        out.print(f"a change that is meant: fairlane evaluate {entries} --write-league measures these entries anew")
+    out.print(f"{check.suite}: {check}")
 
 
 def print_suite(suite: Suite) -> None:

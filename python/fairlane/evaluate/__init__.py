@@ -9,9 +9,10 @@ from fairlane.base.errors import UserError
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate import suite as suites
 from fairlane.evaluate.entries import entries
+from fairlane.evaluate.league_check import known_check
 from fairlane.evaluate.requirements import requirements
 from fairlane.evaluate.result import Evaluation
-from fairlane.evaluate.work import QUICK_REPLICATIONS, measure
+from fairlane.evaluate.work import QUICK_REPLICATIONS, Wanted, measure
 
 
 def evaluate(
@@ -54,13 +55,14 @@ def evaluate(
     wanted = entries(schemes)
     if replications is not None and replications < 1:
         raise UserError(f"replications: {replications} is out of range, it must be at least 1")
+    runs = replications or (QUICK_REPLICATIONS if quick else None)
     measured = measure(
-        wanted,
-        chosen,
-        replications=replications or (QUICK_REPLICATIONS if quick else None),
+        [Wanted(entry, one, runs) for entry in wanted for one in chosen],
         threads=threads,
         ray=ray,
         store=store,
         progress=progress,
     )
-    return Evaluation(read, chosen, quick, wanted, measured, leagues.read(read), required)
+    league = leagues.read(read)
+    check = known_check(read, league, store) if league.stale else None
+    return Evaluation(read, chosen, quick, wanted, measured, league, required, check)

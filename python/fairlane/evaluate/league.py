@@ -63,6 +63,11 @@ class League:
     entries: Mapping[str, Placed]
     engines: Mapping[str, str]
 
+    @property
+    def stale(self) -> list[str]:
+        """Entries that were measured with another engine than this one."""
+        return [label for label, engine in self.engines.items() if engine != _fairlane.engine_version()]
+
 
 def file_of(suite: Suite, label: str) -> Path:
     """The file of an entry."""
@@ -104,11 +109,15 @@ def write(suite: Suite, label: str, cells: Cells) -> Path:
     text.write(f"# {label}, {suite.key}, {suite.digest}, engine {_fairlane.engine_version()}, {runs.pop()} runs\n")
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(COLUMNS)
-    for (scenario, key), cell in cells.items():
-        lines.writerow([scenario, key, _number(cell.mean), "" if cell.half_width is None else _number(cell.half_width)])
+    lines.writerows([scenario, key, *written(cell)] for (scenario, key), cell in cells.items())
     path = file_of(suite, label)
     write_aside(path, text.getvalue().encode())
     return path
+
+
+def written(cell: Interval) -> tuple[str, str]:
+    """Mean and half width as a file has them."""
+    return _number(cell.mean), "" if cell.half_width is None else _number(cell.half_width)
 
 
 def cost(label: str) -> dict[str, Interval]:

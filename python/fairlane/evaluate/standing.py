@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fairlane import _fairlane
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate.cells import Measured
 from fairlane.evaluate.entries import Entry
 from fairlane.evaluate.league import League, Placed
+from fairlane.evaluate.league_check import LeagueCheck, of_another_engine
 from fairlane.evaluate.ranks import Rank, all_ranks, nearest
 from fairlane.evaluate.requirements import Requirement
 from fairlane.evaluate.suite import Suite, SuiteScenario
@@ -29,6 +29,7 @@ class Standing:
         measured: Their runs, by label.
         league: What others reached.
         requirements: What was required.
+        check: What a check of the league found with this engine, if there was one.
     """
 
     suite: Suite
@@ -38,6 +39,7 @@ class Standing:
     measured: Mapping[str, Measured]
     league: League
     requirements: Sequence[Requirement]
+    check: LeagueCheck | None = None
 
     @cached_property
     def placed(self) -> dict[str, Placed]:
@@ -78,12 +80,12 @@ class Standing:
         """What to know before the ranks are trusted."""
         own = {entry.label for entry in self.entries}
         others = [label for label in self.league.entries if label not in own]
-        stale = [label for label in others if self.league.engines[label] != _fairlane.engine_version()]
+        stale = [label for label in self.league.stale if label not in own]
         found = []
         if not others:
             found.append("ranks: only among what was evaluated now, the suite has no league of others")
         if stale:
-            found.append(f"ranks: {len(stale)} entries of the league were measured with another version of the engine")
+            found.append(f"ranks: {len(stale)} entries of the league are {of_another_engine(self.check)}")
         if self.quick:
             found.append("quick: fewer scenarios and runs; values differ from those of the full suite")
         return found

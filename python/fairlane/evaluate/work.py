@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,71 +29,108 @@ QUICK_REPLICATIONS = 3
 UNCOUNTED: Row = {"state_core_bytes": None, "state_edge_bytes": None}
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Runs that are to be had.
+
+    Attributes:
+        entry: Whose.
+        one: The scenario.
+        replications: How many; those of the scenario if None.
+    """
+
+    entry: Entry
+    one: SuiteScenario
+    replications: int | None = None
+
+    @cached_property
+    def canonical(self) -> str:
+        """The scenario as it is run."""
+        canonical = self.entry.canonical(self.one)
+        if self.replications is None or self.replications == count(canonical):
+            return canonical
+        table = json.loads(canonical)
+        table["run"]["replications"] = self.replications
+        return json.dumps(table, ensure_ascii=False)
+
+
 def measure(
-    entries: Sequence[Entry],
-    scenarios: Sequence[SuiteScenario],
+    wanted: Sequence[Wanted],
     *,
-    replications: int | None,
     threads: int | None,
     ray: str | None,
     store: str | Path | None,
     progress: bool,
 ) -> dict[str, Measured]:
-    """The runs of every entry in every scenario, simulating what the store lacks, by label.
+    """The runs of entries in scenarios, simulating what the store lacks, by label.
 
     Raises:
         UserError: A parameter that a scheme does not take; the store cannot be written; there is no such cluster.
         Interrupted: Ctrl-C; what is finished is in the store, but for schemes of the user's.
     """
-    victims = {name: one.harm.victim for one in scenarios if one.harm for name in (one.harm.itself, one.harm.alone)}
-    victims |= {one.name: one.harm.victim for one in scenarios if one.harm}
-    jobs = [(entry, one, _canonical(entry, one, replications)) for entry in entries for one in scenarios]
-    found: dict[str, dict[str, list[Row]]] = {entry.label: {} for entry in entries}
-    for entry, one, canonical, runs in _runs(jobs, threads=threads, ray=ray, store=store, progress=progress):
-        table = json.loads(canonical)
-        rows = [_row(one, table, run, victims.get(one.name)) for run in runs]
+    return _measured(_runs(wanted, threads=threads, ray=ray, store=store, progress=progress), wanted)
+
+
+def stored(wanted: Sequence[Wanted], store: str | Path | None) -> dict[str, Measured] | None:
+    """The same of the store alone; None if it lacks one."""
+    where = Store(store)
+    found = []
+    for one in wanted:
+        kept = where.kept(Identity.of(one.canonical))
+        numbers = range(count(one.canonical))
+        if not all(number in kept for number in numbers):
+            return None
+        found.append((one, [kept[number].run for number in numbers]))
+    return _measured(found, wanted)
+
+
+_Runs = Iterable[tuple[Wanted, list[str]]]
+"""What was wanted, and the records of its runs."""
+
+
+def _measured(runs: _Runs, wanted: Sequence[Wanted]) -> dict[str, Measured]:
+    compared = {each.one.name: each.one for each in wanted if each.one.harm}.values()
+    victims = {name: one.harm.victim for one in compared if one.harm for name in (one.harm.itself, one.harm.alone)}
+    victims |= {one.name: one.harm.victim for one in compared if one.harm}
+    found: dict[str, dict[str, list[Row]]] = {each.entry.label: {} for each in wanted}
+    for each, texts in runs:
+        table = json.loads(each.canonical)
+        rows = [_row(each.one, table, text, victims.get(each.one.name)) for text in texts]
         # What a scheme in Python remembers is not counted.
-        found[entry.label][one.name] = [row | (UNCOUNTED if entry.about is None else {}) for row in rows]
+        of_entry = found[each.entry.label]
+        of_entry[each.one.name] = [row | (UNCOUNTED if each.entry.about is None else {}) for row in rows]
     return {label: Measured(rows) for label, rows in found.items()}
 
 
-_Job = tuple[Entry, SuiteScenario, str]
-
-
-def _canonical(entry: Entry, one: SuiteScenario, replications: int | None) -> str:
-    canonical = entry.canonical(one)
-    if replications is None or replications == count(canonical):
-        return canonical
-    table = json.loads(canonical)
-    table["run"]["replications"] = replications
-    return json.dumps(table, ensure_ascii=False)
-
-
 def _runs(
-    jobs: Sequence[_Job], *, threads: int | None, ray: str | None, store: str | Path | None, progress: bool
-) -> Iterator[tuple[Entry, SuiteScenario, str, list[str]]]:
-    """The records of every job."""
-    own = [job for job in jobs if job[0].about is None]
+    wanted: Sequence[Wanted], *, threads: int | None, ray: str | None, store: str | Path | None, progress: bool
+) -> _Runs:
+    own = [each for each in wanted if each.entry.about is None]
     if own and ray is not None:
-        raise UserError(f"ray: {own[0][0].scheme} is written in Python, which stays in this process")
-    stored = [job for job in jobs if job[0].about is not None]
-    for number in sorted({count(canonical) for _, _, canonical in stored}):
-        of_number = [job for job in stored if count(job[2]) == number]
+        raise UserError(f"ray: {own[0].entry.scheme} is written in Python, which stays in this process")
+    in_store = [each for each in wanted if each.entry.about is not None]
+    for number in sorted({count(each.canonical) for each in in_store}):
+        of_number = [each for each in in_store if count(each.canonical) == number]
         points = [
-            Point(index, {"scheme": entry.label, "scenario": one.name}, canonical, Identity.of(canonical))
-            for index, (entry, one, canonical) in enumerate(of_number)
+            Point(
+                index,
+                {"scheme": each.entry.label, "scenario": each.one.name},
+                each.canonical,
+                Identity.of(each.canonical),
+            )
+            for index, each in enumerate(of_number)
         ]
         plan = Plan("evaluating", points, ["scheme", "scenario"], Stop.after(number))
         swept = sweep(plan, threads=threads, ray=ray, store=store, progress=progress)
-        for (entry, one, canonical), point in zip(of_number, points, strict=True):
+        for each, point in zip(of_number, points, strict=True):
             kept = swept.store.kept(point.identity)
-            yield entry, one, canonical, [kept[index].run for index in range(number)]
+            yield each, [kept[index].run for index in range(number)]
     if own:
-        canonicals = [canonical for _, _, canonical in own]
+        canonicals = [each.canonical for each in own]
         title = "evaluating schemes of your own"
         runs = simulate(canonicals, Store(store), keep=False, threads=threads, show_progress=progress, title=title)
-        for job, of_job in zip(own, runs, strict=True):
-            yield *job, [kept.run for kept in of_job]
+        for each, of_each in zip(own, runs, strict=True):
+            yield each, [kept.run for kept in of_each]
 
 
 def _row(one: SuiteScenario, canonical: dict[str, Any], text: str, victim: str | None) -> Row:

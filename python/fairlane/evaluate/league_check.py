@@ -1,0 +1,185 @@
+"""Whether this engine still gives what the league says: some of its runs again, compared byte by byte.
+
+The engine has another version as soon as a line of the simulator or of a scheme differs, even if no result does. Nobody
+measures a whole league for that: a sample has every entry and every scenario once, whatever the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.text import quoted
+from fairlane.evaluate import league as leagues
+from fairlane.evaluate import suite as suites
+from fairlane.evaluate.cells import Cells, Measured
+from fairlane.evaluate.entries import parsed
+from fairlane.evaluate.league import League
+from fairlane.evaluate.suite import Suite, SuiteScenario
+from fairlane.evaluate.work import Wanted, measure, stored
+
+
+@dataclass(frozen=True)
+class CheckedCell:
+    """A cell of the league, measured again.
+
+    Attributes:
+        entry: Whose it is.
+        scenario: Family and name.
+        criterion: Key.
+        committed: Mean and half width as the file of the entry has them; none if it lacks the cell.
+        found: The same of this engine; none if it does not have the cell.
+    """
+
+    entry: str
+    scenario: str
+    criterion: str
+    committed: tuple[str, str] | None
+    found: tuple[str, str] | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether both are the same bytes."""
+        return self.committed == self.found
+
+    def document(self) -> dict[str, Any]:
+        """Both values, ready for JSON."""
+        return {
+            "entry": self.entry,
+            "scenario": self.scenario,
+            "criterion": self.criterion,
+            "committed": self.committed and " ± ".join(filter(None, self.committed)),
+            "found": self.found and " ± ".join(filter(None, self.found)),
+        }
+
+
+@dataclass(frozen=True)
+class LeagueCheck:
+    """Cells of a league, measured again with this engine.
+
+    Attributes:
+        suite: Name and version of the suite.
+        cells: All that were checked.
+    """
+
+    suite: str
+    cells: Sequence[CheckedCell]
+
+    @property
+    def differing(self) -> list[CheckedCell]:
+        """Cells that are no longer the same."""
+        return [cell for cell in self.cells if not cell.holds]
+
+    def document(self) -> dict[str, Any]:
+        """Counts, and the cells that differ, ready for JSON."""
+        return {
+            "suite": self.suite,
+            "engine": _fairlane.engine_version(),
+            "checked": len(self.cells),
+            "differing": [cell.document() for cell in self.differing],
+        }
+
+    def __str__(self) -> str:
+        same = len(self.cells) - len(self.differing)
+        return f"{same} of {len(self.cells)} cells checked give the same bytes"
+
+
+def check_league(
+    schemes: Iterable[str] = (),
+    *,
+    suite: str | Path = suites.DEFAULT,
+    threads: int | None = None,
+    ray: str | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> LeagueCheck:
+    """Measures cells of the league again with this engine.
+
+    Args:
+        schemes: Entries of the league whose cells are all checked; without them a sample that has every entry and
+            every scenario at least once.
+        suite: Name of a suite, or its folder.
+        threads: Simulator threads; all cores if None.
+        ray: Address of a Ray cluster to run on in place of threads.
+        store: Folder of finished runs.
+        progress: Whether to report on stderr.
+
+    Raises:
+        UserError: The suite has no league, or not that entry; the store cannot be written.
+        Interrupted: Ctrl-C; what is finished is in the store.
+    """
+    read = suites.read(suite)
+    league = leagues.read(read)
+    if not league.entries:
+        raise UserError(f"check_league: {read.key} has no league; fairlane evaluate all --write-league makes one")
+    chosen = _all_of(list(schemes), read, league) or _sample(read, league)
+    wanted = _with_compared(chosen, read)
+    measured = measure(wanted, threads=threads, ray=ray, store=store, progress=progress)
+    return _compared(chosen, measured, read, league)
+
+
+def known_check(suite: Suite, league: League, store: str | Path | None) -> LeagueCheck | None:
+    """The check of the sample if the store has all of its runs with this engine: nothing is simulated."""
+    chosen = _sample(suite, league)
+    measured = stored(_with_compared(chosen, suite), store)
+    return None if measured is None else _compared(chosen, measured, suite, league)
+
+
+def of_another_engine(check: LeagueCheck | None) -> str:
+    """`of another engine`, and what is known of the difference."""
+    if check is None:
+        return "of another engine; fairlane evaluate --check-league tells in half a minute whether results differ"
+    more = "; fairlane evaluate --check-league names those that differ" if check.differing else ""
+    return f"of another engine; {check}{more}"
+
+
+def _sample(suite: Suite, league: League) -> list[Wanted]:
+    """Every entry and every scenario at least once, paired by chance that is the same everywhere."""
+    labels = sorted(league.entries, key=lambda label: hashlib.sha256(f"{suite.digest} {label}".encode()).digest())
+    scenarios = list(suite.scenarios.values())
+    count = max(len(labels), len(scenarios)) if labels else 0
+    return [_wanted(labels[index % len(labels)], scenarios[index % len(scenarios)], league) for index in range(count)]
+
+
+def _all_of(labels: Sequence[str], suite: Suite, league: League) -> list[Wanted]:
+    for label in labels:
+        if label not in league.entries:
+            raise UserError(f"check_league: the league of {suite.key} has no entry {quoted(label)}")
+    return [_wanted(label, one, league) for label in labels for one in suite.scenarios.values()]
+
+
+def _wanted(label: str, one: SuiteScenario, league: League) -> Wanted:
+    """As many runs as the league has of the entry."""
+    return Wanted(parsed(label), one, next(iter(league.entries[label].cells.values())).n)
+
+
+def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
+    """What is wanted, and what harm is measured from."""
+    found: dict[tuple[str, str], Wanted] = {}
+    for each in chosen:
+        harm = each.one.harm
+        for name in (each.one.name, *((harm.alone, harm.itself) if harm else ())):
+            found[each.entry.label, name] = replace(each, one=suite.scenarios[name])
+    return list(found.values())
+
+
+def _compared(chosen: Sequence[Wanted], measured: dict[str, Measured], suite: Suite, league: League) -> LeagueCheck:
+    found = []
+    for each in chosen:
+        label, name = each.entry.label, each.one.name
+        committed = _of(name, league.entries[label].cells)
+        again = _of(name, measured[label].cells([each.one]))
+        found += [
+            CheckedCell(label, name, key, committed.get(key), again.get(key))
+            for key in dict.fromkeys([*committed, *again])
+        ]
+    return LeagueCheck(suite.key, found)
+
+
+def _of(scenario: str, cells: Cells) -> dict[str, tuple[str, str]]:
+    return {key: leagues.written(cell) for (name, key), cell in cells.items() if name == scenario}
