@@ -42,6 +42,7 @@ pub struct Received<'a> {
 #[derive(Debug)]
 pub struct Interface {
     socket: OwnedFd,
+    index: u32,
     ring: *mut u8,
     ring_bytes: usize,
     slot_bytes: usize,
@@ -91,24 +92,24 @@ impl Interface {
         if ring == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
-        let interface = Self { socket, ring: ring.cast(), ring_bytes, slot_bytes, slots, next: 0 };
-        interface.bind(index)?;
+        let interface = Self { socket, index, ring: ring.cast(), ring_bytes, slot_bytes, slots, next: 0 };
+        interface.bind()?;
         Ok(interface)
     }
 
     /// From here on frames of the interface arrive, whoever they are for.
-    fn bind(&self, index: u32) -> Result<()> {
+    fn bind(&self) -> Result<()> {
         // SAFETY: all zeros is a valid value of these plain structures.
         let (mut address, mut promiscuous): (libc::sockaddr_ll, libc::packet_mreq) = unsafe { (zeroed(), zeroed()) };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index as c_int;
+        address.sll_ifindex = self.index as c_int;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the address lives through the call and has the length that is given.
         if unsafe { libc::bind(self.socket.as_raw_fd(), ptr::from_ref(&address).cast(), length) } < 0 {
             return Err(Error::last_os_error());
         }
-        promiscuous.mr_ifindex = index as c_int;
+        promiscuous.mr_ifindex = self.index as c_int;
         promiscuous.mr_type = libc::PACKET_MR_PROMISC as u16;
         set(&self.socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
     }
@@ -164,6 +165,23 @@ impl Interface {
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
 
+    /// Index of the interface.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The error that the socket holds, such as `ENETDOWN` of an interface that went down; taken, or else every wait ends at once.
+    #[must_use]
+    pub fn take_error(&self) -> Option<Error> {
+        let mut error: c_int = 0;
+        let mut length = size_of::<c_int>() as libc::socklen_t;
+        let (socket, out) = (self.socket.as_raw_fd(), ptr::from_mut(&mut error).cast());
+        // SAFETY: the kernel writes at most `length` bytes into the number.
+        let result = unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ERROR, out, &raw mut length) };
+        (result == 0 && error != 0).then(|| Error::from_raw_os_error(error))
+    }
+
     /// Frames that the kernel dropped since the last call because the ring was full.
     pub fn drops(&self) -> u64 {
         // SAFETY: all zeros is a valid value of this plain structure.
@@ -202,6 +220,60 @@ fn index_of(name: &str) -> Result<u32> {
     }
 }
 
+/// Index of the interface `name` if there is one and it is up.
+#[must_use]
+pub fn index_if_up(name: &str) -> Option<u32> {
+    let index = index_of(name).ok()?;
+    let mut request = request_about(name);
+    ask_about_interface(libc::SIOCGIFFLAGS, &mut request).ok()?;
+    // SAFETY: the kernel has written the flags.
+    let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    (flags & libc::IFF_UP != 0).then_some(index)
+}
+
+/// Offloads that make one packet of several and their `ETHTOOL_G...` of linux/ethtool.h.
+const AGGREGATING: [(&str, u32); 3] = [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b)];
+/// `SIOCETHTOOL` of linux/sockios.h.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// Which of `tso`, `gso`, `gro` are on at the interface `name`; none if it cannot be asked.
+#[must_use]
+pub fn aggregating_offloads(name: &str) -> Vec<&'static str> {
+    let is_on = |command: u32| {
+        // struct ethtool_value of linux/ethtool.h: the command, and the answer.
+        let mut value = [command, 0u32];
+        let mut request = request_about(name);
+        request.ifr_ifru.ifru_data = ptr::from_mut(&mut value).cast();
+        ask_about_interface(SIOCETHTOOL, &mut request).is_ok() && value[1] != 0
+    };
+    AGGREGATING.iter().filter(|(_, command)| is_on(*command)).map(|(name, _)| *name).collect()
+}
+
+/// A request that ends its name with zero, whatever the name.
+fn request_about(name: &str) -> libc::ifreq {
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    request
+}
+
+fn ask_about_interface(what: libc::Ioctl, request: &mut libc::ifreq) -> Result<()> {
+    // SAFETY: no pointers; the result is checked before it is owned.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a descriptor that was just opened and that nothing else owns.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: the request, and what it points to, live through the call.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), what, ptr::from_mut(request)) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
 fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()> {
     let (value, length) = (ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the value outlives the call and has the length that is given.
@@ -211,8 +283,9 @@ fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()
     Ok(())
 }
 
-/// Waits until a frame arrives at one of the interfaces, a signal comes, or `timeout` is over.
-pub fn wait(interfaces: &[Interface], timeout: Time, descriptors: &mut Vec<libc::pollfd>) {
+/// Waits until a frame arrives at one of the interfaces, a signal comes, or `timeout` is over. Says whether one of the
+/// sockets has an error.
+pub fn wait(interfaces: &[Interface], timeout: Time, descriptors: &mut Vec<libc::pollfd>) -> bool {
     descriptors.clear();
     descriptors.extend(interfaces.iter().map(|interface| libc::pollfd {
         fd: interface.socket.as_raw_fd(),
@@ -222,6 +295,7 @@ pub fn wait(interfaces: &[Interface], timeout: Time, descriptors: &mut Vec<libc:
     let limit = timespec(timeout);
     // SAFETY: descriptors and limit outlive the call. An interrupt ends the wait, which is all that is asked of it.
     unsafe { libc::ppoll(descriptors.as_mut_ptr(), descriptors.len() as libc::nfds_t, &raw const limit, ptr::null()) };
+    descriptors.iter().any(|descriptor| descriptor.revents & (libc::POLLERR | libc::POLLHUP) != 0)
 }
 
 /// Sleeps until `at` of the monotonic clock; a signal ends it early.

@@ -143,6 +143,41 @@ fn frames_whose_checksum_is_left_to_a_card_are_dropped_and_counted() {
 }
 
 #[test]
+fn a_port_that_goes_down_costs_nothing_and_carries_packets_when_it_is_back() {
+    skip_unless_possible!();
+    let testbed = Testbed::new(false);
+    let mut forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
+    let mut sink = testbed.sink(TO);
+    meet(&testbed, &mut sink, &mut forwarder);
+    for restore in ["up again", "made anew"] {
+        testbed.node_ip("link set p1 down");
+        settle();
+        let before = forwarder.cpu_time();
+        // Packets come in all the time, and cannot leave: 25 a second.
+        testbed.send(&[TO, "--rate", "200 kbit/s", "--payload", "972", "--time", "1 s"]);
+        let spent = forwarder.cpu_time() - before;
+        // It looks 10 times a second for the port and 20 times for signals. Spinning would be a second.
+        assert!(spent < std::time::Duration::from_millis(200), "{spent:?}");
+        let report = forwarder.report();
+        assert_eq!((&report["ports"][1]["up"], &report["ports"][0]["up"]), (&json!(false), &json!(true)));
+        assert!(report["ports"][1]["egress"]["send_errors"].as_u64().unwrap() > 0, "{report}");
+        assert_eq!(report["ports"][1]["ingress"]["outages"], 1, "{report}");
+        if restore == "up again" {
+            testbed.node_ip("link set p1 up");
+        } else {
+            testbed.make_server_link_anew();
+        }
+        settle();
+        meet(&testbed, &mut sink, &mut forwarder);
+        let sent = testbed.send(&[TO, "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.3 s"]);
+        settle();
+        let report = forwarder.report();
+        assert_eq!(sink.report()["streams"][0]["packets"], sent["packets"], "{restore}: {report}");
+        assert_eq!(report["ports"][1]["up"], true);
+    }
+}
+
+#[test]
 fn an_interface_that_is_not_there_is_named() {
     skip_unless_possible!();
     let file = std::env::temp_dir().join(format!("fairlane-test-{}.toml", std::process::id()));

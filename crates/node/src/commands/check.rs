@@ -1,6 +1,6 @@
-//! `check`: is the configuration right, and what can this machine do?
+//! `check`: is the configuration right, and would `attach` work on this machine?
 
-use super::Outcome;
+use super::{Outcome, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use std::path::PathBuf;
@@ -8,34 +8,64 @@ use std::path::PathBuf;
 /// Arguments of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// The configuration to check
+    /// The configuration to check; without one, what the kernel can do
     config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Check {
-    /// Reads the configuration, if one is given, and reports. What the machine lacks is no error.
+    /// Reads the configuration, if one is given, and reports; what `attach` would fail for is an error.
     pub fn run(self) -> Outcome {
-        if let Some(path) = &self.config {
-            let config = NodeConfig::load(path)?;
-            println!("{:<24} ok: {} ports, {} users", "configuration", config.ports.len(), config.users.len());
-        }
-        kernel();
-        Ok(())
+        let config = self.config.as_deref().map(NodeConfig::load).transpose()?;
+        report(config.as_ref(), self.json)
     }
 }
 
 #[cfg(not(feature = "ebpf"))]
-fn kernel() {
-    println!("{:<24} missing: built without the feature ebpf", "kernel data plane");
+fn report(config: Option<&NodeConfig>, json: bool) -> Outcome {
+    let what = "kernel data plane: built without the feature ebpf";
+    if json {
+        let finding = serde_json::json!({"what": "kernel data plane", "state": "missing", "text": what});
+        print_out(&format!("{}\n", serde_json::json!({"ok": false, "findings": [finding]})))?;
+    } else if let Some(config) = config {
+        print_out(&format!("{:<24} ok: {}\n", "configuration", size(config)))?;
+    }
+    Err(what.into())
 }
 
-/// Tries what the kernel data plane needs, one thing after another.
+/// Tries what `attach` needs, one thing after another.
 #[cfg(feature = "ebpf")]
-fn kernel() {
-    for (what, problem) in fairlane_node::kernel::check() {
-        match problem {
-            None => println!("{what:<24} ok"),
-            Some(problem) => println!("{what:<24} missing: {problem}"),
-        }
+fn report(config: Option<&NodeConfig>, json: bool) -> Outcome {
+    use fairlane_node::kernel::{self, Finding, State};
+    let known = config.map(|config| Finding::new("configuration", State::Ok, size(config)));
+    let findings: Vec<Finding> = known.into_iter().chain(kernel::check(config)).collect();
+    let missing = findings.iter().filter(|finding| finding.state == State::Missing).count();
+    if json {
+        print_out(&format!("{}\n", serde_json::json!({"ok": missing == 0, "findings": findings})))?;
+    } else {
+        print_out(&findings.iter().map(line).collect::<String>())?;
     }
+    match missing {
+        0 => Ok(()),
+        1 => Err("one thing is missing".into()),
+        _ => Err(format!("{missing} things are missing").into()),
+    }
+}
+
+#[cfg(feature = "ebpf")]
+fn line(finding: &fairlane_node::kernel::Finding) -> String {
+    use fairlane_node::kernel::State;
+    let state = match finding.state {
+        State::Ok => "ok",
+        State::Warning => "warning",
+        State::Missing => "missing",
+    };
+    let text = if finding.text.is_empty() { String::new() } else { format!(": {}", finding.text) };
+    format!("{:<24} {state}{text}\n", finding.what)
+}
+
+fn size(config: &NodeConfig) -> String {
+    format!("{} ports, {} users", config.ports.len(), config.users.len())
 }

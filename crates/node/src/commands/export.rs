@@ -1,6 +1,6 @@
 //! `export`: all counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
 
-use super::{Outcome, attached};
+use super::{Outcome, attached, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{PortView, Snapshot, UserView};
@@ -34,7 +34,8 @@ impl Export {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
         let listener = TcpListener::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
-        println!("serving http://{}/metrics", listener.local_addr()?);
+        // Whoever does not read this can scrape nevertheless.
+        let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
         for peer in listener.incoming().flatten() {
             // A peer that goes away is no concern of ours.
             let _ = serve(peer, Path::new(&config.node.pin_path));

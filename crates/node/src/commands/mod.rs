@@ -20,7 +20,7 @@ use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::Time;
 use serde_json::Value as Json;
 use std::error::Error;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// What a subcommand returns: a mistake is one line for the user.
 pub type Outcome = Result<(), Box<dyn Error>>;
@@ -32,13 +32,29 @@ fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapsho
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
 }
 
+/// Ports of a configuration that are not attached, since their interfaces are not there.
+#[cfg(feature = "ebpf")]
+fn absent<'a>(
+    config: &'a fairlane_node::config::NodeConfig,
+    snapshot: &fairlane_node::kernel::Snapshot,
+) -> Vec<&'a str> {
+    let is_there = |name: &&str| snapshot.ports.iter().any(|port| port.interface == *name);
+    config.ports.iter().map(|port| port.interface.as_str()).filter(|name| !is_there(name)).collect()
+}
+
 /// Reads a time such as "10 s".
 fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
+/// Prints to standard output. A reader that has gone away is an error, for which `main` ends without a word.
+fn print_out(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
 /// Prints a report. A reader that has gone away is no reason to stop.
 fn print_line(report: &Json) {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let _ = writeln!(out, "{report}").and_then(|()| out.flush());
 }

@@ -1,6 +1,6 @@
 //! `p4-commands`: the configuration for a P4 switch.
 
-use super::Outcome;
+use super::{Outcome, print_out};
 use clap::{Args, ValueEnum};
 use fairlane_node::config::{LoadError, NodeConfig, load_toml};
 use fairlane_node::p4::{Station, Switch, entries, text};
@@ -41,10 +41,9 @@ impl P4Commands {
         for key in entries::unused_keys(&json) {
             eprintln!("note: {key}: a P4 switch has no use for it");
         }
-        match self.format {
-            Format::Cli => print!("{}", text::cli(&switch)),
-            Format::P4runtime => println!("{:#}", text::p4runtime(&switch)),
-        }
-        Ok(())
+        Ok(print_out(&match self.format {
+            Format::Cli => text::cli(&switch),
+            Format::P4runtime => format!("{:#}\n", text::p4runtime(&switch)),
+        })?)
     }
 }

@@ -1,6 +1,6 @@
 //! `send`: UDP packets at constant or exponential gaps.
 
-use super::{Outcome, duration};
+use super::{Outcome, duration, print_out};
 use clap::Args;
 use fairlane_node::traffic::PayloadHeader;
 use fairlane_node::traffic::sender::{self, Gaps, Sending};
@@ -46,8 +46,7 @@ impl Send {
     pub fn run(self) -> Outcome {
         let Self { to, rate, payload, gaps, jitter, time, seed, stream } = self;
         let sending = Sending { to, rate, payload: payload.into(), gaps, jitter, time, seed, stream };
-        println!("{}", sender::send(&sending)?);
-        Ok(())
+        Ok(print_out(&format!("{}\n", sender::send(&sending)?))?)
     }
 }
 

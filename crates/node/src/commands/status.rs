@@ -1,6 +1,6 @@
 //! `status`: what is attached, and what it has done.
 
-use super::{Outcome, attached};
+use super::{Outcome, absent, attached, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
@@ -22,16 +22,13 @@ impl Status {
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
         let snapshot = attached(Path::new(&config.node.pin_path))?;
-        if self.json {
-            println!("{}", to_json(&snapshot));
-        } else {
-            print_tables(&snapshot);
-        }
-        Ok(())
+        let absent = absent(&config, &snapshot);
+        let text = if self.json { format!("{}\n", to_json(&snapshot, &absent)) } else { tables(&snapshot, &absent) };
+        Ok(print_out(&text)?)
     }
 }
 
-fn to_json(snapshot: &Snapshot) -> Json {
+fn to_json(snapshot: &Snapshot, absent: &[&str]) -> Json {
     let ports: Vec<Json> = snapshot
         .ports
         .iter()
@@ -69,18 +66,18 @@ fn to_json(snapshot: &Snapshot) -> Json {
         .collect();
     let ingress: serde_json::Map<String, Json> =
         snapshot.ingress.named().map(|(name, _, value)| (name.into(), value.into())).collect();
-    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "users": users, "ingress": ingress})
+    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "users": users, "ingress": ingress})
 }
 
-fn print_tables(snapshot: &Snapshot) {
-    println!(
-        "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}",
+fn tables(snapshot: &Snapshot, absent: &[&str]) -> String {
+    let mut text = format!(
+        "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
         "port", "average", "queue", "threshold", "accepted", "dropped", "overlimit"
     );
     for port in &snapshot.ports {
         let (state, words) = (&port.state, |units| port.record.queue_in_words(units));
-        println!(
-            "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}",
+        text += &format!(
+            "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
             port.interface,
             state.average().to_f64(),
             words(state.queue),
@@ -90,11 +87,14 @@ fn print_tables(snapshot: &Snapshot) {
             state.overlimit
         );
     }
-    println!("\n{:<44} {:>9} {:>12} {:>15} {:>10}", "user", "activity", "packets", "bytes", "dropped");
+    for interface in absent {
+        text += &format!("{interface:<16} absent\n");
+    }
+    text += &format!("\n{:<44} {:>9} {:>12} {:>15} {:>10}\n", "user", "activity", "packets", "bytes", "dropped");
     for user in &snapshot.users {
         let state = &user.state;
-        println!(
-            "{:<44} {:>9.3} {:>12} {:>15} {:>10}",
+        text += &format!(
+            "{:<44} {:>9.3} {:>12} {:>15} {:>10}\n",
             user.key.to_string(),
             state.activity().to_f64(),
             state.packets,
@@ -103,5 +103,5 @@ fn print_tables(snapshot: &Snapshot) {
         );
     }
     let counters: Vec<_> = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}")).collect();
-    println!("\ningress: {}", counters.join(", "));
+    text + &format!("\ningress: {}\n", counters.join(", "))
 }

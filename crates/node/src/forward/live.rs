@@ -3,6 +3,7 @@
 use super::config::ForwardConfig;
 use super::core::{Burst, Core};
 use super::frame_pool::FrameId;
+use super::outages::Outages;
 use crate::io::{self, Asked, BATCH, Interface, Received};
 use fairlane_schemes::base::units::Time;
 use serde_json::{Value as Json, json};
@@ -42,13 +43,14 @@ impl OpenError {
 /// An interface cannot be opened.
 pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), OpenError> {
     let frame_bytes = config.forward.frame_size.0 as usize;
-    let open = |name: &String| {
-        Interface::open(name, frame_bytes, config.forward.ring).map_err(|error| OpenError::new(name, &error))
-    };
-    let interfaces = config.ports.iter().map(|port| open(&port.interface)).collect::<Result<Vec<_>, _>>()?;
+    let open = |name: &str| Interface::open(name, frame_bytes, config.forward.ring);
+    let names: Vec<&str> = config.ports.iter().map(|port| port.interface.as_str()).collect();
+    let opened = names.iter().map(|name| open(name).map_err(|error| OpenError::new(name, &error)));
+    let interfaces = opened.collect::<Result<Vec<_>, _>>()?;
     io::note_signals();
     let is_realtime = io::make_realtime(config.forward.realtime_priority);
-    let mut host = Host { core: Core::new(config), interfaces, start: io::monotonic(), frame_bytes };
+    let outages = Outages::new(names.len());
+    let mut host = Host { core: Core::new(config), interfaces, outages, start: io::monotonic(), frame_bytes };
     report(&json!({"ready": true}));
     let end = duration.unwrap_or(Time::NEVER);
     let unread = may_stay_unread(host.core.shortest_line());
@@ -58,6 +60,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
         host.receive(now);
         host.core.run_until(now);
         host.send();
+        host.outages.watch(&mut host.interfaces, &names, now, open);
         let asked = if now >= end { Some(Asked::Stop) } else { io::asked() };
         if asked.is_some() {
             report(&host.report(is_realtime));
@@ -72,7 +75,11 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, mut report: impl FnMu
         // Waking for an arrival costs more than forwarding it, for us and for who sent it.
         match unread.filter(|_| host.core.held() > 0) {
             Some(unread) => io::sleep_until(host.start + next.min(now + unread)),
-            None => io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors),
+            None => {
+                if io::wait(&host.interfaces, (next - now).min(LOOK), &mut descriptors) {
+                    host.note_errors();
+                }
+            }
         }
     }
 }
@@ -88,6 +95,7 @@ fn may_stay_unread(shortest_line: Time) -> Option<Time> {
 struct Host {
     core: Core,
     interfaces: Vec<Interface>,
+    outages: Outages,
     start: Time,
     frame_bytes: usize,
 }
@@ -113,6 +121,23 @@ impl Host {
         }
     }
 
+    /// A port whose socket has an error is down; the error is taken.
+    #[cold]
+    fn note_errors(&mut self) {
+        for port in 0..self.interfaces.len() {
+            if let Some(error) = self.interfaces[port].take_error() {
+                self.note_error(port, &error);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_error(&mut self, port: usize, error: &std::io::Error) {
+        if self.outages.begin(port, error) {
+            self.core.received(port).outages += 1;
+        }
+    }
+
     #[inline]
     fn send(&mut self) {
         while let Some(turn) = self.core.next_burst(self.now()) {
@@ -135,13 +160,20 @@ impl Host {
             *frame = self.core.frame(*id);
         }
         let mut sent = 0;
+        let mut failed = None;
         while sent < count {
             match self.interfaces[port].send(&frames[sent..count]) {
                 Ok(taken) => sent += taken.max(1),
-                Err(_) => break,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
             }
         }
         let finished = self.now();
+        if let Some(error) = failed {
+            self.note_error(port, &error);
+        }
         for (number, &(at, id)) in due.iter().flatten().enumerate() {
             self.core.release(id);
             let stats = self.core.sent(port);
@@ -158,6 +190,9 @@ impl Host {
             self.core.received(port).kernel_drops += interface.drops();
         }
         let mut report = self.core.report();
+        for (port, json) in report["ports"].as_array_mut().into_iter().flatten().enumerate() {
+            json["up"] = (!self.outages.has(port)).into();
+        }
         report["realtime"] = is_realtime.into();
         report["held_frames"] = self.core.held().into();
         report

@@ -11,6 +11,7 @@ mod frame_pool;
 mod ingress;
 pub mod live;
 pub mod offline;
+mod outages;
 mod packet;
 mod router;
 mod stats;

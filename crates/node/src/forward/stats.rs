@@ -46,6 +46,8 @@ pub struct IngressStats {
     pub no_frame: u64,
     /// Dropped by the kernel since the ring was full.
     pub kernel_drops: u64,
+    /// Times that the interface went down or away.
+    pub outages: u64,
     /// What a router did not forward, or answered.
     pub router: RouterStats,
 }

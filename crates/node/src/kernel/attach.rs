@@ -27,15 +27,31 @@ const BPF_FS: i64 = 0xcafe_4a11;
 /// A frame for programs that do not look at one.
 const BLANK_FRAME: [u8; 64] = [0; 64];
 
-/// Attaches to all ports, or reloads what is attached. Returns whether something was attached before.
+/// What `attach` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Whether something was attached before.
+    pub was_attached: bool,
+    /// Interfaces with their indices, in the order of the configuration.
+    pub present: Vec<(String, u32)>,
+    /// Interfaces of the configuration that are not there.
+    pub absent: Vec<String>,
+}
+
+/// Attaches to all ports whose interfaces are there, or reloads what is attached.
 ///
 /// # Errors
-/// An interface is missing, the pin path is no BPF file system, another attach or detach is at work, a change needs a
-/// detach, or the kernel refuses. What was not attached before is then not attached.
-pub fn attach(config: &NodeConfig) -> Result<bool, KernelError> {
+/// The pin path is no BPF file system that stays, another attach or detach is at work, a change needs a detach, or the
+/// kernel refuses. What was not attached before is then not attached.
+pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let folder = Path::new(&config.node.pin_path);
-    let interfaces = interface_indices(config)?;
+    let Ports { present, absent } = ports_of(config)?;
+    same_place(&present).map_or(Ok(()), Err)?;
     check_pin_path(folder)?;
+    let mut config = config.clone();
+    config.ports.retain(|port| !absent.contains(&port.interface));
+    let config = &config;
+    let interfaces: Vec<u32> = present.iter().map(|(_, index)| *index).collect();
     // It may be there already; if it cannot be made, the lock says so.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
@@ -57,7 +73,13 @@ pub fn attach(config: &NodeConfig) -> Result<bool, KernelError> {
         }
         return Err(error);
     }
-    Ok(was_attached)
+    Ok(Attached { was_attached, present, absent })
+}
+
+/// Whether anything is attached with the pins of this configuration.
+#[must_use]
+pub fn is_attached(config: &NodeConfig) -> bool {
+    Path::new(&config.node.pin_path).join("ports").exists()
 }
 
 /// Takes programs, the qdiscs that the tool made and nobody else uses, and pins away. Returns the number of ports that
@@ -104,41 +126,70 @@ pub(super) fn netns() -> Result<u64, KernelError> {
     Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
 }
 
-fn interface_indices(config: &NodeConfig) -> Result<Vec<u32>, KernelError> {
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
-        .map_err(|error| KernelError::system("opening a socket")(error.into()))?;
-    let index = |name: &String| netdevice::name_to_index(&socket, name).ok();
-    let of = |port: &crate::config::Port| {
-        index(&port.interface).ok_or_else(|| KernelError::NoInterface(port.interface.clone()))
-    };
-    let indices = config.ports.iter().map(of).collect::<Result<Vec<u32>, _>>()?;
-    for (i, index) in indices.iter().enumerate() {
-        let same = indices[..i].iter().position(|other| PortRecord::place(*other) == PortRecord::place(*index));
-        if let Some(other) = same {
-            return Err(KernelError::SamePlace(
-                config.ports[other].interface.clone(),
-                config.ports[i].interface.clone(),
-                PortRecord::PLACES,
-            ));
-        }
-    }
-    Ok(indices)
+/// The ports of a configuration, by whether their interfaces are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Interfaces with their indices.
+    pub present: Vec<(String, u32)>,
+    /// Those that are not there.
+    pub absent: Vec<String>,
 }
 
-/// The folder that holds the pins, or the one that it would be made in, is on a BPF file system.
-fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
+/// Looks for the interfaces of a configuration.
+///
+/// # Errors
+/// The kernel cannot be asked.
+pub fn ports_of(config: &NodeConfig) -> Result<Ports, KernelError> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .map_err(|error| KernelError::system("opening a socket")(error.into()))?;
+    let mut ports = Ports { present: Vec::new(), absent: Vec::new() };
+    for port in &config.ports {
+        match netdevice::name_to_index(&socket, &port.interface) {
+            Ok(index) => ports.present.push((port.interface.clone(), index)),
+            Err(_) => ports.absent.push(port.interface.clone()),
+        }
+    }
+    Ok(ports)
+}
+
+/// Two interfaces cannot have one place in the map of ports.
+pub(super) fn same_place(interfaces: &[(String, u32)]) -> Option<KernelError> {
+    interfaces.iter().enumerate().find_map(|(i, (name, index))| {
+        let same = |other: &&(String, u32)| PortRecord::place(other.1) == PortRecord::place(*index);
+        let (other, _) = interfaces[..i].iter().find(same)?;
+        Some(KernelError::SamePlace(other.clone(), name.clone(), PortRecord::PLACES))
+    })
+}
+
+/// The folder that holds the pins, or the one that it would be made in, is on a BPF file system that outlives the tool.
+pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     let wrong = |problem: &str| Err(KernelError::PinPath { path: folder.into(), problem: problem.into() });
     let existing = if folder.exists() { Some(folder) } else { folder.parent().filter(|parent| parent.exists()) };
     let Some(existing) = existing else { return wrong("there is no such folder, nor the one above it") };
-    let magic = rustix::fs::statfs(existing).map(|stat| stat.f_type);
-    match magic {
+    let is_private = is_private_mount(existing).unwrap_or(false);
+    let way_out = "run it as `nsenter --net=/run/netns/NAME fairlane-node ...` in place of `ip netns exec`";
+    match rustix::fs::statfs(existing).map(|stat| stat.f_type) {
+        Ok(BPF_FS) if is_private => {
+            wrong(&format!("is a mount that goes away with this mount namespace, and all pins with it; {way_out}"))
+        }
         Ok(BPF_FS) => Ok(()),
+        Ok(_) if is_private => wrong(&format!("is not on the BPF file system of this machine; {way_out}")),
         Ok(_) => wrong("is not on a BPF file system; `mount -t bpf bpf /sys/fs/bpf` makes one"),
         Err(error) => wrong(&error.to_string()),
     }
 }
 
-fn check_users_limit(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
+/// Whether the file system of a folder is mounted nowhere in the mount namespace of the first process, so that it ends
+/// with that of this one. Unknown if that cannot be read.
+fn is_private_mount(folder: &Path) -> Option<bool> {
+    let device = fs::metadata(folder).ok()?.dev();
+    let wanted = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mounts = fs::read_to_string("/proc/1/mountinfo").ok()?;
+    // proc_pid_mountinfo(5): the third field is the device.
+    Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
+}
+
+pub(super) fn check_users_limit(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
     let (from, to) = (open_pinned(folder, "users")?.max_entries() - 1, config.users_table.limit);
     if from == to {
         return Ok(());

@@ -1,26 +1,193 @@
-//! What the kernel data plane needs, tried.
+//! What `attach` needs, tried, one thing after another.
 
+use super::attach::{check_pin_path, check_users_limit, same_place};
+use super::links::{Link, links, root_qdiscs};
 use super::programs::{Mode, Programs};
 use super::tcx;
+use crate::config::{Arrivals, BacklogSource, Carrier, NodeConfig, Port, QueueScheme};
+use crate::io::aggregating_offloads;
+use fairlane_schemes::base::units::Threshold;
+use serde::Serialize;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// What is needed, and what is wrong with it if anything is.
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// `attach` works, but the node may not do what is meant.
+    Warning,
+    /// `attach` fails, or leaves a port out.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: String,
+    /// How it stands.
+    pub state: State,
+    /// What is wrong, or what there is.
+    pub text: String,
+}
+
+impl Finding {
+    /// A finding.
+    #[must_use]
+    pub fn new(what: impl Into<String>, state: State, text: impl Into<String>) -> Self {
+        Self { what: what.into(), state, text: text.into() }
+    }
+
+    /// Missing with the problem if there is one, or else fine.
+    fn of(what: &str, problem: Option<String>) -> Self {
+        let state = if problem.is_some() { State::Missing } else { State::Ok };
+        Self::new(what, state, problem.unwrap_or_default())
+    }
+}
+
+/// What `attach` needs of the kernel and, with a configuration, of the rest of the machine.
 #[must_use]
-pub fn check() -> Vec<(&'static str, Option<String>)> {
+pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let exists = |path: &str| (!Path::new(path).exists()).then(|| format!("there is no {path}"));
-    // Loading uses everything but tc: types of the kernel, its functions, timers, locks, maps.
-    let programs = Programs::load(Mode::Unpinned, 1).err().map(|error| error.to_string());
-    vec![
-        ("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
-        ("BPF file system", has_bpf_file_system()),
-        ("kernel programs", programs),
-        ("TCX", (!tcx::is_there()).then(|| "clsact is used in its place".into())),
-    ]
+    let users = config.map_or(1, |config| config.users_table.limit);
+    // Loading uses everything but tc: types of the kernel, its functions, timers, locks, maps, and room for them.
+    let programs = Programs::load(Mode::Unpinned, users).err().map(|error| error.to_string());
+    let mut findings = vec![
+        Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
+        Finding::of("kernel programs", programs),
+        match tcx::is_there() {
+            true => Finding::new("TCX", State::Ok, ""),
+            false => Finding::new("TCX", State::Warning, "not in this kernel, clsact is used in its place"),
+        },
+    ];
+    match config {
+        None => findings.push(Finding::of("BPF file system", has_bpf_file_system())),
+        Some(config) => {
+            let folder = Path::new(&config.node.pin_path);
+            findings.push(Finding::of("pin path", check_pin_path(folder).err().map(|error| error.to_string())));
+            findings.push(users_table(config, folder));
+            findings.extend(ports(config));
+        }
+    }
+    findings
 }
 
 fn has_bpf_file_system() -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let is_there = mounts.lines().any(|line| line.split(' ').nth(2) == Some("bpf"));
     (!is_there).then(|| "none is mounted; `mount -t bpf bpf /sys/fs/bpf` makes one".into())
+}
+
+fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
+    let what = "users table";
+    let (users, limit) = (config.users.len(), config.users_table.limit);
+    if folder.join("users").exists()
+        && let Err(error) = check_users_limit(config, folder)
+    {
+        return Finding::new(what, State::Missing, error.to_string());
+    }
+    if users > limit as usize {
+        let text = format!("{users} users are configured, users_table.limit is {limit}: the others share one meter");
+        return Finding::new(what, State::Warning, text);
+    }
+    Finding::new(what, State::Ok, format!("{users} users of {limit}"))
+}
+
+/// One finding for each port that is as it should be, or one for each thing that is not.
+fn ports(config: &NodeConfig) -> Vec<Finding> {
+    let (links, qdiscs) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
+        Ok(answers) => answers,
+        Err(error) => return vec![Finding::new("ports", State::Missing, format!("asking the kernel: {error}"))],
+    };
+    let by_name: HashMap<&str, &Link> = links.iter().map(|link| (link.name.as_str(), link)).collect();
+    let mut findings = Vec::new();
+    let mut indices = Vec::new();
+    for port in &config.ports {
+        let what = format!("port {}", port.interface);
+        let Some(link) = by_name.get(port.interface.as_str()) else {
+            findings.push(Finding::new(what, State::Missing, "there is no such interface in this network namespace"));
+            continue;
+        };
+        indices.push((port.interface.clone(), link.index));
+        let problems = port_warnings(config, port, link, qdiscs.get(&link.index).map(String::as_str));
+        if problems.is_empty() {
+            findings.push(Finding::new(what, State::Ok, ""));
+        } else {
+            findings.extend(problems.into_iter().map(|text| Finding::new(what.as_str(), State::Warning, text)));
+        }
+    }
+    findings.extend(same_place(&indices).map(|error| Finding::new("ports", State::Missing, error.to_string())));
+    findings
+}
+
+/// Qdiscs that keep no backlog of their own: the AQM would see an empty queue.
+const WITHOUT_BACKLOG: [&str; 3] = ["noqueue", "mq", "pfifo_fast"];
+
+/// What hosts on Ethernet send at most, with a label.
+const LARGEST_LABELLED: u32 = 1508;
+
+/// What may keep a port from doing what is meant.
+fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&str>) -> Vec<String> {
+    let name = &port.interface;
+    let mut texts = Vec::new();
+    if !link.is_up {
+        texts.push("the interface is down".into());
+    }
+    let manages = port.queue.scheme != QueueScheme::DropTail;
+    if manages
+        && port.queue.backlog == BacklogSource::Qdisc
+        && let Some(kind) = qdisc.filter(|kind| WITHOUT_BACKLOG.contains(kind))
+    {
+        texts.push(format!(
+            "the root qdisc {kind} keeps no backlog, the AQM sees an empty queue; use tbf, htb or pfifo, or \
+             backlog = \"virtual\""
+        ));
+    }
+    let has_shim = matches!(port.params.carrier, Carrier::Ipv6Option | Carrier::Shim);
+    if let Some(mtu) = link.mtu.filter(|mtu| has_shim && *mtu < LARGEST_LABELLED) {
+        texts.push(format!(
+            "the MTU {mtu} has no room for packets of 1500 bytes with a label of 8, they are dropped; \
+             `ip link set {name} mtu {LARGEST_LABELLED}`"
+        ));
+    }
+    texts.extend(aggregates(config, port, link));
+    texts
+}
+
+/// Thresholds in packets mean nothing where one packet is up to 64 kB.
+fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
+    let counts = |port: &Port| {
+        port.queue.scheme != QueueScheme::DropTail
+            && port.thresholds().iter().any(|(_, threshold)| matches!(threshold, Threshold::Packets(_)))
+    };
+    let brings = port.params.arrivals != Arrivals::None && config.ports.iter().any(counts);
+    let relevant: &[&str] = match (counts(port), brings) {
+        (true, true) => &["tso", "gso", "gro"],
+        (true, false) => &["tso", "gso"],
+        (false, true) => &["gro"],
+        (false, false) => return None,
+    };
+    let on: Vec<&str> = aggregating_offloads(&port.interface)
+        .into_iter()
+        .filter(|offload| relevant.contains(offload))
+        .filter(|offload| *offload == "gro" || link.gso_max_segs != Some(1))
+        .collect();
+    let off: String = on.iter().map(|offload| format!(" {offload} off")).collect();
+    (!on.is_empty()).then(|| {
+        format!(
+            "{} make one packet of many, and thresholds are in packets: give them in bytes, or `ethtool -K {}{off}`",
+            on.join(", "),
+            port.interface
+        )
+    })
+}
+
+/// What `attach` has to say about the ports that are there.
+#[must_use]
+pub fn warnings(config: &NodeConfig) -> Vec<Finding> {
+    ports(config).into_iter().filter(|finding| finding.state == State::Warning).collect()
 }

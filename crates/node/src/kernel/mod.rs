@@ -7,14 +7,16 @@ mod attach;
 mod check;
 mod clsact;
 mod hook;
+mod links;
 mod lock;
 mod messages;
 mod programs;
 mod snapshot;
 mod tcx;
 
-pub use attach::{attach, configure, detach};
-pub use check::check;
+pub use attach::{Attached, Ports, attach, configure, detach, is_attached, ports_of};
+pub use check::{Finding, State, check, warnings};
+pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
 pub use snapshot::{PortView, Snapshot, UserView};
 
@@ -34,9 +36,6 @@ pub enum KernelError {
         /// What libbpf and the verifier had to say, on lines of their own.
         log: String,
     },
-    /// A port of the configuration is no interface here.
-    #[error("ports: there is no network interface \"{0}\" in this network namespace")]
-    NoInterface(String),
     /// A map holds records of another version of the programs.
     #[error("map {0}: its records are those of another version; detach with that version first")]
     OtherVersion(String),

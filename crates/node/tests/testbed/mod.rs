@@ -121,6 +121,25 @@ impl Testbed {
         serde_json::from_slice(&output.stdout).expect("a report")
     }
 
+    /// `ip` with words separated by spaces, at the node.
+    pub fn node_ip(&self, words: &str) {
+        run(&format!("ip -n {} {words}", self.names[1]));
+    }
+
+    /// The server's link, made anew, up at both ends.
+    pub fn make_server_link_anew(&self) {
+        let [client, node, server] = &self.names;
+        run(&format!("ip -n {server} link del s0"));
+        std::thread::sleep(Duration::from_millis(300));
+        run(&format!("ip -n {server} link add s0 type veth peer name p1 netns {node}"));
+        run(&format!("ip -n {server} addr add {SERVER}/24 dev s0"));
+        run(&format!("ip -n {node} link set p1 up"));
+        run(&format!("ip -n {server} link set s0 up"));
+        run(&format!("ip netns exec {server} ethtool -K s0 tx off tso off gso off gro off"));
+        // It has another Ethernet address now.
+        run(&format!("ip -n {client} neigh flush all"));
+    }
+
     fn command(&self, host: usize, arguments: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[host], env!("CARGO_BIN_EXE_fairlane-node")]).args(arguments);
@@ -162,6 +181,13 @@ impl Running {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).expect("a line of JSON")
+    }
+
+    /// CPU time that it has taken: `utime` and `stime` of proc(5), ticks of 10 ms.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        Duration::from_millis(fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum())
     }
 
     fn signal(&self, signal: Signal) {

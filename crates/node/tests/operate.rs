@@ -1,0 +1,261 @@
+//! What an operator meets: interfaces that come and go, places where pins do not stay, readers that go away.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use live::Lab;
+use serde_json::{Value as Json, json};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
+
+const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// What `check --json` says, and its exit code.
+fn check(lab: &Lab, config: &Path) -> (Json, Option<i32>) {
+    let output = lab.command("n", NODE).args(["check", "--json"]).arg(config).output().unwrap();
+    (serde_json::from_slice(&output.stdout).unwrap(), output.status.code())
+}
+
+/// The findings of a state, each as `what: text`.
+fn findings(report: &Json, state: &str) -> Vec<String> {
+    let all = report["findings"].as_array().unwrap().iter();
+    let text = |finding: &Json| format!("{}: {}", finding["what"].as_str().unwrap(), finding["text"].as_str().unwrap());
+    all.filter(|finding| finding["state"] == state).map(text).collect()
+}
+
+#[test]
+fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let file = std::env::temp_dir().join(format!("fairlane-private-{}.toml", std::process::id()));
+    std::fs::write(&file, format!("[node]\npin_path = \"/sys/fs/bpf/fairlane-test\"\n{TWO_PORTS}")).unwrap();
+    let namespace = lab.netns_path("n");
+    let namespace = namespace.rsplit('/').next().unwrap();
+    // What `ip netns exec` does not have, an operator mounts.
+    for mount in ["true", "mount -t bpf bpf /sys/fs/bpf"] {
+        let attach = format!("{mount} && exec {NODE} attach {}", file.display());
+        let output = Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", &attach]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{mount}");
+        let error = stderr(&output);
+        assert!(error.starts_with("error: node.pin_path: /sys/fs/bpf/fairlane-test: is "), "{error}");
+        assert!(error.contains("nsenter --net=/run/netns/NAME") && error.lines().count() == 1, "{error}");
+        let check = attach.replace(" attach ", " check ");
+        let output = Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", &check]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{mount}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("nsenter"), "{output:?}");
+    }
+    std::fs::remove_file(file).unwrap();
+    // The way out: the namespace of the network only.
+    let config = lab.config("n", TWO_PORTS);
+    lab.node_ok("n", "attach", &config);
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    for side in ["in0", "out0"] {
+        lab.run("n", &format!("ethtool -K {side} tso off gso off gro off"));
+    }
+    lab.run("n", "tc qdisc add dev out0 root pfifo limit 100");
+    let good = lab.config("n", TWO_PORTS);
+    let (report, code) = check(&lab, &good);
+    assert_eq!((&report["ok"], code), (&json!(true), Some(0)), "{report}");
+    assert_eq!(findings(&report, "warning"), Vec::<String>::new());
+    // It leaves nothing behind, and attach does what it says.
+    assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
+    lab.node_ok("n", "attach", &good);
+    // A table of another size cannot be loaded while this one is in use.
+    let larger = lab.config("n", &format!("{TWO_PORTS}[users_table]\nlimit = 100\n"));
+    let (report, code) = check(&lab, &larger);
+    assert_eq!(code, Some(1));
+    assert!(findings(&report, "missing")[0].starts_with("users table: users_table.limit: "), "{report}");
+    assert!(!lab.node("n", "attach", &larger).status.success());
+    lab.node_ok("n", "detach", &good);
+    // What is not there.
+    let absent = lab.config("n", &TWO_PORTS.replace("out0", "nowhere0"));
+    let (report, code) = check(&lab, &absent);
+    assert_eq!((&report["ok"], code), (&json!(false), Some(1)));
+    assert_eq!(findings(&report, "missing"), ["port nowhere0: there is no such interface in this network namespace"]);
+    let text = lab.node("n", "check", &absent);
+    assert_eq!((text.status.code(), stderr(&text).as_str()), (Some(1), "error: one thing is missing\n"));
+    // A pin path on no BPF file system.
+    let elsewhere = std::env::temp_dir().join(format!("fairlane-elsewhere-{}.toml", std::process::id()));
+    std::fs::write(&elsewhere, format!("[node]\npin_path = \"/tmp/fairlane\"\n{TWO_PORTS}")).unwrap();
+    let (report, code) = check(&lab, &elsewhere);
+    std::fs::remove_file(elsewhere).unwrap();
+    assert_eq!(code, Some(1));
+    assert!(findings(&report, "missing")[0].starts_with("pin path: node.pin_path: /tmp/fairlane: is not on"));
+    // What works but is not meant: warnings only.
+    lab.run("n", "tc qdisc del dev out0 root");
+    lab.run("n", "ip link set out0 down");
+    for (side, offload) in [("in0", "gro"), ("out0", "gso")] {
+        lab.run("n", &format!("ethtool -K {side} {offload} on"));
+    }
+    let (report, code) = check(&lab, &lab.config("n", TWO_PORTS));
+    assert_eq!(code, Some(0), "{report}");
+    let warnings = findings(&report, "warning");
+    assert!(warnings.iter().any(|warning| warning == "port out0: the interface is down"), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.starts_with("port in0: gro make")), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("ethtool -K out0 gso off")), "{warnings:?}");
+    lab.run("n", "ip link set out0 up");
+    let (report, _) = check(&lab, &lab.config("n", TWO_PORTS));
+    let warnings = findings(&report, "warning");
+    assert!(warnings.iter().any(|warning| warning.contains("root qdisc noqueue keeps no backlog")), "{warnings:?}");
+}
+
+/// `attach --follow`, ended with the test.
+struct Follower {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Follower {
+    fn start(lab: &Lab, config: &Path) -> Self {
+        let mut command = lab.command_within("n", 60, NODE);
+        let mut child = command.args(["attach", "--follow"]).arg(config).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // `timeout` passes the signal on.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let late = "[[ports]]\ninterface = \"late0\"\narrivals = \"meter\"\n";
+    let config = lab.config("n", &format!("{TWO_PORTS}{late}"));
+    let first = lab.node("n", "attach", &config);
+    assert!(first.status.success());
+    assert_eq!(String::from_utf8_lossy(&first.stdout), "attached: 2 of 3 ports\n");
+    assert!(stderr(&first).contains("warning: late0: there is no such interface"), "{}", stderr(&first));
+    assert_eq!(lab.status("n", &config)["absent"], json!(["late0"]));
+    let mut follower = Follower::start(&lab, &config);
+    assert_eq!(follower.line(), "reloaded: 2 of 3 ports\n");
+    let metered = || lab.status("n", &config)["ingress"]["metered"].as_u64().unwrap();
+    lab.send("c", "10.2.0.2", 100, 10, 0);
+    assert_eq!(metered(), 10);
+    // The missing one comes.
+    lab.run("n", "ip link add late0 type veth peer name late1");
+    let came = follower.line();
+    let index = came.trim().strip_prefix("late0: attached, index ").unwrap();
+    assert_eq!(lab.status("n", &config)["absent"], json!([]));
+    // The metered one goes and comes back, as a new interface with the same name.
+    lab.run("n", "ip link del in0");
+    assert_eq!(follower.line(), "in0: gone\n");
+    assert_eq!(lab.status("n", &config)["absent"], json!(["in0"]));
+    lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
+    lab.routes(&[("c", "default via 10.1.0.1")]);
+    assert!(follower.line().starts_with("in0: attached, index "));
+    lab.send("c", "10.2.0.2", 100, 10, 0);
+    assert_eq!(metered(), 20, "{}", lab.status("n", &config));
+    // With the index that the old one had.
+    lab.run("n", "ip link del late0");
+    assert_eq!(follower.line(), "late0: gone\n");
+    lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
+    assert!(follower.line().starts_with("late0: attached, index "));
+    // Gone and back at once: whether the tool sees both or only the last, the port has its program in the end.
+    lab.run("n", "ip link del late0");
+    lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
+    let until = Instant::now() + Duration::from_secs(10);
+    while !counts(&lab, &config, "late0", "late1") {
+        assert!(Instant::now() < until, "late0 is not metered");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // A tool that is killed leaves everything attached.
+    drop(follower);
+    let before = metered();
+    lab.send("c", "10.2.0.2", 100, 10, 0);
+    assert_eq!(metered(), before + 10);
+    lab.node_ok("n", "detach", &config);
+    assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
+}
+
+/// Whether a frame that comes in at `interface`, from its peer, is metered.
+fn counts(lab: &Lab, config: &Path, interface: &str, peer: &str) -> bool {
+    for end in [interface, peer] {
+        lab.run("n", &format!("ip link set {end} up"));
+    }
+    let metered = || lab.status("n", config)["ingress"]["metered"].as_u64().unwrap();
+    let before = metered();
+    // To nobody, of a protocol of nobody (IEEE 802 local experimental).
+    let frame = "s.send(bytes.fromhex('ffffffffffff020000000001')+b'\\x88\\xb6'+bytes(60))";
+    let open = format!("import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{peer}',0))\n");
+    lab.python("n", &format!("{open}{frame}"));
+    metered() > before
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let config = lab.config("n", TWO_PORTS);
+    lab.node_ok("n", "attach", &config);
+    let every: [&[&str]; 4] = [&["status"], &["status", "--json"], &["check"], &["top", "--interval", "0.1"]];
+    for arguments in every {
+        let mut command = lab.command("n", NODE);
+        let mut child =
+            command.args(arguments).arg(&config).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Closed before anything can be written.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    }
+    lab.node_ok("n", "detach", &config);
+}
+
+/// Units with another program, since the real one is not installed; what else they name must exist.
+#[test]
+fn systemd_takes_the_units() {
+    let version = Command::new("systemd-analyze").arg("--version").output();
+    if version.is_err() {
+        println!("skipped: there is no systemd-analyze");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("fairlane-units-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let share = Path::new(env!("CARGO_MANIFEST_DIR")).join("share");
+    let mut units = Vec::new();
+    for entry in std::fs::read_dir(share).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name.ends_with(".service") {
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            let text = text.replace("/usr/sbin/fairlane-node", "/bin/true");
+            // Of a template an instance.
+            let name = name.replace("@.", "@eth0.");
+            std::fs::write(folder.join(&name), text).unwrap();
+            units.push(folder.join(name));
+        }
+    }
+    assert!(units.len() >= 3, "{units:?}");
+    let mut command = Command::new("timeout");
+    let output = command.args(["60", "systemd-analyze", "verify", "--man=no"]).args(&units).output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let of_ours = stderr(&output).lines().any(|line| line.contains("fairlane"));
+    assert!(output.status.success() && !of_ours, "{}", stderr(&output));
+}
