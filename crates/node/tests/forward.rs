@@ -117,6 +117,58 @@ fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
 }
 
 #[test]
+fn a_router_answers_echo_requests_and_tells_senders_of_links_that_are_too_small() {
+    skip_unless_possible!();
+    let testbed = Testbed::routed();
+    let mut forwarder = testbed.forward(
+        r#"
+        [[ports]]
+        interface = "p0"
+        address = "10.9.0.254/24"
+        [[ports]]
+        interface = "p1"
+        address = "10.8.0.254/24"
+        egress = { mtu = "1000 B" }
+        "#,
+    );
+    // A socket of the client's kernel is told as programs are: by errors of connected UDP sockets (ip(7), IP_RECVERR).
+    let program = r#"
+import socket, struct, sys, time
+def told(ttl, payload, to):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IP, 11, 1)
+    s.setsockopt(socket.IPPROTO_IP, 10, 2)
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+    s.settimeout(2)
+    s.connect((to, 9))
+    for _ in range(20):
+        try:
+            s.send(bytes(payload))
+            time.sleep(.1)
+            _, anc, _, _ = s.recvmsg(1, 512, 0x2000 | 0x40)
+        except OSError: pass
+        else:
+            error, origin, kind, code, _, info, _ = struct.unpack("=IBBBBII", anc[0][2][:16])
+            return kind, code, info
+print(told(1, 100, "10.8.0.9"), told(64, 1200, "10.8.0.9"), told(64, 100, "192.0.2.1"))
+"#;
+    // Time exceeded; fragmentation needed and the MTU; no route to the network.
+    assert_eq!(testbed.python(program).trim(), "(11, 0, 0) (3, 4, 1000) (3, 0, 0)");
+    let ping = r#"
+import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+s.settimeout(2)
+words = (8 << 8, 77, 1)
+s.sendto(struct.pack("!HHHH", words[0], 0xffff - sum(words), *words[1:]), ("10.9.0.254", 0))
+packet = s.recv(512)
+print(packet[20], struct.unpack("!HH", packet[24:28]))
+"#;
+    assert_eq!(testbed.python(ping).trim(), "0 (77, 1)");
+    let router = forwarder.report()["ports"][0]["ingress"]["router"].clone();
+    assert!(router["icmp"].as_u64().unwrap() >= 3 && router["too_big"].as_u64().unwrap() >= 1, "{router}");
+}
+
+#[test]
 fn frames_with_any_tags_and_protocol_pass_unchanged() {
     skip_unless_possible!();
     let testbed = Testbed::new(false);

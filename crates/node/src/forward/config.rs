@@ -51,6 +51,8 @@ params! {
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
+        /// Largest IP packet of the link; a router drops larger ones and tells their senders (RFC 1191).
+        mtu: Option<Bytes> = null, in "68 B"..="65535 B", source "our choice";
     }
 }
 

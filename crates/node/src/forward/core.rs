@@ -6,7 +6,7 @@
 //! same times give the same result, whoever the host is.
 
 use super::bridge::{Bridge, Target};
-use super::config::ForwardConfig;
+use super::config::{ForwardConfig, Port};
 use super::egress::EgressLink;
 use super::frame_pool::{FrameId, FramePool};
 use super::ingress::IngressLink;
@@ -50,7 +50,10 @@ impl Paths {
     fn of(config: &ForwardConfig) -> Self {
         let addresses: Option<Vec<_>> = config.ports.iter().map(|port| port.address).collect();
         match addresses {
-            Some(addresses) => Self::Router(Router::new(addresses, &config.routes)),
+            Some(addresses) => {
+                let mtu = |port: &Port| port.egress.params.mtu.map(|mtu| mtu.0 as u16);
+                Self::Router(Router::new(addresses, &config.routes, config.ports.iter().map(mtu).collect()))
+            }
             None => Self::Bridge(Bridge::new(config.ports.iter().map(|port| port.peer).collect())),
         }
     }
@@ -279,14 +282,7 @@ impl Core {
                     Instead::Packet => stats.unresolved += 1,
                 }
                 self.pool.shorten(packet.frame, ARP_FRAME_BYTES as u32);
-                let frame = self.pool.frame(packet.frame);
-                let parsed = Frame::parse(frame);
-                // The router's own: of the default user.
-                let user = self.users.of(parsed.source);
-                let flow = parsed.flow(frame) & 0xffff;
-                let (class, ecn) = (TrafficClass::BestEffort, parsed.ecn);
-                let own = NodePacket { flow, user, bytes: parsed.bytes, class, ecn, ecn_before: ecn, ..packet };
-                self.ports[to].egress.offer(own, self.now, &mut self.pool);
+                self.offer_own(packet, to);
             }
             Action::Drop(reason) => {
                 *match reason {
@@ -295,10 +291,33 @@ impl Core {
                     Reason::TtlExpired => &mut stats.ttl_expired,
                     Reason::NoRoute => &mut stats.no_route,
                     Reason::Unresolved => &mut stats.unresolved,
+                    Reason::TooBig => &mut stats.too_big,
                 } += 1;
+                self.tell(packet, from, reason);
                 self.pool.release(packet.frame);
             }
         }
+    }
+
+    /// Tells the sender of a packet that is dropped why.
+    #[cold]
+    fn tell(&mut self, packet: NodePacket, from: usize, reason: Reason) {
+        let Paths::Router(router) = &mut self.paths else { return };
+        let Some(answer) = router.answer(self.pool.frame(packet.frame), from, reason, self.now) else { return };
+        let Some(frame) = self.pool.store(&answer.frame, &[]) else { return };
+        self.ports[from].received.router.icmp += 1;
+        self.offer_own(NodePacket { frame, ..packet }, answer.port);
+    }
+
+    /// Sends a frame of the router itself, which the default user pays for.
+    fn offer_own(&mut self, packet: NodePacket, to: usize) {
+        let frame = self.pool.frame(packet.frame);
+        let parsed = Frame::parse(frame);
+        let user = self.users.of(parsed.source);
+        let flow = parsed.flow(frame) & 0xffff;
+        let (class, ecn) = (TrafficClass::BestEffort, parsed.ecn);
+        let own = NodePacket { flow, user, bytes: parsed.bytes, class, ecn, ecn_before: ecn, ..packet };
+        self.ports[to].egress.offer(own, self.now, &mut self.pool);
     }
 
     fn flood(&mut self, packet: NodePacket, from: usize) {

@@ -8,6 +8,7 @@ pub mod config;
 pub mod core;
 mod egress;
 mod frame_pool;
+mod icmp;
 mod ingress;
 pub mod live;
 pub mod offline;

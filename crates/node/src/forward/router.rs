@@ -1,10 +1,12 @@
 //! Where a packet goes in a router: IPv4 by the longest prefix, with ARP on every port.
 //!
 //! What it does to a packet: RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624), RFC 826 (ARP). A packet whose
-//! next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Not there: IPv6,
-//! ICMP (an expired TTL is counted, not answered), fragmentation, options that concern routers, ageing of neighbours.
+//! next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Senders are told by ICMP
+//! of an expired TTL, a missing route, a link too small, and echo requests are answered ([`icmp`]). Not there: IPv6,
+//! fragmentation, options that concern routers, ageing of neighbours.
 
 use super::config::{Address, Route};
+use super::icmp::{self, Message};
 use crate::frame::UserIndex;
 use fairlane_schemes::base::units::Time;
 use std::collections::HashMap;
@@ -14,6 +16,11 @@ use std::net::Ipv4Addr;
 const MOST_NEIGHBOURS: usize = 4096;
 /// Between two requests for the same neighbour, RFC 1122 section 2.3.2.1.
 const ASK_EVERY: Time = Time::from_secs(1);
+
+/// One ICMP message in this time, 1000 a second, ...
+const ICMP_EVERY: Time = Time::from_millis(1);
+/// ... but as many as fit into this time at once.
+const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
 const ARP_BYTES: usize = 28;
@@ -62,6 +69,8 @@ pub enum Reason {
     NoRoute,
     /// Its next hop is not known yet and was asked for less than a second ago.
     Unresolved,
+    /// Larger than the next link takes.
+    TooBig,
 }
 
 /// Forwards by IPv4 addresses.
@@ -74,16 +83,30 @@ pub struct Router {
     hops: Vec<(usize, Option<Ipv4Addr>)>,
     neighbours: HashMap<(usize, Ipv4Addr), Mac>,
     asked: HashMap<(usize, Ipv4Addr), Time>,
+    /// Largest packet that leaves by a port.
+    mtus: Vec<Option<u16>>,
+    /// When the next ICMP messages may be sent, as if each took [`ICMP_EVERY`].
+    icmp_at: Time,
+}
+
+/// A frame that the router sends itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The port that it leaves by.
+    pub port: usize,
+    /// The frame.
+    pub frame: Vec<u8>,
 }
 
 impl Router {
     /// A router with these addresses, port by port, and routes beyond the subnets that they are in.
     #[must_use]
-    pub fn new(addresses: Vec<Address>, routes: &[Route]) -> Self {
+    pub fn new(addresses: Vec<Address>, routes: &[Route], mtus: Vec<Option<u16>>) -> Self {
         let far = routes.iter().map(|route| (route.prefix, (route.port, route.next_hop)));
         let near = addresses.iter().enumerate().map(|(port, address)| (address.subnet(), (port, None)));
         let (prefixes, hops): (Vec<_>, Vec<_>) = far.chain(near).unzip();
-        Self { addresses, index: UserIndex::new(&prefixes), hops, neighbours: HashMap::new(), asked: HashMap::new() }
+        let (index, neighbours, asked) = (UserIndex::new(&prefixes), HashMap::new(), HashMap::new());
+        Self { addresses, index, hops, neighbours, asked, mtus, icmp_at: Time::ZERO }
     }
 
     /// Decides on a frame that came in at `port`, at `now`, and rewrites it.
@@ -115,12 +138,60 @@ impl Router {
         let Some(&(out, hop)) = self.hops.get(self.index.of(to.to_ipv6_mapped().octets()) as usize) else {
             return Action::Drop(Reason::NoRoute);
         };
+        let stated = u16::from_be_bytes([header[2], header[3]]);
+        if self.mtus.get(out).copied().flatten().is_some_and(|mtu| stated > mtu) {
+            return Action::Drop(Reason::TooBig);
+        }
         let hop = hop.unwrap_or(to);
         let Some(&mac) = self.neighbours.get(&(out, hop)) else { return self.ask(frame, out, hop, now) };
         decrement_ttl(header);
         frame[..6].copy_from_slice(&mac);
         frame[6..12].copy_from_slice(&self.addresses[out].mac());
         Action::Forward(out)
+    }
+
+    /// What the sender of a frame that came in at `port` is told after it was dropped, if anything.
+    #[cold]
+    pub fn answer(&mut self, frame: &[u8], port: usize, reason: Reason, now: Time) -> Option<Answer> {
+        if frame.get(12..14) != Some(&ETHERTYPE_IPV4[..]) {
+            return None;
+        }
+        // The frame may be padded: the packet has the length that it states. It is sound, or `reason` would be another one.
+        let stated = usize::from(u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]));
+        let packet = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + stated)?;
+        let source = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);
+        let &(out, hop) = self.hops.get(self.index.of(source.to_ipv6_mapped().octets()) as usize)?;
+        // Who sent the frame is the next hop on the way back, if that way is the same.
+        let sender = (out == port).then(|| Mac::try_from(&frame[6..12]).ok()).flatten();
+        let mac = self.neighbours.get(&(out, hop.unwrap_or(source))).copied().or(sender)?;
+        // From an address of the interface that it leaves by (RFC 1812, 4.3.2.4).
+        let from = self.addresses[out].ip;
+        let message = match reason {
+            Reason::TtlExpired => icmp::error(packet, Message::TimeExceeded, from),
+            Reason::NoRoute => icmp::error(packet, Message::NoRoute, from),
+            Reason::TooBig => {
+                let to = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?);
+                let &(next, _) = self.hops.get(self.index.of(to.to_ipv6_mapped().octets()) as usize)?;
+                icmp::error(packet, Message::TooBig(self.mtus[next]?), from)
+            }
+            Reason::Own => icmp::echo_reply(packet),
+            Reason::Refused | Reason::Unresolved => None,
+        }?;
+        if !self.may_send_icmp(now) {
+            return None;
+        }
+        let head = [&mac[..], &self.addresses[out].mac(), &ETHERTYPE_IPV4].concat();
+        Some(Answer { port: out, frame: [head, message].concat() })
+    }
+
+    /// RFC 1812, 4.3.2.8: a token bucket for all messages.
+    fn may_send_icmp(&mut self, now: Time) -> bool {
+        let start = self.icmp_at.max(now.saturating_sub(ICMP_BURST));
+        let is_allowed = start <= now;
+        if is_allowed {
+            self.icmp_at = start + ICMP_EVERY;
+        }
+        is_allowed
     }
 
     /// Learns from ARP frames that concern the router, and answers requests for its address.
@@ -223,13 +294,15 @@ mod tests {
 
     const HOST: Mac = [2, 0, 0, 0, 0, 7];
     const NEXT: Mac = [2, 0, 0, 0, 0, 8];
+    /// Late enough for a burst of ICMP.
+    const NOW: Time = Time::from_secs(1);
 
     /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24, behind which 10.9.0.0/16 is.
     fn router() -> Router {
         let addresses = ["10.0.1.1/24", "10.0.2.1/24"].map(|text| text.parse().unwrap());
         let route =
             Route { prefix: "10.9.0.0/16".parse().unwrap(), port: 1, next_hop: Some(Ipv4Addr::new(10, 0, 2, 9)) };
-        Router::new(addresses.to_vec(), &[route])
+        Router::new(addresses.to_vec(), &[route], vec![None, Some(1000)])
     }
 
     fn packet(router: &Router, to: [u8; 4], ttl: u8) -> Vec<u8> {
@@ -328,10 +401,112 @@ mod tests {
         }
     }
 
+    /// The message that a packet from 10.0.1.7 to `to` causes, checked as the RFCs describe it, and the reason.
+    fn told(router: &mut Router, frame: &mut [u8], now: Time) -> (Reason, Option<Vec<u8>>) {
+        let Action::Drop(reason) = router.route(frame, 0, now) else { panic!("it is not dropped") };
+        let answer = router.answer(frame, 0, reason, now);
+        let message = answer.map(|answer| {
+            assert_eq!((answer.port, &answer.frame[..6]), (0, &HOST[..]));
+            let (header, icmp) = answer.frame[14..].split_at(20);
+            let ip = Ipv4HeaderSlice::from_slice(header).unwrap().to_header();
+            assert_eq!((ip.source, ip.destination, ip.protocol.0), ([10, 0, 1, 1], [10, 0, 1, 7], 1));
+            assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+            assert_eq!(usize::from(ip.total_len), answer.frame.len() - 14);
+            // RFC 1071: the sum with its checksum is all ones.
+            let words: Vec<u8> = icmp.iter().copied().chain((icmp.len() % 2 == 1).then_some(0)).collect();
+            assert_eq!(sum_of(&words), 0xffff);
+            icmp.to_vec()
+        });
+        (reason, message)
+    }
+
+    /// The sum in ones' complement, by 64 bits and in the end modulo 65535.
+    fn sum_of(bytes: &[u8]) -> u64 {
+        let sum: u64 = bytes.chunks(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        if sum.is_multiple_of(0xffff) { 0xffff } else { sum % 0xffff }
+    }
+
+    #[test]
+    fn senders_are_told_why_and_of_what() {
+        let mut router = router();
+        let mut expired = packet(&router, [10, 9, 0, 1], 1);
+        let (reason, icmp) = told(&mut router, &mut expired, NOW);
+        let icmp = icmp.unwrap();
+        assert_eq!((reason, &icmp[..2], &icmp[8..]), (Reason::TtlExpired, &[11, 0][..], &expired[14..]));
+        let mut lost = packet(&router, [192, 0, 2, 1], 64);
+        let (reason, icmp) = told(&mut router, &mut lost, NOW);
+        assert_eq!((reason, icmp.unwrap()[..2].to_vec()), (Reason::NoRoute, vec![3, 0]));
+        // 973 bytes of payload are 1001 of IP, one more than the link takes.
+        let big = |router: &Router, payload: usize| {
+            let builder =
+                PacketBuilder::ethernet2(HOST, router.addresses[0].mac()).ipv4([10, 0, 1, 7], [10, 9, 0, 1], 64);
+            let mut frame = Vec::new();
+            builder.udp(1, 2).write(&mut frame, &vec![0; payload]).unwrap();
+            frame
+        };
+        let mut large = big(&router, 973);
+        let (reason, icmp) = told(&mut router, &mut large, NOW);
+        let icmp = icmp.unwrap();
+        // Destination unreachable, fragmentation needed, MTU 1000 (RFC 1191, 4); 576 bytes in all (RFC 1812, 4.3.2.3).
+        assert_eq!((reason, &icmp[..2], &icmp[6..8], icmp.len()), (Reason::TooBig, &[3, 4][..], &[3, 232][..], 556));
+        let mut fits = big(&router, 972);
+        assert_eq!(router.route(&mut fits, 0, NOW), Action::Arp(1, Instead::Packet));
+    }
+
+    #[test]
+    fn echo_requests_to_the_router_are_answered() {
+        let mut router = router();
+        for to in [[10, 0, 1, 1], [10, 0, 2, 1]] {
+            let builder = PacketBuilder::ethernet2(HOST, router.addresses[0].mac()).ipv4([10, 0, 1, 7], to, 64);
+            let mut frame = Vec::new();
+            builder.icmpv4_echo_request(77, 3).write(&mut frame, b"are you there").unwrap();
+            assert_eq!(router.route(&mut frame, 0, NOW), Action::Drop(Reason::Own));
+            let answer = router.answer(&frame, 0, Reason::Own, NOW).unwrap();
+            let icmp = &answer.frame[34..];
+            // From the address that was asked; identifier, number and data come back.
+            assert_eq!((&answer.frame[26..30], icmp[0], &icmp[4..]), (&to[..], 0, &frame[38..]));
+            let mut broken = frame.clone();
+            broken[40] ^= 1;
+            assert_eq!(router.answer(&broken, 0, Reason::Own, NOW), None);
+        }
+        let mut other = packet(&router, [10, 0, 1, 1], 64);
+        assert_eq!(told(&mut router, &mut other, NOW), (Reason::Own, None));
+    }
+
+    #[test]
+    fn nobody_is_told_of_errors_fragments_or_in_a_flood() {
+        let mut router = router();
+        let fix = |frame: &mut Vec<u8>| {
+            frame[24..26].fill(0);
+            let sum = (!sum(&frame[14..34])).to_be_bytes();
+            frame[24..26].copy_from_slice(&sum);
+        };
+        // A later fragment, an ICMP error, a sender without an address of its own (RFC 1812, 4.3.2.7).
+        let changes: [fn(&mut Vec<u8>); 3] =
+            [|frame| frame[21] = 1, |frame| (frame[23], frame[34]) = (1, 3), |frame| frame[26..30].fill(0)];
+        for change in changes {
+            let mut frame = packet(&router, [10, 9, 0, 1], 1);
+            change(&mut frame);
+            fix(&mut frame);
+            assert_eq!(told(&mut router, &mut frame, NOW), (Reason::TtlExpired, None));
+        }
+        // A burst of 100 and one more, then 1000 a second.
+        let count = |router: &mut Router, now: Time| {
+            (0..1000)
+                .filter(|_| {
+                    let mut frame = packet(router, [10, 9, 0, 1], 1);
+                    told(router, &mut frame, now).1.is_some()
+                })
+                .count()
+        };
+        assert_eq!(count(&mut router, Time::from_secs(1)), 101);
+        assert_eq!(count(&mut router, Time::from_millis(1010)), 10);
+    }
+
     #[test]
     fn a_host_that_makes_up_addresses_fills_the_tables_and_no_more() {
         let addresses = vec!["10.0.0.1/8".parse().unwrap(), "11.0.0.1/8".parse().unwrap()];
-        let mut router = Router::new(addresses, &[]);
+        let mut router = Router::new(addresses, &[], Vec::new());
         for number in 0..20_000u32 {
             let [_, a, b, c] = (number + 5).to_be_bytes();
             let _ = router.route(&mut packet(&router, [11, a, b, c], 9), 0, Time::ZERO);

@@ -65,6 +65,10 @@ pub struct RouterStats {
     pub no_route: u64,
     /// Lost since their next hop was not known yet.
     pub unresolved: u64,
+    /// Larger than the MTU of the next link.
+    pub too_big: u64,
+    /// ICMP messages sent: errors, and replies to echo requests.
+    pub icmp: u64,
 }
 
 impl IngressStats {

@@ -121,6 +121,15 @@ impl Testbed {
         serde_json::from_slice(&output.stdout).expect("a report")
     }
 
+    /// What a Python program prints at the client.
+    pub fn python(&self, program: &str) -> String {
+        let mut command = Command::new("ip");
+        let arguments = ["netns", "exec", &self.names[0], "timeout", "20", "python3", "-c", program];
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// `ip` with words separated by spaces, at the node.
     pub fn node_ip(&self, words: &str) {
         run(&format!("ip -n {} {words}", self.names[1]));
