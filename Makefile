@@ -15,7 +15,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help playground setup demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
+.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -153,6 +153,11 @@ bench-forwarder: setup node ## Measure the user-space forwarder: packets per sec
 
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
+
+deb: ## Build a Debian package of fairlane-node, libelf and zlib within it, and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev)
+	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) cargo build --release --quiet --package fairlane-node --features static
+	packaging/deb/build.sh target/release/fairlane-node target/deb
+	packaging/deb/test.sh target/release/fairlane-node
 
 bench-linux-tcp: setup node ## Compare the profile linux with this kernel's TCP on a grid of 72 cells (needs root, iperf3; about 85 minutes)
 	$(BIN)/python benches/linux_tcp/compare.py

@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod io;
 #[cfg(feature = "ebpf")]
 pub mod kernel;
+pub mod names;
 pub mod p4;
 pub mod records;
 pub mod traffic;

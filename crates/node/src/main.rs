@@ -2,8 +2,8 @@
 
 mod commands;
 
-use clap::{Parser, Subcommand};
-use commands::{Outcome, check, forward, p4_commands, send, sink};
+use clap::{CommandFactory, Parser, Subcommand};
+use commands::{Outcome, check, forward, man, p4_commands, send, sink};
 #[cfg(feature = "ebpf")]
 use commands::{attach, detach, export, status, top};
 use std::process::ExitCode;
@@ -44,6 +44,10 @@ enum Command {
     Send(send::Send),
     /// Count what `send` sends
     Sink(sink::Sink),
+    /// Print the manual page, or write those of all commands
+    Man(man::Man),
+    /// Print completions for a shell
+    Completions(man::Completions),
 }
 
 impl Command {
@@ -65,6 +69,8 @@ impl Command {
             Self::P4Commands(command) => command.run(),
             Self::Send(command) => command.run(),
             Self::Sink(command) => command.run(),
+            Self::Man(command) => command.run(Cli::command()),
+            Self::Completions(command) => command.run(Cli::command()),
         }
     }
 }

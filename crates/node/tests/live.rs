@@ -385,10 +385,10 @@ fn counters_are_shown_by_status_top_and_export() {
     assert!(String::from_utf8(refused.stderr).unwrap().starts_with("error: nothing is attached: no pins in "));
     lab.node_ok("n", "attach", &config);
     lab.send("c", "10.2.0.2", 972, 30, 0);
-    assert!(lab.node_ok("n", "status", &config).contains("10.1.0.0/24"));
+    assert!(lab.node_ok("n", "status", &config).contains("client (10.1.0.0/24)"));
     let mut top = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
     let top = top.arg("top").arg(&config).args(["--turns", "1", "--interval", "0.1"]).output().unwrap();
-    assert!(String::from_utf8(top.stdout).unwrap().contains("10.1.0.0/24"));
+    assert!(String::from_utf8(top.stdout).unwrap().contains("client (10.1.0.0/24)"));
     let mut export = lab.command("n", env!("CARGO_BIN_EXE_fairlane-node"));
     let mut export = export.arg("export").arg(&config).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut announced = String::new();
@@ -407,9 +407,12 @@ fn counters_are_shown_by_status_top_and_export() {
     export.wait().unwrap();
     // 972 bytes of payload are 1000 of IP.
     for line in [
-        "fairlane_user_packets_total{user=\"10.1.0.0/24\"} 30",
-        "fairlane_user_bytes_total{user=\"10.1.0.0/24\"} 30000",
+        "fairlane_user_packets_total{user=\"client\",key=\"10.1.0.0/24\"} 30",
+        "fairlane_user_bytes_total{user=\"client\",key=\"10.1.0.0/24\"} 30000",
         "fairlane_port_accepted_packets_total{port=\"out0\"} 30",
+        "fairlane_port_attached{port=\"out0\"} 1",
+        "fairlane_port_dropped_packets_total{port=\"out0\",reason=\"aqm\"} 0",
+        "fairlane_users 2",
         "fairlane_ingress_metered_total 30",
     ] {
         assert!(text.contains(line), "{line} in {text}");

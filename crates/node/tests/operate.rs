@@ -229,6 +229,67 @@ fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
     lab.node_ok("n", "detach", &config);
 }
 
+/// Starts the exporter and gives what it serves, `scrapes` times, the last time only.
+fn scrape(lab: &Lab, config: &Path, arguments: &[&str], between: impl Fn(), scrapes: usize) -> String {
+    let mut command = lab.command("n", NODE);
+    let mut export = command.arg("export").args(arguments).arg(config).stdout(Stdio::piped()).spawn().unwrap();
+    let mut announced = String::new();
+    BufReader::new(export.stdout.take().unwrap()).read_line(&mut announced).unwrap();
+    let get = "import urllib.request\nprint(urllib.request.urlopen('http://127.0.0.1:9550/metrics').read().decode())";
+    let mut text = String::new();
+    for number in 0..scrapes {
+        if number > 0 {
+            between();
+        }
+        text = lab.python("n", get);
+    }
+    Command::new("kill").arg(export.id().to_string()).status().unwrap();
+    export.wait().unwrap();
+    text
+}
+
+#[test]
+fn a_scrape_of_many_users_is_bounded_and_has_names() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let text = format!(
+        "[default_user]\nmeter_of = \"address\"\n[[users]]\nname = \"anna\"\nprefix = \"10.9.0.7\"\n{TWO_PORTS}"
+    );
+    let config = lab.config("n", &text);
+    lab.node_ok("n", "attach", &config);
+    // 2000 addresses send a frame each, anna's then 5 in between two scrapes.
+    let send = |addresses: &str| {
+        let frames = format!(
+            "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+             for i in {addresses}: s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
+             +struct.pack('!II',0x0a090000+i,0x0a020002)+bytes(20))"
+        );
+        lab.python("c", &frames);
+    };
+    send("range(2000)");
+    let counts = |text: &str, name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+    let text = scrape(&lab, &config, &["--users", "50"], || send("[7]*5"), 2);
+    // 2000 and the default user.
+    assert!(text.contains("fairlane_users 2001\n") && text.contains("fairlane_users_shown 50\n"), "{text}");
+    assert_eq!(counts(&text, "fairlane_user_bytes_total{"), 50);
+    assert!(text.contains("fairlane_user_packets_total{user=\"anna\",key=\"10.9.0.7\"} 6"), "{text}");
+    // Whatever the number of users: heads and ports below 10 kB, 4 lines of some 70 bytes for each of 50.
+    assert!(text.len() < 30_000, "{}", text.len());
+    // Prometheus itself reads it without a complaint.
+    if let Ok(mut child) =
+        Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    {
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    } else {
+        println!("not checked: there is no promtool");
+    }
+    let status = lab.node_ok("n", "status", &config);
+    assert!(status.contains("anna (10.9.0.7)") && status.contains("and 1981 users more"), "{status}");
+    lab.node_ok("n", "detach", &config);
+}
+
 /// Units with another program, since the real one is not installed; what else they name must exist.
 #[test]
 fn systemd_takes_the_units() {

@@ -1,9 +1,15 @@
-//! `export`: all counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
+//! `export`: counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
+//!
+//! Users have a line each up to a limit; beyond it, those that sent most since the scrape before, and all of them in
+//! aggregates, so that a scrape does not grow with the number of users.
 
-use super::{Outcome, attached, print_out};
+use super::{Outcome, absent, attached, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{PortView, Snapshot, UserView};
+use fairlane_node::names::Names;
+use fairlane_node::records::UserKey;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,32 +25,36 @@ const MOST_REQUEST: usize = 4096;
 /// Arguments of `export`.
 #[derive(Args)]
 pub struct Export {
-    /// The configuration, of which only `node.pin_path` is used
+    /// The configuration; names of users and absent ports are from here
     config: PathBuf,
     /// Address to listen on, a loopback one
     #[arg(long, default_value = "127.0.0.1:9550")]
     listen: SocketAddr,
+    /// Most users with lines of their own, those that sent most since the scrape before
+    #[arg(long, default_value_t = 1000)]
+    users: usize,
 }
 
 impl Export {
     /// Serves until it is stopped.
     pub fn run(self) -> Outcome {
-        let config = NodeConfig::load(&self.config)?;
+        NodeConfig::load(&self.config)?;
         if !self.listen.ip().is_loopback() {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
         let listener = TcpListener::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
         // Whoever does not read this can scrape nevertheless.
         let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
+        let mut exporter = Exporter { path: self.config, most_users: self.users, before: HashMap::new() };
         for peer in listener.incoming().flatten() {
             // A peer that goes away is no concern of ours.
-            let _ = serve(peer, Path::new(&config.node.pin_path));
+            let _ = serve(peer, &mut exporter);
         }
         Ok(())
     }
 }
 
-fn serve(mut peer: TcpStream, pin_path: &Path) -> std::io::Result<()> {
+fn serve(mut peer: TcpStream, exporter: &mut Exporter) -> std::io::Result<()> {
     peer.set_read_timeout(Some(PATIENCE))?;
     peer.set_write_timeout(Some(PATIENCE))?;
     let mut request = [0; MOST_REQUEST];
@@ -58,8 +68,8 @@ fn serve(mut peer: TcpStream, pin_path: &Path) -> std::io::Result<()> {
     let (status, body) = if !request.starts_with(b"GET /metrics ") {
         ("404 Not Found", "only GET /metrics\n".into())
     } else {
-        match attached(pin_path) {
-            Ok(snapshot) => ("200 OK", text(&snapshot)),
+        match exporter.text() {
+            Ok(text) => ("200 OK", text),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
         }
     };
@@ -70,16 +80,48 @@ fn serve(mut peer: TcpStream, pin_path: &Path) -> std::io::Result<()> {
     )
 }
 
+/// What a scrape needs besides the state of the node.
+struct Exporter {
+    path: PathBuf,
+    most_users: usize,
+    /// Bytes of users at the scrape before, if there were more than have a line.
+    before: HashMap<UserKey, u64>,
+}
+
+impl Exporter {
+    /// A scrape. The configuration is read again: it may have changed.
+    fn text(&mut self) -> Result<String, Box<dyn std::error::Error>> {
+        let config = NodeConfig::load(&self.path)?;
+        let snapshot = attached(Path::new(&config.node.pin_path))?;
+        let shown = self.select(&snapshot);
+        Ok(text(&snapshot, &shown, &absent(&config, &snapshot), &Names::of(&config)))
+    }
+
+    /// All users if they are few, or else those that sent most since the scrape before, in the order of their keys.
+    fn select<'a>(&mut self, snapshot: &'a Snapshot) -> Vec<&'a UserView> {
+        let mut users: Vec<&UserView> = snapshot.users.iter().collect();
+        if users.len() <= self.most_users {
+            self.before.clear();
+            return users;
+        }
+        // A user that was forgotten and came back has fewer bytes than before.
+        let sent = |user: &UserView| user.state.bytes.saturating_sub(self.before.get(&user.key).copied().unwrap_or(0));
+        users.sort_by_cached_key(|user| (std::cmp::Reverse(sent(user)), user.key));
+        users.truncate(self.most_users);
+        users.sort_by_key(|user| user.key);
+        self.before = snapshot.users.iter().map(|user| (user.key, user.state.bytes)).collect();
+        users
+    }
+}
+
 /// A metric of each port or user: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-const OF_PORTS: [Metric<PortView>; 8] = [
+const OF_PORTS: [Metric<PortView>; 6] = [
     ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.state.accepted as f64),
     ("port_accepted_bytes_total", "counter", "Bytes accepted, Ethernet header included.", |port| {
         port.state.accepted_bytes as f64
     }),
-    ("port_dropped_packets_total", "counter", "Packets dropped by the AQM.", |port| port.state.dropped as f64),
-    ("port_overlimit_packets_total", "counter", "Packets dropped at the limit.", |port| port.state.overlimit as f64),
     ("port_average_activity", "gauge", "Average activity of accepted packets.", |port| port.state.average().to_f64()),
     ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
         if port.record.scheme() == "csfq" { port.state.fair_rate().unwrap_or(0.0) } else { 0.0 }
@@ -92,6 +134,13 @@ const OF_PORTS: [Metric<PortView>; 8] = [
     }),
 ];
 
+/// Why a port drops, and how often it did.
+type Drops = (&'static str, fn(&PortView) -> f64);
+
+const DROPS: [Drops; 2] = [("aqm", |port| port.state.dropped as f64), ("limit", |port| port.state.overlimit as f64)];
+const DROPS_NAME: &str = "port_dropped_packets_total";
+const ATTACHED_NAME: &str = "port_attached";
+
 const OF_USERS: [Metric<UserView>; 4] = [
     ("user_packets_total", "counter", "Packets metered.", |user| user.state.packets as f64),
     ("user_bytes_total", "counter", "Bytes metered, from the IP header on.", |user| user.state.bytes as f64),
@@ -101,36 +150,124 @@ const OF_USERS: [Metric<UserView>; 4] = [
     ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];
 
-fn text(snapshot: &Snapshot) -> String {
+/// About all users, whether they have lines or not.
+const USERS_NAME: &str = "users";
+const SHOWN_NAME: &str = "users_shown";
+const QUANTILES_NAME: &str = "users_activity";
+const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
+
+fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names) -> String {
     let mut text = String::new();
+    head(&mut text, ATTACHED_NAME, "gauge", "Whether the interface is there and its programs are attached.");
+    for port in &snapshot.ports {
+        line(&mut text, ATTACHED_NAME, &[("port", &port.interface)], 1.0);
+    }
+    for interface in absent {
+        line(&mut text, ATTACHED_NAME, &[("port", interface)], 0.0);
+    }
     for (name, kind, help, value) in OF_PORTS {
         head(&mut text, name, kind, help);
         for port in &snapshot.ports {
-            line(&mut text, name, Some(("port", &port.interface)), value(port));
+            line(&mut text, name, &[("port", &port.interface)], value(port));
         }
     }
-    for (name, kind, help, value) in OF_USERS {
-        head(&mut text, name, kind, help);
-        for user in &snapshot.users {
-            line(&mut text, name, Some(("user", &user.key.to_string())), value(user));
+    head(&mut text, DROPS_NAME, "counter", "Packets dropped, by the AQM or since the limit was reached.");
+    for port in &snapshot.ports {
+        for (reason, value) in DROPS {
+            line(&mut text, DROPS_NAME, &[("port", &port.interface), ("reason", reason)], value(port));
         }
     }
+    of_users(&mut text, snapshot, shown, names);
     for (name, help, value) in snapshot.ingress.named() {
         let name = format!("ingress_{name}_total");
         head(&mut text, &name, "counter", help);
-        line(&mut text, &name, None, value as f64);
+        line(&mut text, &name, &[], value as f64);
     }
     text
+}
+
+fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: &Names) {
+    head(text, USERS_NAME, "gauge", "Users that have a meter.");
+    line(text, USERS_NAME, &[], snapshot.users.len() as f64);
+    head(text, SHOWN_NAME, "gauge", "Users that have lines of their own in this scrape.");
+    line(text, SHOWN_NAME, &[], shown.len() as f64);
+    head(text, QUANTILES_NAME, "gauge", "Activity at the last packet, quantiles over all users that have sent.");
+    // Who has sent nothing has none.
+    let active = snapshot.users.iter().filter(|user| user.state.packets > 0);
+    let mut activities: Vec<f64> = active.map(|user| user.state.activity().to_f64()).collect();
+    activities.sort_by(f64::total_cmp);
+    for quantile in QUANTILES.iter().filter(|_| !activities.is_empty()) {
+        // Nearest rank; the least for 0.
+        let rank = (quantile * activities.len() as f64).ceil().max(1.0) as usize;
+        line(text, QUANTILES_NAME, &[("fraction", &quantile.to_string())], activities[rank - 1]);
+    }
+    let labels: Vec<(String, String)> = shown.iter().map(|user| (names.get(&user.key), user.key.to_string())).collect();
+    for (name, kind, help, value) in OF_USERS {
+        head(text, name, kind, help);
+        for (user, (label, key)) in shown.iter().zip(&labels) {
+            line(text, name, &[("user", label), ("key", key)], value(user));
+        }
+    }
 }
 
 fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
-fn line(text: &mut String, name: &str, label: Option<(&str, &str)>, value: f64) {
-    // Names of interfaces may hold quotes and backslashes.
-    let label = label.map_or_else(String::new, |(key, label)| {
-        format!("{{{key}=\"{}\"}}", label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-    });
-    writeln!(text, "fairlane_{name}{label} {value}").expect("a String takes all");
+fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
+    // Names of interfaces and users may hold quotes and backslashes.
+    let escaped = |label: &str| label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels: Vec<String> = labels.iter().map(|(key, label)| format!("{key}=\"{}\"", escaped(label))).collect();
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+    writeln!(text, "fairlane_{name}{labels} {value}").expect("a String takes all");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_node::records::IngressStats;
+    use std::collections::BTreeSet;
+
+    /// All that a scrape can have.
+    fn metrics() -> BTreeSet<String> {
+        let fixed = [DROPS_NAME, ATTACHED_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME];
+        let of = OF_PORTS.iter().map(|metric| metric.0).chain(OF_USERS.iter().map(|metric| metric.0)).chain(fixed);
+        let ingress = IngressStats::default().named().map(|(name, ..)| format!("ingress_{name}_total"));
+        of.map(String::from).chain(ingress.collect::<Vec<_>>()).map(|name| format!("fairlane_{name}")).collect()
+    }
+
+    /// The metrics that a text names.
+    fn named(text: &str) -> BTreeSet<String> {
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        words.filter(|word| word.starts_with("fairlane_")).map(String::from).collect()
+    }
+
+    #[test]
+    fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
+        let board: serde_json::Value =
+            serde_json::from_str(include_str!("../../share/grafana-dashboard.json")).unwrap();
+        let mut expressions = Vec::new();
+        let mut panels = 0;
+        for panel in board["panels"].as_array().unwrap() {
+            panels += 1;
+            for target in panel["targets"].as_array().unwrap() {
+                expressions.push(target["expr"].as_str().unwrap().to_string());
+            }
+        }
+        let alerts = include_str!("../../share/prometheus-alerts.yml");
+        let of_alerts = named(alerts);
+        let of_board: BTreeSet<String> = expressions.iter().flat_map(|expression| named(expression)).collect();
+        assert!(panels >= 6 && of_board.len() >= 6 && of_alerts.len() >= 4, "{of_board:?} {of_alerts:?}");
+        let known = metrics();
+        for name in of_board.iter().chain(&of_alerts) {
+            assert!(known.contains(name), "{name} is no metric of the exporter");
+        }
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut text = String::new();
+        line(&mut text, "x", &[("user", "a\"b\\c\nd"), ("key", "k")], 1.5);
+        assert_eq!(text, "fairlane_x{user=\"a\\\"b\\\\c\\nd\",key=\"k\"} 1.5\n");
+    }
 }

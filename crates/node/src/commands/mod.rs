@@ -8,6 +8,7 @@ pub mod detach;
 #[cfg(feature = "ebpf")]
 pub mod export;
 pub mod forward;
+pub mod man;
 pub mod p4_commands;
 pub mod send;
 pub mod sink;
@@ -30,6 +31,13 @@ pub type Outcome = Result<(), Box<dyn Error>>;
 fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     let snapshot = fairlane_node::kernel::Snapshot::read(pin_path)?;
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
+}
+
+/// A user in a table: its name and what it is known by, if that is something else.
+#[cfg(feature = "ebpf")]
+fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::UserView) -> String {
+    let (name, key) = (names.get(&user.key), user.key.to_string());
+    if name == key { key } else { format!("{name} ({key})") }
 }
 
 /// Ports of a configuration that are not attached, since their interfaces are not there.

@@ -1,17 +1,21 @@
 //! `status`: what is attached, and what it has done.
 
-use super::{Outcome, absent, attached, print_out};
+use super::{Outcome, absent, attached, label, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
+use fairlane_node::names::Names;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `status`.
 #[derive(Args)]
 pub struct Status {
-    /// The configuration, of which only `node.pin_path` is used
+    /// The configuration; names of users and absent ports are from here
     config: PathBuf,
+    /// Most users shown, those with most bytes; all of them in JSON if left out
+    #[arg(long)]
+    users: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -21,14 +25,28 @@ impl Status {
     /// Prints the state; a node that is not attached is an error.
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
-        let snapshot = attached(Path::new(&config.node.pin_path))?;
+        let mut snapshot = attached(Path::new(&config.node.pin_path))?;
+        let all = snapshot.users.len();
+        let most = self.users.unwrap_or(if self.json { all } else { MOST_USERS });
+        if all > most {
+            snapshot.users.sort_by_key(|user| (std::cmp::Reverse(user.state.bytes), user.key));
+            snapshot.users.truncate(most);
+        }
+        let names = Names::of(&config);
         let absent = absent(&config, &snapshot);
-        let text = if self.json { format!("{}\n", to_json(&snapshot, &absent)) } else { tables(&snapshot, &absent) };
+        let text = if self.json {
+            format!("{}\n", to_json(&snapshot, &absent, all, &names))
+        } else {
+            tables(&snapshot, &absent, all, &names)
+        };
         Ok(print_out(&text)?)
     }
 }
 
-fn to_json(snapshot: &Snapshot, absent: &[&str]) -> Json {
+/// Users in a table for people, unless they ask for more.
+const MOST_USERS: usize = 20;
+
+fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names) -> Json {
     let ports: Vec<Json> = snapshot
         .ports
         .iter()
@@ -56,6 +74,7 @@ fn to_json(snapshot: &Snapshot, absent: &[&str]) -> Json {
         .map(|user| {
             json!({
                 "user": user.key.to_string(),
+                "name": names.get(&user.key),
                 "activity": user.state.activity().to_f64(),
                 "last_ns": user.state.last_ns,
                 "packets": user.state.packets,
@@ -66,10 +85,10 @@ fn to_json(snapshot: &Snapshot, absent: &[&str]) -> Json {
         .collect();
     let ingress: serde_json::Map<String, Json> =
         snapshot.ingress.named().map(|(name, _, value)| (name.into(), value.into())).collect();
-    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "users": users, "ingress": ingress})
+    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "user_count": all_users, "users": users, "ingress": ingress})
 }
 
-fn tables(snapshot: &Snapshot, absent: &[&str]) -> String {
+fn tables(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names) -> String {
     let mut text = format!(
         "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
         "port", "average", "queue", "threshold", "accepted", "dropped", "overlimit"
@@ -95,12 +114,15 @@ fn tables(snapshot: &Snapshot, absent: &[&str]) -> String {
         let state = &user.state;
         text += &format!(
             "{:<44} {:>9.3} {:>12} {:>15} {:>10}\n",
-            user.key.to_string(),
+            label(names, user),
             state.activity().to_f64(),
             state.packets,
             state.bytes,
             state.dropped
         );
+    }
+    if all_users > snapshot.users.len() {
+        text += &format!("and {} users more\n", all_users - snapshot.users.len());
     }
     let counters: Vec<_> = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}")).collect();
     text + &format!("\ningress: {}\n", counters.join(", "))

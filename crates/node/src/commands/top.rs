@@ -1,9 +1,10 @@
 //! `top`: users and ports on the terminal, drawn anew at an interval. Ctrl-C ends it.
 
-use super::{Outcome, attached};
+use super::{Outcome, attached, label};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
+use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
 use fairlane_schemes::base::units::BitRate;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Arguments of `top`.
 #[derive(Args)]
 pub struct Top {
-    /// The configuration, of which only `node.pin_path` is used
+    /// The configuration; names of users are from here
     config: PathBuf,
     /// Seconds between two looks
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
@@ -36,6 +37,7 @@ impl Top {
     /// Draws until it is stopped.
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
+        let names = Names::of(&config);
         let pin_path = Path::new(&config.node.pin_path);
         let (mut before, mut at) = (attached(pin_path)?, Instant::now());
         let mut turn = 0;
@@ -48,7 +50,7 @@ impl Top {
                 // Home, and clear to the end of the screen.
                 write!(out, "\x1b[H\x1b[J")?;
             }
-            write!(out, "{}", view(&before, &now, elapsed, self.users))?;
+            write!(out, "{}", view(&before, &now, elapsed, self.users, &names))?;
             out.flush()?;
             before = now;
             turn += 1;
@@ -58,7 +60,7 @@ impl Top {
 }
 
 /// Two tables: ports, and the fastest users.
-fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize) -> String {
+fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize, names: &Names) -> String {
     let mut text = format!(
         "{:<16} {:>14} {:>14} {:>9} {:>12} {:>9} {:>9}\n",
         "port", "queue", "threshold", "average", "accepted", "dropped", "overlimit"
@@ -89,7 +91,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize)
         let rate = BitRate((*bytes as f64 * 8e-3 / elapsed.as_secs_f64()).round() as u64 * 1000);
         text += &format!(
             "{:<44} {:>14} {:>6.1}% {:>9.3} {:>9}\n",
-            user.key.to_string(),
+            label(names, user),
             rate.to_string(),
             *bytes as f64 * 100.0 / total.max(1) as f64,
             user.state.activity().to_f64(),

@@ -1,6 +1,5 @@
 //! Measuring: probes while a run goes on, its record, and summaries of many.
 
-pub mod access_record;
 pub mod call_probe;
 pub mod e_model;
 pub mod max_min_level;
@@ -16,4 +15,3 @@ pub mod series;
 pub mod slowdown;
 pub mod summary;
 pub mod transfer_probe;
-pub mod users_record;

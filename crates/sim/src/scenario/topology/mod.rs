@@ -3,16 +3,12 @@
 //! Every topology is a list of links, each with a queue of its own, and a route for each group of users. A preset makes
 //! the list from a few keys; `graph` writes it out.
 
-mod access;
-mod access_files;
 mod dumbbell;
 mod link;
 mod parking_lot;
 mod preset;
 mod trace;
 
-pub use access::{AccessNetwork, AccessNode, Dealt, Direction, PlansAt, SubscriberParams};
-pub use access_files::tree_of_files;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
 pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
@@ -72,8 +68,6 @@ pub struct TopologyConfig {
     pub receivers: Option<ReceiverParams>,
     /// Links between nodes; there is at least one.
     pub links: Vec<LinkConfig>,
-    /// The tree of an access network.
-    pub tree: Option<AccessNetwork>,
     /// The keys of its kind, as they are written.
     keys: Map<String, Json>,
 }
@@ -83,21 +77,19 @@ impl Default for TopologyConfig {
         let preset = dumbbell::OneSidedDumbbell::default();
         let (kind, links) = (TopologyKind::OneSidedDumbbell, preset.links());
         let keys = write_preset(&preset, &links);
-        Self { kind, access: AccessParams::default(), receivers: None, links, tree: None, keys }
+        Self { kind, access: AccessParams::default(), receivers: None, links, keys }
     }
 }
 
-/// Links, the keys that stand for them as they are written, and the tree if they are one.
-type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
-
-fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<Arrangement, ConfigError> {
+/// The links of a preset, and its keys.
+fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
     let preset = P::read(table)?;
     let mut links = preset.links();
     if P::HAS_COURSE {
         links[0].read_course(table, link::OF_BOTTLENECK)?;
     }
     let keys = write_preset(&preset, &links);
-    Ok((links, keys, None))
+    Ok((links, keys))
 }
 
 fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json> {
@@ -109,10 +101,13 @@ fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json
     keys
 }
 
-fn read_graph(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Arrangement, ConfigError> {
+fn read_graph(
+    table: &mut Table<'_>,
+    find: FindExternal<'_>,
+) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
     let links = link::read_links(table, find)?;
     let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_link).collect())]);
-    Ok((links, keys, None))
+    Ok((links, keys))
 }
 
 impl TopologyConfig {
@@ -125,9 +120,9 @@ impl TopologyConfig {
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
         let access = AccessParams::read(&mut table)?;
         let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
-        let (links, keys, tree) = kind.read(&mut table, find)?;
+        let (links, keys) = kind.read(&mut table, find)?;
         table.finish()?;
-        Ok(Self { kind, access, receivers, links, tree, keys })
+        Ok(Self { kind, access, receivers, links, keys })
     }
 
     /// Writes the table, every default filled in.
@@ -141,11 +136,6 @@ impl TopologyConfig {
         }
         map.extend(self.keys.clone());
         map
-    }
-
-    /// Node of an access network by name.
-    pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
-        self.tree.as_ref().map_or(Ok(0), |tree| tree.node(name, key))
     }
 
     /// Numbers of the links of a route by name; all links if it is empty, which a graph does not allow.
@@ -198,8 +188,6 @@ macro_rules! topologies {
                 $( $(#[doc = $doc])+ $Variant = $name, )+
                 /// Links by name, routes written out.
                 Graph = "graph",
-                /// Gateway, sites, access points and subscribers as a tree.
-                Access = "access",
             }
         }
 
@@ -207,29 +195,28 @@ macro_rules! topologies {
             /// Its entry in the catalogue.
             #[must_use]
             pub fn about(self) -> About {
-                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH, Self::Access => access::ABOUT }
+                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH }
             }
 
             /// Whether receivers have access links.
             #[must_use]
             pub fn has_receiver_links(self) -> bool {
-                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true, Self::Access => false }
+                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true }
             }
 
             fn own_specs(self) -> Vec<ParamSpec> {
-                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(), Self::Access => access::AccessNetworkParams::specs() }
+                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new() }
             }
 
-            /// Its links, its keys as they are written, and its tree if it is one.
+            /// Its links, and its keys as they are written.
             fn read(
                 self,
                 table: &mut Table<'_>,
                 find: FindExternal<'_>,
-            ) -> Result<Arrangement, ConfigError> {
+            ) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
                 match self {
                     $( Self::$Variant => read_preset::<$module::$Type>(table), )+
                     Self::Graph => read_graph(table, find),
-                    Self::Access => AccessNetwork::read(table, find),
                 }
             }
         }

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# test.sh BINARY: installs, upgrades, removes and purges the package in a folder of its own, never on this machine.
+set -euo pipefail
+binary=$(realpath "$1"); here=$(dirname "$(realpath "$0")")
+root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
+packages=$root.packages; trap 'rm -rf "$root" "$packages"' EXIT
+fail() { echo "test.sh: $*" >&2; exit 1; }
+# The database of dpkg, empty; scripts run without a change of root, since there is no shell in this one.
+mkdir -p "$root/var/lib/dpkg/"{info,updates} && touch "$root/var/lib/dpkg/"{status,available}
+dpkg() { command dpkg --root="$root" --force-script-chrootless --force-depends --force-not-root --log="$root/log" "$@" >/dev/null 2>"$root/error" || fail "dpkg $*: $(cat "$root/error")"; }
+owned() { (cd "$root" && find . -name '*fairlane*' -not -path './var/lib/dpkg*' | sort); }
+for version in 0.0.1 0.0.2; do "$here/build.sh" "$binary" "$packages" $version >/dev/null 2>&1 || fail "build of $version"; done
+deb() { echo "$packages"/fairlane-node_"$1"_*.deb; }
+
+dpkg --install "$(deb 0.0.1)"
+"$root/usr/sbin/fairlane-node" --version >/dev/null || fail "the installed tool does not run"
+for file in lib/systemd/system/fairlane-node.service usr/share/man/man8/fairlane-node.8.gz \
+    usr/share/man/man8/fairlane-node-attach.8.gz usr/share/bash-completion/completions/fairlane-node \
+    usr/share/doc/fairlane-node/examples/every-key.toml usr/share/doc/fairlane-node/copyright; do
+    [[ -s $root/$file ]] || fail "no $file"
+done
+(cd "$root" && md5sum --quiet --check var/lib/dpkg/info/fairlane-node.md5sums) || fail "sums"
+"$root/usr/sbin/fairlane-node" p4-commands --help >/dev/null
+first=$(owned)
+
+# What the operator wrote and what the node keeps survive an upgrade.
+echo "# mine" > "$root/etc/fairlane/node.toml"
+mkdir -p "$root/var/lib/fairlane" && touch "$root/var/lib/fairlane/subscribers.jsonl"
+dpkg --install "$(deb 0.0.2)"
+grep -q '^Version: 0.0.2' "$root/var/lib/dpkg/status" || fail "not upgraded"
+[[ $(cat "$root/etc/fairlane/node.toml") == "# mine" ]] || fail "the upgrade changed the configuration"
+[[ -e $root/var/lib/fairlane/subscribers.jsonl ]] || fail "the upgrade lost the subscribers"
+[[ $(owned | grep -v '^./var/lib/fairlane') == "$first" ]] || fail "the upgrade left other files: $(owned)"
+
+dpkg --remove fairlane-node
+left=$(cd "$root" && find . -type f -not -path './var/lib/dpkg*' -not -name log -not -name error | sort)
+[[ $left == $'./etc/fairlane/node.toml\n./var/lib/fairlane/subscribers.jsonl' ]] || fail "the removal left $left"
+dpkg --purge fairlane-node
+[[ -z $(owned) ]] || fail "the purge left $(owned)"
+echo "package: installed, upgraded, removed, purged"
