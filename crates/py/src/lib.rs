@@ -53,7 +53,7 @@ mod _fairlane {
         WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, links, long_runs, notes,
         points_of_cdf, register_congestion_control, register_scheme, registered_congestion_controls,
         registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
-        users, version, with_queue,
+        tree_of_files, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -100,6 +100,12 @@ fn canonical(scenario: &str) -> PyResult<String> {
 #[pyfunction]
 fn gaps_of_trace(content: &str) -> PyResult<String> {
     scenario::gaps_of_trace(content).map_err(PyValueError::new_err)
+}
+
+/// The tree of LibreQoS's network.json and ShapedDevices.csv, as the key `tree` of a scenario has it.
+#[pyfunction]
+fn tree_of_files(network: &str, devices: &str) -> PyResult<String> {
+    scenario::tree_of_files(network, devices).map_err(PyValueError::new_err)
 }
 
 /// What the user should know about a valid scenario: key and text.

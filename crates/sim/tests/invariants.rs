@@ -238,6 +238,28 @@ fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes whose next one, counted anew from the
+/// last packet, had been due 30 ms before.
+#[test]
+fn events_come_in_order_though_a_probe_is_overdue() {
+    let sender = |control, ack: u32| {
+        json!({"kind": "tcp", "flows": 3, "profile": "quic", "congestion_control": control, "ecn": false,
+            "delayed_ack": ack, "pacing": "auto"})
+    };
+    let first = json!({"users": 4, "ingresses": 1, "start_until": "0.9 s", "sources": [sender("ledbat", 2)]});
+    let flood = json!({"kind": "cbr", "rate": "18211 kbit/s", "jitter": 1.735_250_269_267_428_3});
+    let second = json!({"users": 3, "ingresses": 1, "start_until": "0.9 s", "sources": [sender("dctcp", 1), flood]});
+    let gaps = "1 9 4 1 10 0 8 8 4 7 0 4 1 9 8 10 5 0 5 6 8 2 6 0 11 0 9 8 0 4 0 10 11 6 6 11 5 1";
+    let scenario = read(&json!({
+        "run": {"warmup": "0 s", "measure": "1 s", "seed": 535},
+        "topology": {"bottleneck_trace": {"file": "drawn", "gaps": gaps}, "bottleneck_delay": "16 ms"},
+        "queue": {"scheme": "packs", "limit": "39800 B"}, "marker": {},
+        "groups": [first, second],
+        "probes": {"series_interval": "100 ms", "detail": "group"},
+    }));
+    engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
 

@@ -111,6 +111,46 @@ class AccessLossRecord(TypedDict):
     """Lost over all; 0 if there were none."""
 
 
+class Percentiles(TypedDict):
+    """A distribution over users; percentiles are those of the nearest rank."""
+
+    mean: float
+    """Mean."""
+    min: float
+    """Least."""
+    p1: float
+    """What 1 % do not exceed."""
+    p5: float
+    """What 5 % do not exceed."""
+    p25: float
+    """What a quarter does not exceed."""
+    p50: float
+    """Median."""
+    p75: float
+    """What three quarters do not exceed."""
+    p95: float
+    """What 95 % do not exceed."""
+    p99: float
+    """What 99 % do not exceed."""
+    max: float
+    """Greatest."""
+
+
+class WorstUser(TypedDict):
+    """A user with a small share."""
+
+    user: int
+    """User, counted within its group."""
+    node: str | None
+    """Node of an access network that it is at."""
+    throughput_bps: float
+    """Throughput in bits on the wire per second."""
+    max_min_share_bps: float
+    """Its max-min share."""
+    share: float
+    """One over the other."""
+
+
 class TimesRecord(TypedDict):
     """Times that were measured one by one."""
 
@@ -280,6 +320,32 @@ class StateSummary(TypedDict):
     """Bytes."""
 
 
+class NodeRecord(TypedDict):
+    """A node of an access network."""
+
+    name: str
+    """Name."""
+    parent: str | None
+    """Name of the node above; null for the gateway."""
+    level: str
+    """gateway, site or access_point."""
+    users: int
+    """Users of all groups below it."""
+    share: NotRequired[Percentiles | None]
+    """Their throughput over their own max-min shares; null if nobody asks for anything."""
+
+
+class UsersRecord(TypedDict):
+    """Users in few numbers."""
+
+    throughput_bps: Percentiles
+    """Throughput in bits on the wire per second."""
+    share: NotRequired[Percentiles | None]
+    """Throughput over the user's own max-min share; null if nobody has one."""
+    worst: list[WorstUser]
+    """Users with the smallest share, the worst first."""
+
+
 class PathRecord(TypedDict):
     """What packets met on their way from host to receiver during the measurement."""
 
@@ -322,6 +388,19 @@ class VoipRecord(TypedDict):
     """From the host's sending to the receiver; null if no packet came."""
     call_mos: list[float | None]
     """Mean opinion score of each call, user by user; null where nothing was to be played."""
+
+
+class ApplicationRecord(TypedDict):
+    """An application, all users together."""
+
+    name: str
+    """Name: `application` of its sources, or their kind."""
+    delivered_packets: int
+    """Packets that reached their receivers."""
+    marked_packets: int
+    """Those of them with a congestion mark."""
+    one_way_delay: NotRequired[TimesRecord | None]
+    """From the host's sending to the receiver; null without any."""
 
 
 TransferClassRecord = TypedDict(
@@ -471,6 +550,17 @@ class UdpRecord(TypedDict):
     """What the packets of each flow met, user by user; empty unless `probes.detail` is `flow`."""
 
 
+class AccessRecord(TypedDict):
+    """An access network in one run."""
+
+    subscribers: int
+    """Subscribers of the network, with and without traffic."""
+    applications: list[ApplicationRecord]
+    """The applications, by the first group that has them."""
+    nodes: list[NodeRecord]
+    """The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up."""
+
+
 class TransferTimesRecord(TypedDict):
     """Finite transfers that started during the measurement. A transfer lasts from the opening of its connection until
     its last byte is received."""
@@ -559,9 +649,11 @@ class GroupRecord(TypedDict):
     goodput_bps: float
     """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[float]
-    """Throughput of each user."""
+    """Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow."""
     user_goodput_bps: list[float]
     """Goodput of each user."""
+    user_summary: NotRequired[UsersRecord | None]
+    """The users in few numbers, in place of rows."""
     max_min_share_bps: float
     """What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
     second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access
@@ -644,6 +736,8 @@ class RunRecord(TypedDict):
     """The links."""
     edge_state: StateRecord
     """What the markers of the edge remembered at the end of the run, all users together."""
+    access: NotRequired[AccessRecord | None]
+    """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]
     """Time series over the whole run, if the scenario asks for them."""
     performance: Performance

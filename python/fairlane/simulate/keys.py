@@ -525,6 +525,8 @@ class WebKeys(TypedDict, total=False):
     """What congestion marks mean to BBRv3, if `ecn` is on."""
     profile: Literal["ns3.26", "ns3", "ns2", "linux", "quic"]
     """Named set of parameters; single ones may differ."""
+    application: str
+    """What it is called among the applications of an access network; by default its kind."""
 
 
 class ProbesKeys(TypedDict, total=False):
@@ -538,6 +540,9 @@ class ProbesKeys(TypedDict, total=False):
     """Memory of the rate meters of the time series."""
     detail: Literal["group", "user", "flow"]
     """The smallest units whose delay, round-trip times, losses and marks are recorded."""
+    user_rows: bool
+    """Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By
+    default rows, but on an access network."""
     transfer_times: list[str]
     """Where the classes of transfers by time begin, in ascending order; the first begins at zero."""
     transfer_sizes: list[str]

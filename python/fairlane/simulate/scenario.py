@@ -31,6 +31,7 @@ from fairlane import _fairlane
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.text import quoted, visible
+from fairlane.simulate.access_files import with_access_files
 from fairlane.simulate.expectation import Expectation, expectations
 from fairlane.simulate.size_files import with_sizes
 from fairlane.simulate.traces import with_traces
@@ -264,6 +265,11 @@ def group(
     route: Sequence[str] | None = None,
     ingresses: int | None = None,
     forged_labels: bool | None = None,
+    share: float | None = None,
+    direction: Literal["down", "up", "local"] | None = None,
+    node: str | None = None,
+    plan: str | None = None,
+    configured_plan: str | None = None,
 ) -> Table:
     """Users that are alike; each of them has all `sources`.
 
@@ -289,6 +295,11 @@ def group(
         route: Names of the links that the packets cross, in order; all links if left out.
         ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
         forged_labels: Whether packets have the label that the port treats best, in place of the marker's.
+        share: Share of the subscribers of an access network that the group stands for, in place of `users`.
+        direction: Where their packets go, there.
+        node: Site or access point under which they are.
+        plan: Rate of their plan, such as `"100 Mbit/s"`.
+        configured_plan: Rate that whoever keeps the plan believes it has.
     """
     return _given(
         name=name,
@@ -310,6 +321,11 @@ def group(
         route=None if route is None else list(route),
         ingresses=ingresses,
         forged_labels=forged_labels,
+        share=share,
+        direction=direction,
+        node=node,
+        plan=plan,
+        configured_plan=configured_plan,
         sources=list(sources),
     )
 
@@ -430,7 +446,9 @@ class Scenario:
             _check(key, value)
         _ = self.expectations
         table = {key: value for key, value in self._table.items() if key != "expect"}
-        return _fairlane.canonical(json.dumps(with_sizes(with_traces(table, self._folder), self._folder)))
+        for with_files in (with_traces, with_sizes, with_access_files):
+            table = with_files(table, self._folder)
+        return _fairlane.canonical(json.dumps(table))
 
     @property
     def expectations(self) -> list[Expectation]:

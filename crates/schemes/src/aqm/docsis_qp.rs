@@ -31,7 +31,7 @@
 //!
 //! Not implemented: the virtual queue that a cable modem takes `qdelay` from, redirecting whole flows (5.5).
 
-use super::dualpi2::{Decision, DualPi2, DualPi2Params, LowGuard, Ramp};
+use super::dualpi2::{ControlParams, DualPi2, LowGuard, Ramp, SharingParams};
 use crate::contract::prelude::*;
 use crate::flows::hash::hash;
 
@@ -58,22 +58,8 @@ params! {
         range: Time = "524288 ns", in "1 ns"..="10 s", symbol "RANGE", source "draft 4.1: 2^19 ns";
         /// Largest frame: the delay of two is never marked.
         max_frame: Bytes = "2000 B", in "64 B"..="65535 B", symbol "MAX FRAME SIZE", source "CableLabs' model";
-        /// Queueing delay to hold in the classic queue.
-        target: Time = "15 ms", in "10 us"..="10 s", symbol "target", source "RFC 9332 A.1";
-        /// Time between updates of the probability.
-        update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "Tupdate", source "RFC 9332 A.1";
-        /// Gain on the distance from the target, per second.
-        alpha: f64 = 0.15, in 0.0..=1000.0, symbol "alpha", source "RFC 9332 A.1";
-        /// Gain on the change of the delay, per second.
-        beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1";
-        /// How much more often an L packet is marked than p'.
-        coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
-        /// Part of the link that the classic queue has at least.
-        classic_share: f64 = 0.0625, in 0.0..=1.0, source "RFC 9332 A.1";
-        /// How a probability becomes decisions.
-        decision: Decision = "recur", source "RFC 9332 A.1";
-        /// Length of a full packet: no mark or drop while less than two wait.
-        full_packet: Bytes = "1500 B", in "0 B"..="65535 B", symbol "MTU", source "Linux sch_dualpi2";
+        with control: ControlParams;
+        with sharing: SharingParams;
     }
 }
 
@@ -107,19 +93,7 @@ impl SchemeSpec for DocsisQpScheme {
     fn build<P: Packet>(params: &DocsisQpParams, port: &Port<'_>) -> Self::Discipline<P> {
         let mut guard = QueueProtection::new(params);
         let ramp = guard.set_link_rate(port.rate);
-        let dual = DualPi2Params {
-            target: params.target,
-            update_interval: params.update_interval,
-            alpha: params.alpha,
-            beta: params.beta,
-            coupling: params.coupling,
-            step_start: ramp.start,
-            step_end: ramp.end,
-            classic_share: params.classic_share,
-            decision: params.decision,
-            full_packet: params.full_packet,
-        };
-        DualPi2::guarded(&dual, port.buffer, guard, ramp)
+        DualPi2::guarded((&params.control, &params.sharing), port.buffer, guard, ramp)
     }
 }
 

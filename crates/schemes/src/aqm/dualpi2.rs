@@ -45,8 +45,8 @@ choices! {
 }
 
 params! {
-    /// DualPI2.
-    pub struct DualPi2Params {
+    /// What drives the probability of the classic queue, and couples that of the L queue to it.
+    pub struct ControlParams {
         //= RFC 9332 A.1-6: Target 15 ms, Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz, ramp from 0.8 to 1.2 ms.
         //= RFC 9332 2.5.2.1-1: No parameter needs to be set for use on the Internet.
         /// Queueing delay to hold in the classic queue.
@@ -61,10 +61,22 @@ params! {
         //= RFC 9332 2.5.1-8: Another coupling factor may be chosen.
         /// How much more often an L packet is marked than p': equal rates of both kinds at k = 2.
         coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
+    }
+}
+
+params! {
+    /// When the L queue marks for itself.
+    pub struct RampParams {
         /// Waiting time from which L packets are marked for their own queue.
         step_start: Time = "800 us", in "0 s"..="10 s", symbol "minTh", source "RFC 9332 A.1; 1 ms in Linux";
         /// Waiting time from which all are.
         step_end: Time = "1200 us", in "0 s"..="10 s", symbol "maxTh", source "RFC 9332 A.1; 1 ms in Linux";
+    }
+}
+
+params! {
+    /// How the queues share the link, and how probabilities become decisions.
+    pub struct SharingParams {
         //= RFC 9332 A.2-5: The classic queue has a small share of the link, such as 1/16.
         //= RFC 9332 2.5.2.1-2: The bound to the priority is stated as a relation of the two queues.
         /// Part of the link that the classic queue has at least.
@@ -74,6 +86,22 @@ params! {
         /// Length of a full packet: no mark or drop while less than two wait.
         full_packet: Bytes = "1500 B", in "0 B"..="65535 B", symbol "MTU", source "Linux sch_dualpi2";
     }
+}
+
+params! {
+    /// DualPI2.
+    pub struct DualPi2Params {
+        with control: ControlParams;
+        with ramp: RampParams;
+        with sharing: SharingParams;
+    }
+}
+
+/// What the two queues have of their parameters, whatever guards the L queue.
+#[derive(Clone, Debug)]
+struct CoupledParams {
+    control: ControlParams,
+    sharing: SharingParams,
 }
 
 /// DualPI2 in the list of schemes.
@@ -95,10 +123,10 @@ impl SchemeSpec for DualPi2Scheme {
     type Discipline<P: Packet> = DualPi2<P>;
 
     fn check(params: &DualPi2Params, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
-        if params.step_end < params.step_start {
+        if params.ramp.step_end < params.ramp.step_start {
             let problem = format!(
                 "\"{}\" is out of range, it must be from step_start, \"{}\", to 10 s",
-                params.step_end, params.step_start
+                params.ramp.step_end, params.ramp.step_start
             );
             return Err(ConfigError::new(table.key("step_end"), problem));
         }
@@ -218,22 +246,27 @@ pub struct DualPi2<P, G = Unguarded> {
     classic_credit: f64,
     low_lottery: Lottery,
     classic_lottery: Lottery,
-    params: Box<DualPi2Params>,
+    params: Box<CoupledParams>,
 }
 
 impl<P: Packet> DualPi2<P> {
     /// Empty queues with the limit of `buffer`.
     #[must_use]
     pub fn new(params: &DualPi2Params, buffer: &BufferParams) -> Self {
-        let ramp = Ramp { start: params.step_start, end: params.step_end };
-        Self::guarded(params, buffer, Unguarded { ramp }, ramp)
+        let ramp = Ramp { start: params.ramp.step_start, end: params.ramp.step_end };
+        Self::guarded((&params.control, &params.sharing), buffer, Unguarded { ramp }, ramp)
     }
 }
 
 impl<P: Packet, G: LowGuard> DualPi2<P, G> {
     /// The same with `guard` in front of the L queue, whose ramp is `ramp` until the rate changes.
     #[must_use]
-    pub fn guarded(params: &DualPi2Params, buffer: &BufferParams, guard: G, ramp: Ramp) -> Self {
+    pub fn guarded(
+        (control, sharing): (&ControlParams, &SharingParams),
+        buffer: &BufferParams,
+        guard: G,
+        ramp: Ramp,
+    ) -> Self {
         Self {
             low: VecDeque::new(),
             classic: VecDeque::new(),
@@ -244,11 +277,11 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
             limit: buffer.limit,
             base_probability: 0.0,
             delay_before_s: 0.0,
-            ticker: Ticker::new(params.update_interval),
+            ticker: Ticker::new(control.update_interval),
             classic_credit: 0.0,
             low_lottery: Lottery::default(),
             classic_lottery: Lottery::default(),
-            params: Box::new(params.clone()),
+            params: Box::new(CoupledParams { control: control.clone(), sharing: sharing.clone() }),
         }
     }
 
@@ -272,8 +305,8 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         //= RFC 9332 A.2-1: The longer of the two queues' delays drives p'.
         let delay_s = f64::max(waited_s(&self.classic), waited_s(&self.low));
         //= RFC 9332 A.1-4: p' moves with the distance from the target and with the change of the delay.
-        let step = self.params.alpha * (delay_s - self.params.target.as_secs_f64())
-            + self.params.beta * (delay_s - self.delay_before_s);
+        let step = self.params.control.alpha * (delay_s - self.params.control.target.as_secs_f64())
+            + self.params.control.beta * (delay_s - self.delay_before_s);
         //= RFC 9332 A.1-5: p' stays between 0 and 1.
         self.base_probability = (self.base_probability + step).clamp(0.0, 1.0);
         self.delay_before_s = delay_s;
@@ -288,7 +321,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
     /// p_CL = min(1, k*p').
     fn coupled_probability(&self) -> f64 {
         //= RFC 9332 2.4-2: The coupled probability of the L queue is p_CL = k p'.
-        f64::min(self.params.coupling * self.base_probability, 1.0)
+        f64::min(self.params.control.coupling * self.base_probability, 1.0)
     }
 
     /// Whether the L queue is served next.
@@ -306,7 +339,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         let contended = !self.low.is_empty() && !self.classic.is_empty();
         let from_low = self.serves_low();
         let packet = if from_low { self.low.pop_front() } else { self.classic.pop_front() }?;
-        let share = self.params.classic_share;
+        let share = self.params.sharing.classic_share;
         let earned = if from_low { share } else { share - 1.0 };
         self.classic_credit =
             if contended { self.classic_credit + earned * f64::from(packet.wire_bytes()) } else { 0.0 };
@@ -323,7 +356,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
 
     /// Eq. (3) and (5).
     fn release_low(&mut self, packet: &P, now: Time, rng: &mut Rng) -> Fate {
-        let (coupled, decision) = (self.coupled_probability(), self.params.decision);
+        let (coupled, decision) = (self.coupled_probability(), self.params.sharing.decision);
         if coupled < 1.0 {
             //= RFC 9332 2.4-3: L packets are marked with the greater of p_CL and their own queue's probability.
             //= RFC 9332 2.5.1-6: L packets are marked at least as often as the coupling with p_C asks.
@@ -339,10 +372,10 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
     /// Eq. (2).
     fn release_classic(&mut self, packet: &P, rng: &mut Rng) -> Fate {
         let probability = self.classic_probability();
-        if !self.classic_lottery.hits(probability, self.params.decision, rng) {
+        if !self.classic_lottery.hits(probability, self.params.sharing.decision, rng) {
             return Fate::Pass;
         }
-        let k = self.params.coupling;
+        let k = self.params.control.coupling;
         //= RFC 9332 A.2-4: From p_C = min(1/k^2, 1) on, classic packets are dropped, never marked.
         //= RFC 9332 2.5.1.1-4: In overload, ECN-capable packets of both queues are dropped, too.
         if packet.ecn().is_capable() && probability < f64::min(1.0, 1.0 / (k * k)) { Fate::Mark } else { Fate::Drop }
@@ -373,7 +406,7 @@ impl<P: Packet, G: LowGuard> QueueDiscipline<P> for DualPi2<P, G> {
         self.catch_up(now);
         loop {
             //= RFC 9332 2.5.1-6, deviation: L packets are marked at least as often as the coupling with p_C asks.
-            let few = self.backlog.bytes < 2 * self.params.full_packet.0;
+            let few = self.backlog.bytes < 2 * self.params.sharing.full_packet.0;
             let (mut packet, from_low) = self.take()?;
             let fate = match (few, from_low) {
                 (true, _) => Fate::Pass,
@@ -426,6 +459,10 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket, readings, refusal};
     use serde_json::json;
+
+    fn sharing(sharing: SharingParams) -> DualPi2Params {
+        DualPi2Params { sharing, ..Default::default() }
+    }
 
     fn port(params: &DualPi2Params) -> DualPi2<TestPacket> {
         let buffer = BufferParams { limit: QueueLimit::Packets(10_000), ..Default::default() };
@@ -482,10 +519,16 @@ mod tests {
         assert!((249..=250).contains(&dropped) && marked == 0);
         // With a coupling below 1 that is p_C = 1, not 1/k^2. The sum is 1 with the first of 9000 packets and passes it with
         // each further one; the last is alone and passes.
-        let counts = serve(&DualPi2Params { coupling: 0.5, ..params.clone() }, 1.0, Ecn::Ect0, 2);
+        let counts = serve(
+            &DualPi2Params { control: ControlParams { coupling: 0.5, ..Default::default() }, ..Default::default() },
+            1.0,
+            Ecn::Ect0,
+            2,
+        );
         assert_eq!(counts, (8_998, 0));
         // By chance: standard deviation sqrt(1000*0.04*0.96) = 6.2; five of them.
-        let (dropped, _) = serve(&DualPi2Params { decision: Decision::Random, ..params }, 0.2, Ecn::NotEct, 1000);
+        let (dropped, _) =
+            serve(&sharing(SharingParams { decision: Decision::Random, ..Default::default() }), 0.2, Ecn::NotEct, 1000);
         assert!(dropped.abs_diff(40) < 31, "{dropped}");
     }
 
@@ -522,8 +565,10 @@ mod tests {
         offer(&mut dual, Ecn::Ect1, 2, Time::ZERO);
         let ramp = |us| dual.ramp(Time::from_micros(us));
         assert_eq!([800, 1000, 1200, 5000].map(ramp), [0.0, 0.5, 1.0, 1.0]);
-        let step =
-            DualPi2Params { step_start: Time::from_millis(1), step_end: Time::from_millis(1), ..Default::default() };
+        let step = DualPi2Params {
+            ramp: RampParams { step_start: Time::from_millis(1), step_end: Time::from_millis(1) },
+            ..Default::default()
+        };
         let mut linux = port(&step);
         assert_eq!(linux.ramp(Time::from_millis(9)), 0.0); // nothing behind
         offer(&mut linux, Ecn::Ect1, 1, Time::ZERO);
@@ -546,7 +591,7 @@ mod tests {
 
     #[test]
     fn classic_queue_gets_its_share_of_bytes_while_both_wait() {
-        let mut dual = port(&DualPi2Params { classic_share: 0.1, ..Default::default() });
+        let mut dual = port(&sharing(SharingParams { classic_share: 0.1, ..Default::default() }));
         offer(&mut dual, Ecn::NotEct, 4_000, Time::ZERO);
         offer(&mut dual, Ecn::Ect1, 4_000, Time::ZERO);
         let mut drops = Drops::default();
@@ -567,7 +612,7 @@ mod tests {
         assert_eq!(drops.0[0].1, DropReason::Overlimit);
         assert_eq!((dual.backlog().packets, dual.drop_probability()), (3, Some(0.0)));
         assert_eq!(readings(|report| dual.report(report))[2], ("low_queue_packets", 2.0));
-        assert_eq!(dual.state_size().bytes, size_of::<DualPi2<TestPacket>>() + size_of::<DualPi2Params>());
+        assert_eq!(dual.state_size().bytes, size_of::<DualPi2<TestPacket>>() + size_of::<CoupledParams>());
         dual.set_link_rate(BitRate(1));
     }
 

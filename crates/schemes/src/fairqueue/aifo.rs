@@ -38,6 +38,7 @@
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
 use crate::fairqueue::rank_window::RankWindow;
+use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 params! {
@@ -70,64 +71,47 @@ impl SchemeSpec for AifoScheme {
     };
     const ORDERS_PACKETS: bool = true;
     type Params = AifoParams;
-    type Discipline<P: Packet> = Aifo<P>;
+    type Discipline<P: Packet> = RankedPort<P, Aifo>;
 
-    fn build<P: Packet>(params: &AifoParams, port: &Port<'_>) -> Aifo<P> {
-        Aifo {
-            queue: RankedQueues::new(1, QueueRoom::Shared, params.rank, params.share_per, port),
-            window: RankWindow::new(params.window, params.sample_period),
-            headroom: params.headroom,
+    fn build<P: Packet>(params: &AifoParams, port: &Port<'_>) -> RankedPort<P, Aifo> {
+        RankedPort {
+            queues: RankedQueues::new(1, QueueRoom::Shared, params.rank, params.share_per, port),
+            placement: Aifo { window: RankWindow::new(params.window, params.sample_period), headroom: params.headroom },
         }
     }
 }
 
-/// The queue of one port.
+/// Admission to the queue of one port.
 #[derive(Clone, Debug)]
-pub struct Aifo<P> {
-    queue: RankedQueues<P>,
+pub struct Aifo {
     window: RankWindow,
     headroom: f64,
 }
 
-impl<P: Packet> Aifo<P> {
-    /// Rule (2).
+impl Aifo {
+    /// Rule (2), with this part of the queue used.
     #[inline]
-    fn admits(&self, rank: f64) -> bool {
-        let used = self.queue.used_part();
+    fn admits(&self, rank: f64, used: f64) -> bool {
         used <= self.headroom || self.window.quantile(rank) <= (1.0 - used) / (1.0 - self.headroom)
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for Aifo<P> {
-    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let rank = self.queue.rank_of(&packet, rng);
-        let admitted = self.admits(rank);
+impl Placement for Aifo {
+    #[inline]
+    fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason> {
+        let admitted = self.admits(rank, queues.used_part());
         self.window.arrived(rank);
         if !admitted {
-            self.queue.refuse(&packet, rank, DropReason::Aqm, drops);
-        } else if !self.queue.has_room(0, packet.wire_bytes()) {
-            self.queue.refuse(&packet, rank, DropReason::Overlimit, drops);
+            Err(DropReason::Aqm)
+        } else if !queues.has_room(0, wire_bytes) {
+            Err(DropReason::Overlimit)
         } else {
-            self.queue.accept(0, packet, rank, now);
+            Ok(0)
         }
     }
 
-    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        self.queue.serve()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn state_size(&self) -> StateSize {
-        let StateSize { records, bytes } = self.queue.state_size();
-        let own = size_of_val(self) - size_of_val(&self.queue) + self.window.bytes();
-        StateSize { records, bytes: bytes + own }
-    }
-
-    fn report(&self, report: Report<'_>) {
-        self.queue.report(report);
+    fn heap_bytes(&self) -> usize {
+        self.window.bytes()
     }
 }
 
@@ -140,21 +124,25 @@ mod tests {
     use crate::testing::{Drops, TestPacket};
     use proptest::prelude::*;
 
-    fn port(params: &AifoParams, limit: u32) -> (Aifo<TestPacket>, Rng) {
+    fn port(params: &AifoParams, limit: u32) -> (RankedPort<TestPacket, Aifo>, Rng) {
         build::<AifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    fn admits(port: &RankedPort<TestPacket, Aifo>, rank: f64) -> bool {
+        port.placement.admits(rank, port.queues.used_part())
     }
 
     #[test]
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&AifoParams { window: 4, headroom: 0.25, ..Default::default() }, 8);
-        [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.window.arrived(rank));
+        [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
         // With c packets the quantile may be up to (8 - c)/8/0.75: all up to c = 2, then 5/6, 2/3, 1/2, 1/3, 1/6.
         // Ranks 15, 25, 35 and 45 are at 1/4, 1/2, 3/4 and 1.
         let last_admitted = [15.0, 25.0, 35.0, 45.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
-                last = if queue.admits(rank) { Some(length) } else { last };
-                queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO);
+                last = if admits(&queue, rank) { Some(length) } else { last };
+                queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO);
             }
             last
         });
@@ -184,18 +172,18 @@ mod tests {
             headroom in prop::sample::select(vec![0.0, 0.1, 0.5, 0.9]),
         ) {
             let (mut queue, _) = port(&AifoParams { headroom, ..Default::default() }, 20);
-            window.iter().for_each(|&rank| queue.window.arrived(f64::from(rank)));
+            window.iter().for_each(|&rank| queue.placement.window.arrived(f64::from(rank)));
             let mut longer = queue.clone();
-            (0..length).for_each(|_| queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO));
-            (0..=length).for_each(|_| longer.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+            (0..length).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+            (0..=length).for_each(|_| longer.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             let (rank, lower) = (f64::from(rank), f64::from(lower.min(rank)));
             // The definition, on the last 20 ranks.
             let last = &window[window.len().saturating_sub(20)..];
             let below = last.iter().filter(|&&other| f64::from(other) < rank).count() as f64 / last.len() as f64;
             let (c, limit) = (f64::from(length), 20.0);
-            prop_assert_eq!(queue.admits(rank), c / limit <= headroom || below <= (1.0 - c / limit) / (1.0 - headroom));
-            prop_assert!(!queue.admits(rank) || queue.admits(lower));
-            prop_assert!(!longer.admits(rank) || queue.admits(rank));
+            prop_assert_eq!(admits(&queue, rank), c / limit <= headroom || below <= (1.0 - c / limit) / (1.0 - headroom));
+            prop_assert!(!admits(&queue, rank) || admits(&queue, lower));
+            prop_assert!(!admits(&longer, rank) || admits(&queue, rank));
         }
 
         #[test]

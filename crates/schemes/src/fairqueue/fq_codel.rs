@@ -28,10 +28,9 @@
 
 use crate::aqm::codel::{Codel, CodelTarget, check_target};
 use crate::contract::prelude::*;
-use crate::fairqueue::cut_longest::{Stored, cut_longest};
-use crate::fairqueue::new_and_old::{NewAndOld, TakesTurns, Turn};
-use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
-use crate::flows::hash::{bucket, hash};
+use crate::fairqueue::hashed_queues::{Arrival, HashedQueues};
+use crate::fairqueue::new_and_old::Turning;
+use crate::fairqueue::queue_store::QueueStore;
 
 choices! {
     /// What CoDel compares with a full packet to see that a queue is short.
@@ -95,52 +94,23 @@ impl SchemeSpec for FqCodelScheme {
     }
 }
 
-/// One hashed queue.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    //= RFC 8289 4.4-1: Of several queues, each has a CoDel of its own.
-    codel: Codel,
-    turn: Turn,
-}
-
-impl TakesTurns for Bucket {
-    #[inline]
-    fn turn(&self) -> &Turn {
-        &self.turn
-    }
-    #[inline]
-    fn turn_mut(&mut self) -> &mut Turn {
-        &mut self.turn
-    }
-}
-
 /// The queues of one port.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
-    queues: QueueStore<P, (), Bucket>,
-    turns: NewAndOld,
-    /// Drawn at the first packet.
-    seed: Option<u64>,
+    //= RFC 8289 4.4-1: Of several queues, each has a CoDel of its own.
+    hashed: HashedQueues<P, Codel>,
     aim: CodelTarget,
     params: FqCodelParams,
-    limit: QueueLimit,
 }
 
 impl<P: Packet> FqCodel<P> {
     /// A port without packets.
     #[must_use]
     pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
-        let mut queues = QueueStore::new(LengthMeasure::Bytes);
-        for _ in 0..params.buckets {
-            queues.open(Bucket { codel: Codel::default(), turn: Turn::default() });
-        }
         Self {
-            queues,
-            turns: NewAndOld::new(params.quantum),
-            seed: None,
+            hashed: HashedQueues::new(params.buckets, Codel::default(), params.quantum, buffer.limit),
             aim: CodelTarget { target: params.target, interval: params.interval, mtu: buffer.mtu.0 },
             params: params.clone(),
-            limit: buffer.limit,
         }
     }
 }
@@ -148,7 +118,7 @@ impl<P: Packet> FqCodel<P> {
 /// Rule (1): the next packet of `queue` that CoDel lets pass.
 fn serve<P: Packet>(
     (aim, params): (&CodelTarget, &FqCodelParams),
-    queues: &mut QueueStore<P, (), Bucket>,
+    queues: &mut QueueStore<P, (), Turning<Codel>>,
     queue: u32,
     now: Time,
     drops: &mut impl DropSink<P>,
@@ -164,7 +134,7 @@ fn serve<P: Packet>(
         let markable = params.ecn && packet.ecn().is_capable();
         let sojourn = now.saturating_sub(packet.enqueued_at());
         //= RFC 8290 4.2-3: CoDel drops at the head of the chosen queue, which loses credits for what is sent.
-        match queues[queue].codel.judge(aim, sojourn, short, markable, now) {
+        match queues[queue].own.judge(aim, sojourn, short, markable, now) {
             Verdict::Accept => return Some(packet),
             Verdict::Mark => {
                 packet.set_ecn(Ecn::Ce);
@@ -174,46 +144,40 @@ fn serve<P: Packet>(
             Verdict::Drop => drops.dropped(&packet, DropReason::Aqm, behind),
         }
     }
-    queues[queue].codel.emptied();
+    queues[queue].own.emptied();
     None
 }
 
 impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let found = self.queues.backlog();
-        if !Backlog::default().has_room_for(packet.wire_bytes(), self.limit) {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let found = self.hashed.backlog();
+        if !self.hashed.has_room(Backlog::default(), packet.wire_bytes()) {
             drops.dropped(&packet, DropReason::Overlimit, found);
             return;
         }
-        let seed = *self.seed.get_or_insert_with(|| rng.bits());
-        //= RFC 8290 4.1-1: A hash of the flow, salted at random and modulo the queues, picks the queue.
-        let queue = bucket(hash(self.params.share_per.of(&packet), seed), self.params.buckets) as u32;
-        //= RFC 8290 4.1-2: The packet is stamped and goes to the tail of its queue.
-        packet.set_enqueued_at(now);
-        self.queues.push_back(queue, packet, ());
-        self.turns.arrived(&mut self.queues, queue);
-        let stored = Stored { queue, found };
-        cut_longest(&mut self.queues, self.limit, self.params.drop_batch, stored, drops, |bucket, packets| {
+        let queue = self.hashed.queue_of(self.params.share_per.of(&packet), self.params.buckets, rng);
+        self.hashed.store(Arrival { packet, queue, found }, now, self.params.drop_batch, drops, |codel, packets| {
             //= RFC 8289 5.4-2, deviation: Drops at a full buffer do not count for CoDel.
-            bucket.codel.overflowed(packets);
+            codel.overflowed(packets);
         });
     }
 
     fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
-        let Self { queues, turns, aim, params, .. } = self;
-        turns.next(queues, |queues, queue| serve((&*aim, &*params), queues, queue, now, drops))
+        let Self { hashed, aim, params } = self;
+        hashed.next(|queues, queue| serve((&*aim, &*params), queues, queue, now, drops))
     }
 
     fn backlog(&self) -> Backlog {
-        self.queues.backlog()
+        self.hashed.backlog()
     }
 
     fn state_size(&self) -> StateSize {
-        StateSize { records: self.queues.open_queues(), bytes: size_of_val(self) + self.queues.state_bytes() }
+        let StateSize { records, bytes } = self.hashed.state_size();
+        StateSize { records, bytes: size_of_val(self) + bytes }
     }
 
     fn report(&self, report: Report<'_>) {
-        let dropping = (0..self.params.buckets).filter(|&queue| self.queues[queue].codel.is_dropping()).count();
+        let dropping = (0..self.params.buckets).filter(|&queue| self.hashed.queues[queue].own.is_dropping()).count();
         report("dropping_queues", dropping as f64);
     }
 }

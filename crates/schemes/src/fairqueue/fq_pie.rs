@@ -30,10 +30,7 @@
 
 use crate::aqm::pie_core::{PieParams, PieState};
 use crate::contract::prelude::*;
-use crate::fairqueue::cut_longest::{Stored, cut_longest};
-use crate::fairqueue::new_and_old::{NewAndOld, TakesTurns, Turn};
-use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
-use crate::flows::hash::{bucket, hash};
+use crate::fairqueue::hashed_queues::{Arrival, HashedQueues};
 use crate::measure::ticker::Ticker;
 
 choices! {
@@ -109,37 +106,21 @@ impl SchemeSpec for FqPieScheme {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     pie: PieState,
-    turn: Turn,
     /// In [`FqPie::awake`].
     is_awake: bool,
-}
-
-impl TakesTurns for Bucket {
-    #[inline]
-    fn turn(&self) -> &Turn {
-        &self.turn
-    }
-    #[inline]
-    fn turn_mut(&mut self) -> &mut Turn {
-        &mut self.turn
-    }
 }
 
 /// The queues of one port.
 #[derive(Clone, Debug)]
 pub struct FqPie<P> {
-    queues: QueueStore<P, (), Bucket>,
-    turns: NewAndOld,
+    hashed: HashedQueues<P, Bucket>,
     ticker: Ticker,
     /// Queues whose controllers may still move.
     awake: Vec<u32>,
-    /// Drawn at the first packet.
-    seed: Option<u64>,
     /// p that the last arrival met.
     last_probability: f64,
     pie: Box<PieParams>,
     params: Box<FqPieParams>,
-    limit: QueueLimit,
 }
 
 impl<P: Packet> FqPie<P> {
@@ -158,19 +139,14 @@ impl<P: Packet> FqPie<P> {
             mean_packet: params.mean_packet,
             ..Default::default()
         };
-        let idle = Bucket { pie: PieState::new(&pie), turn: Turn::default(), is_awake: false };
-        let mut queues = QueueStore::new(LengthMeasure::Bytes);
-        (0..params.buckets).for_each(|_| _ = queues.open(idle));
+        let idle = Bucket { pie: PieState::new(&pie), is_awake: false };
         Self {
-            queues,
-            turns: NewAndOld::new(params.quantum),
+            hashed: HashedQueues::new(params.buckets, idle, params.quantum, buffer.limit),
             ticker: Ticker::new(params.update_interval),
             awake: Vec::with_capacity(params.buckets as usize),
-            seed: None,
             last_probability: 0.0,
             pie: Box::new(pie),
             params: Box::new(params.clone()),
-            limit: buffer.limit,
         }
     }
 
@@ -186,10 +162,10 @@ impl<P: Packet> FqPie<P> {
     }
 
     fn update(&mut self) {
-        let Self { queues, awake, pie, .. } = self;
+        let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
         awake.retain(|&queue| {
             let is_empty = queues.length(queue).packets == 0;
-            let bucket = &mut queues[queue];
+            let bucket = &mut queues[queue].own;
             // The rate of the link matters for no delay but `link_rate`.
             let moved = bucket.pie.update(pie, f64::INFINITY);
             bucket.is_awake = moved || !is_empty;
@@ -198,15 +174,15 @@ impl<P: Packet> FqPie<P> {
     }
 
     fn wake(&mut self, queue: u32) {
-        if !std::mem::replace(&mut self.queues[queue].is_awake, true) {
+        if !std::mem::replace(&mut self.hashed.queues[queue].own.is_awake, true) {
             self.awake.push(queue);
         }
     }
 
     /// Rule (1).
     fn judge(&mut self, queue: u32, packet: &P, rng: &mut Rng) -> Verdict {
-        let own = self.queues.length(queue);
-        let pie = &mut self.queues[queue].pie;
+        let own = self.hashed.queues.length(queue);
+        let pie = &mut self.hashed.queues[queue].own.pie;
         let hit = pie.decide(&self.pie, own, packet.wire_bytes(), rng);
         self.last_probability = pie.probability();
         let marks = self.params.ecn && packet.ecn().is_capable() && self.last_probability <= self.params.ecn_limit;
@@ -221,14 +197,13 @@ impl<P: Packet> FqPie<P> {
 impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         self.catch_up(now);
-        let found = self.queues.backlog();
-        let seed = *self.seed.get_or_insert_with(|| rng.bits());
-        let queue = bucket(hash(self.params.share_per.of(&packet), seed), self.params.buckets) as u32;
+        let found = self.hashed.backlog();
+        let queue = self.hashed.queue_of(self.params.share_per.of(&packet), self.params.buckets, rng);
         self.wake(queue);
         // Rule (4); what exceeds the limit alone is dropped in any case.
         let counts = if self.params.overflow == Overflow::Arriving { found } else { Backlog::default() };
-        if !counts.has_room_for(packet.wire_bytes(), self.limit) {
-            self.queues[queue].pie.overflowed();
+        if !self.hashed.has_room(counts, packet.wire_bytes()) {
+            self.hashed.queues[queue].own.pie.overflowed();
             drops.dropped(&packet, DropReason::Overlimit, found);
             return;
         }
@@ -243,28 +218,24 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
             }
             Verdict::Accept => {}
         }
-        packet.set_enqueued_at(now);
-        self.queues.push_back(queue, packet, ());
-        self.turns.arrived(&mut self.queues, queue);
-        let stored = Stored { queue, found };
         // Rule (5); with rule (4) there is room.
-        cut_longest(&mut self.queues, self.limit, self.params.drop_batch, stored, drops, |_, _| ());
+        self.hashed.store(Arrival { packet, queue, found }, now, self.params.drop_batch, drops, |_, _| ());
     }
 
     fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
         self.catch_up(now);
-        let Self { queues, turns, pie, .. } = self;
-        turns.next(queues, |queues, queue| {
+        let Self { hashed, pie, .. } = self;
+        hashed.next(|queues, queue| {
             let (packet, ()) = queues.pop_front(queue)?;
             let behind = queues.length(queue);
             // Rule (3).
-            queues[queue].pie.departed(pie, packet.wire_bytes(), packet.enqueued_at(), behind, now);
+            queues[queue].own.pie.departed(pie, packet.wire_bytes(), packet.enqueued_at(), behind, now);
             Some(packet)
         })
     }
 
     fn backlog(&self) -> Backlog {
-        self.queues.backlog()
+        self.hashed.backlog()
     }
 
     fn drop_probability(&self) -> Option<f64> {
@@ -273,12 +244,13 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
 
     fn state_size(&self) -> StateSize {
         let shared = size_of_val(self) + size_of_val(&*self.pie) + size_of_val(&*self.params);
-        let bytes = shared + self.queues.state_bytes() + self.awake.capacity() * size_of::<u32>();
-        StateSize { records: self.queues.open_queues(), bytes }
+        let StateSize { records, bytes } = self.hashed.state_size();
+        StateSize { records, bytes: shared + bytes + self.awake.capacity() * size_of::<u32>() }
     }
 
     fn report(&self, report: Report<'_>) {
-        let largest = self.awake.iter().map(|&queue| self.queues[queue].pie.probability()).fold(0.0, f64::max);
+        let largest =
+            self.awake.iter().map(|&queue| self.hashed.queues[queue].own.pie.probability()).fold(0.0, f64::max);
         report("largest_probability", largest);
         report("controllers_awake", self.awake.len() as f64);
     }
@@ -365,7 +337,7 @@ mod tests {
         // A probability above 0 shrinks by 2 % and by alpha * target an update: zero within seconds.
         assert_eq!(queue.dequeue(Time::from_secs(60), &mut rng, &mut ()).map(|packet| packet.flow), None);
         assert_eq!(awake(&queue), 0.0);
-        assert!((0..1024).all(|number| queue.queues[number].pie.probability() == 0.0));
+        assert!((0..1024).all(|number| queue.hashed.queues[number].own.pie.probability() == 0.0));
     }
 
     proptest! {

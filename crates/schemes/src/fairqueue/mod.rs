@@ -1,9 +1,9 @@
 //! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
 //!
 //! Below the schemes: [`queue_store`] keeps queues of packets by flow with the longest at hand, on [`intrusive_list`] and
-//! [`indexed_heap`]; [`skip_rounds`] makes up rounds without a packet; [`ranked_queues`] are priority queues for packets
-//! with ranks, which are [`start_tags`] or, for tests, [`drawn_ranks`]; [`rank_window`] remembers the last
-//! ranks.
+//! [`indexed_heap`]; [`skip_rounds`] makes up rounds without a packet; [`hashed_queues`] take turns; [`ranked_queues`] are priority queues for packets
+//! with ranks, which are [`start_tags`] or, for tests, [`drawn_ranks`], and [`ranked_port`] fills them as a scheme says;
+//! [`rank_window`] remembers the last ranks.
 
 pub mod afq;
 pub mod aifo;
@@ -16,12 +16,14 @@ pub mod drr_lds;
 pub mod fdpa;
 pub mod fq_codel;
 pub mod fq_pie;
+pub mod hashed_queues;
 pub mod indexed_heap;
 pub mod intrusive_list;
 pub mod new_and_old;
 pub mod packs;
 pub mod queue_store;
 pub mod rank_window;
+pub mod ranked_port;
 pub mod ranked_queues;
 pub mod rifo;
 pub mod scrr;

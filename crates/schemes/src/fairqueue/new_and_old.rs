@@ -26,18 +26,26 @@ enum Place {
 
 /// What the record of a queue keeps for its turns.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Turn {
+struct Turn {
     /// Whole bytes.
     credits: f64,
     place: Option<Place>,
 }
 
-/// A record with a [`Turn`].
-pub trait TakesTurns {
-    /// It.
-    fn turn(&self) -> &Turn;
-    /// The same to change.
-    fn turn_mut(&mut self) -> &mut Turn;
+/// The record of a queue that takes turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Turning<R> {
+    /// The scheme's part.
+    pub own: R,
+    turn: Turn,
+}
+
+impl<R> Turning<R> {
+    /// The record of a queue in no list.
+    #[must_use]
+    pub fn new(own: R) -> Self {
+        Self { own, turn: Turn::default() }
+    }
 }
 
 /// The two lists of one port.
@@ -57,39 +65,39 @@ impl NewAndOld {
 
     /// A packet was stored in `queue`: rule (N1).
     #[inline]
-    pub fn arrived<P: Packet, T: Copy, R: TakesTurns>(&mut self, queues: &mut QueueStore<P, T, R>, queue: u32) {
-        if queues[queue].turn().place.is_none() {
+    pub fn arrived<P: Packet, T: Copy, R: Copy>(&mut self, queues: &mut QueueStore<P, T, Turning<R>>, queue: u32) {
+        if queues[queue].turn.place.is_none() {
             //= RFC 8290 4.1-3: A queue in neither list joins the end of the new ones with a quantum of credits.
-            queues[queue].turn_mut().credits = self.quantum;
+            queues[queue].turn.credits = self.quantum;
             self.move_to(queues, queue, Some(Place::New));
         }
     }
 
     /// The next packet; `serve` takes it from the queue whose turn it is, or returns `None` and leaves that empty.
-    pub fn next<P: Packet, T: Copy, R: TakesTurns>(
+    pub fn next<P: Packet, T: Copy, R: Copy>(
         &mut self,
-        queues: &mut QueueStore<P, T, R>,
-        mut serve: impl FnMut(&mut QueueStore<P, T, R>, u32) -> Option<P>,
+        queues: &mut QueueStore<P, T, Turning<R>>,
+        mut serve: impl FnMut(&mut QueueStore<P, T, Turning<R>>, u32) -> Option<P>,
     ) -> Option<P> {
         let mut first_in_debt = None;
         loop {
             //= RFC 8290 4.2-1: The first of the new queues is served; if there is none, the first of the old.
             let queue = self.lists.iter().find_map(IntrusiveList::front)?; // rule (N2)
-            if queues[queue].turn().credits <= 0.0 {
+            if queues[queue].turn.credits <= 0.0 {
                 if first_in_debt == Some(queue) {
                     self.skip_rounds(queues);
                 }
                 first_in_debt = first_in_debt.or(Some(queue));
                 //= RFC 8290 4.2-2: A queue out of credits gets a quantum and goes to the end of the old ones.
-                queues[queue].turn_mut().credits += self.quantum; // rule (N3)
+                queues[queue].turn.credits += self.quantum; // rule (N3)
                 self.move_to(queues, queue, Some(Place::Old));
                 continue;
             }
             if let Some(packet) = serve(queues, queue) {
-                queues[queue].turn_mut().credits -= f64::from(packet.wire_bytes()); // rule (N4)
+                queues[queue].turn.credits -= f64::from(packet.wire_bytes()); // rule (N4)
                 return Some(packet);
             }
-            let was_new = queues[queue].turn().place == Some(Place::New);
+            let was_new = queues[queue].turn.place == Some(Place::New);
             //= RFC 8290 4.2-4: A new queue found empty goes to the end of the old ones, an old one leaves.
             let stays = was_new && !self.lists[Place::Old as usize].is_empty();
             self.move_to(queues, queue, stays.then_some(Place::Old)); // rule (N5)
@@ -97,30 +105,30 @@ impl NewAndOld {
         }
     }
 
-    fn move_to<P: Packet, T: Copy, R: TakesTurns>(
+    fn move_to<P: Packet, T: Copy, R: Copy>(
         &mut self,
-        queues: &mut QueueStore<P, T, R>,
+        queues: &mut QueueStore<P, T, Turning<R>>,
         queue: u32,
         place: Option<Place>,
     ) {
-        if let Some(from) = queues[queue].turn().place {
+        if let Some(from) = queues[queue].turn.place {
             self.lists[from as usize].remove(queues.elements(), queue);
         }
         if let Some(to) = place {
             self.lists[to as usize].push_back(queues.elements(), queue);
         }
-        queues[queue].turn_mut().place = place;
+        queues[queue].turn.place = place;
     }
 
     /// All old queues are in debt: makes up the rounds up to the last one of this kind.
-    fn skip_rounds<P: Packet, T: Copy, R: TakesTurns>(&self, queues: &mut QueueStore<P, T, R>) {
+    fn skip_rounds<P: Packet, T: Copy, R: Copy>(&self, queues: &mut QueueStore<P, T, Turning<R>>) {
         let quantum = self.quantum;
         // Credits are whole: grants to reach 1, and the visit after them.
-        let visits = |queues: &QueueStore<P, T, R>, queue: u32| {
-            ((1.0 - queues[queue].turn().credits) / quantum).ceil().max(0.0) + 1.0
+        let visits = |queues: &QueueStore<P, T, Turning<R>>, queue: u32| {
+            ((1.0 - queues[queue].turn.credits) / quantum).ceil().max(0.0) + 1.0
         };
         skip_rounds(queues, &self.lists[Place::Old as usize], visits, |record, rounds| {
-            record.turn_mut().credits += rounds * quantum;
+            record.turn.credits += rounds * quantum;
         });
     }
 }

@@ -2,15 +2,15 @@
 //! left, imitate both the order of a sorted queue and what it drops.
 //!
 //! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in programmable
-//! packet scheduling", NSDI 2025, by its abstract and by a public summary of its design; neither the text of the paper nor
-//! its code was at hand. Of n queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all
+//! packet scheduling", NSDI 2025, by its abstract, by that of its preprint (arXiv 2308.00797) and by a public summary of its
+//! design, no work of its authors; neither the text of the paper nor its code was at hand. Of n queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all
 //! `B_i`; W is the window of the last ranks, r the rank of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | the rank of every arriving packet enters W | [`RankWindow::arrived`] |
 //! | (2) | queue: the first i with `W.quantile(r) <= sum over j <= i of (B_j - b_j) / B / (1 - k)` and room | `Packs::queue_for` |
-//! | (3) | no such queue: drop | `Packs::enqueue` |
+//! | (3) | no such queue: drop | `Packs::place` |
 //! | (4) | serve the first queue that holds a packet | `RankedQueues::serve` |
 //!
 //! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], but for the order of (1) and (2).
@@ -34,6 +34,7 @@
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
 use crate::fairqueue::rank_window::RankWindow;
+use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 params! {
@@ -67,70 +68,53 @@ impl SchemeSpec for PacksScheme {
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;
     type Params = PacksParams;
-    type Discipline<P: Packet> = Packs<P>;
+    type Discipline<P: Packet> = RankedPort<P, Packs>;
 
-    fn build<P: Packet>(params: &PacksParams, port: &Port<'_>) -> Packs<P> {
-        Packs {
+    fn build<P: Packet>(params: &PacksParams, port: &Port<'_>) -> RankedPort<P, Packs> {
+        RankedPort {
             queues: RankedQueues::new(params.queues, QueueRoom::Split, params.rank, params.share_per, port),
-            window: RankWindow::new(params.window, 1),
-            count: params.queues,
-            burstiness: params.burstiness,
+            placement: Packs {
+                window: RankWindow::new(params.window, 1),
+                count: params.queues,
+                burstiness: params.burstiness,
+            },
         }
     }
 }
 
-/// The queues of one port.
+/// How the queues of one port are filled.
 #[derive(Clone, Debug)]
-pub struct Packs<P> {
-    queues: RankedQueues<P>,
+pub struct Packs {
     window: RankWindow,
     count: u32,
     burstiness: f64,
 }
 
-impl<P: Packet> Packs<P> {
+impl Packs {
     /// Rule (2).
     #[inline]
-    fn queue_for(&self, rank: f64, wire_bytes: u32) -> Option<u32> {
+    fn queue_for<P: Packet>(&self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Option<u32> {
         // Queues have equal room, so that sums of B_i are numbers of queues.
         let needed = self.window.quantile(rank) * (1.0 - self.burstiness) * f64::from(self.count);
         let mut free = 0.0;
         (0..self.count).find(|&queue| {
-            free += self.queues.free_part(queue);
-            needed <= free && self.queues.has_room(queue, wire_bytes)
+            free += queues.free_part(queue);
+            needed <= free && queues.has_room(queue, wire_bytes)
         })
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for Packs<P> {
-    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let rank = self.queues.rank_of(&packet, rng);
+impl Placement for Packs {
+    #[inline]
+    fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason> {
         self.window.arrived(rank);
-        match self.queue_for(rank, packet.wire_bytes()) {
-            Some(queue) => self.queues.accept(queue, packet, rank, now),
-            None if self.queues.is_full_for(packet.wire_bytes()) => {
-                self.queues.refuse(&packet, rank, DropReason::Overlimit, drops);
-            }
-            None => self.queues.refuse(&packet, rank, DropReason::Aqm, drops), // rule (3)
-        }
+        self.queue_for(queues, rank, wire_bytes).ok_or_else(|| {
+            if queues.is_full_for(wire_bytes) { DropReason::Overlimit } else { DropReason::Aqm } // rule (3)
+        })
     }
 
-    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        self.queues.serve()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queues.backlog()
-    }
-
-    fn state_size(&self) -> StateSize {
-        let StateSize { records, bytes } = self.queues.state_size();
-        let own = size_of_val(self) - size_of_val(&self.queues) + self.window.bytes();
-        StateSize { records, bytes: bytes + own }
-    }
-
-    fn report(&self, report: Report<'_>) {
-        self.queues.report(report);
+    fn heap_bytes(&self) -> usize {
+        self.window.bytes()
     }
 }
 
@@ -143,16 +127,20 @@ mod tests {
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 
-    fn port(params: &PacksParams, limit: u32) -> (Packs<TestPacket>, Rng) {
+    fn port(params: &PacksParams, limit: u32) -> (RankedPort<TestPacket, Packs>, Rng) {
         build::<PacksScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    fn queue_for(port: &RankedPort<TestPacket, Packs>, rank: f64) -> Option<u32> {
+        port.placement.queue_for(&port.queues, rank, 1500)
     }
 
     #[test]
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&PacksParams { queues: 2, window: 4, ..Default::default() }, 8);
-        [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.window.arrived(rank));
+        [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
         // Empty: 4/8 of the room is up to the first queue. Ranks 15 and 25, at 1/4 and 1/2, go first, 35 and 45 last.
-        let queues = |queue: &Packs<TestPacket>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue.queue_for(rank, 1500));
+        let queues = |port: &RankedPort<TestPacket, Packs>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue_for(port, rank));
         assert_eq!(queues(&queue), [Some(0), Some(0), Some(1), Some(1)]);
         // Two packets in the first: 2/8 up to it, 6/8 in all.
         (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
@@ -162,7 +150,7 @@ mod tests {
         queue.queues.accept(1, packet(0, 1500), 0.0, Time::ZERO);
         assert_eq!(queues(&queue), [Some(1), None, None, None]);
         // k = 1/2 doubles the room that counts: 6/8.
-        queue.burstiness = 0.5;
+        queue.placement.burstiness = 0.5;
         assert_eq!(queues(&queue), [Some(1), Some(1), Some(1), None]);
     }
 
@@ -180,13 +168,13 @@ mod tests {
             waiting in prop::collection::vec(0u32..4, 0..24), queues in 1u32..5,
         ) {
             let (mut queue, _) = port(&PacksParams { queues, ..Default::default() }, 24);
-            window.iter().for_each(|&rank| queue.window.arrived(f64::from(rank)));
+            window.iter().for_each(|&rank| queue.placement.window.arrived(f64::from(rank)));
             for at in waiting {
                 if queue.queues.has_room(at % queues, 1500) {
                     queue.queues.accept(at % queues, packet(0, 1500), 0.0, Time::ZERO);
                 }
             }
-            let [of_rank, of_lower] = [rank, lower.min(rank)].map(|rank| queue.queue_for(f64::from(rank), 1500));
+            let [of_rank, of_lower] = [rank, lower.min(rank)].map(|rank| queue_for(&queue, f64::from(rank)));
             prop_assert!(of_rank.is_none() || of_lower.is_some_and(|lower| Some(lower) <= of_rank));
         }
 

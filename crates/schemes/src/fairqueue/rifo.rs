@@ -30,6 +30,7 @@
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
+use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 params! {
@@ -60,13 +61,15 @@ impl SchemeSpec for RifoScheme {
     };
     const ORDERS_PACKETS: bool = true;
     type Params = RifoParams;
-    type Discipline<P: Packet> = Rifo<P>;
+    type Discipline<P: Packet> = RankedPort<P, Rifo>;
 
-    fn build<P: Packet>(params: &RifoParams, port: &Port<'_>) -> Rifo<P> {
-        Rifo {
-            queue: RankedQueues::new(1, QueueRoom::Shared, params.rank, params.share_per, port),
-            range: RankRange { min: 0.0, max: 0.0, packets: 0, reset_after: params.reset_after },
-            guaranteed: params.guaranteed,
+    fn build<P: Packet>(params: &RifoParams, port: &Port<'_>) -> RankedPort<P, Rifo> {
+        RankedPort {
+            queues: RankedQueues::new(1, QueueRoom::Shared, params.rank, params.share_per, port),
+            placement: Rifo {
+                range: RankRange { min: 0.0, max: 0.0, packets: 0, reset_after: params.reset_after },
+                guaranteed: params.guaranteed,
+            },
         }
     }
 }
@@ -94,52 +97,33 @@ impl RankRange {
     }
 }
 
-/// The queue of one port.
+/// Admission to the queue of one port.
 #[derive(Clone, Debug)]
-pub struct Rifo<P> {
-    queue: RankedQueues<P>,
+pub struct Rifo {
     range: RankRange,
     guaranteed: f64,
 }
 
-impl<P: Packet> Rifo<P> {
-    /// Rule (2).
+impl Rifo {
+    /// Rule (2), with this part of the queue used.
     #[inline]
-    fn admits(&self, rank: f64) -> bool {
+    fn admits(&self, rank: f64, used: f64) -> bool {
         let RankRange { min, max, .. } = self.range;
-        let used = self.queue.used_part();
         used <= self.guaranteed || max - rank >= used * (max - min)
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for Rifo<P> {
-    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let rank = self.queue.rank_of(&packet, rng);
+impl Placement for Rifo {
+    #[inline]
+    fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason> {
         self.range.arrived(rank);
-        if self.queue.is_full_for(packet.wire_bytes()) {
-            self.queue.refuse(&packet, rank, DropReason::Overlimit, drops);
-        } else if self.admits(rank) {
-            self.queue.accept(0, packet, rank, now);
+        if queues.is_full_for(wire_bytes) {
+            Err(DropReason::Overlimit)
+        } else if self.admits(rank, queues.used_part()) {
+            Ok(0)
         } else {
-            self.queue.refuse(&packet, rank, DropReason::Aqm, drops);
+            Err(DropReason::Aqm)
         }
-    }
-
-    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        self.queue.serve()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn state_size(&self) -> StateSize {
-        let StateSize { records, bytes } = self.queue.state_size();
-        StateSize { records, bytes: bytes + size_of_val(self) - size_of_val(&self.queue) }
-    }
-
-    fn report(&self, report: Report<'_>) {
-        self.queue.report(report);
     }
 }
 
@@ -152,21 +136,25 @@ mod tests {
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 
-    fn port(params: &RifoParams, limit: u32) -> (Rifo<TestPacket>, Rng) {
+    fn port(params: &RifoParams, limit: u32) -> (RankedPort<TestPacket, Rifo>, Rng) {
         build::<RifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
+    }
+
+    fn admits(port: &RankedPort<TestPacket, Rifo>, rank: f64) -> bool {
+        port.placement.admits(rank, port.queues.used_part())
     }
 
     #[test]
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&RifoParams { guaranteed: 0.25, ..Default::default() }, 8);
-        [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.range.arrived(rank));
+        [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.placement.range.arrived(rank));
         // Min 10, Max 50: ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. All are let in up to
         // c = 2, then those with c/8 or more above them.
         let last_admitted = [10.0, 20.0, 35.0, 50.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
-                last = if queue.admits(rank) { Some(length) } else { last };
-                queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO);
+                last = if admits(&queue, rank) { Some(length) } else { last };
+                queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO);
             }
             last
         });
@@ -177,8 +165,8 @@ mod tests {
     fn the_range_starts_anew_after_t_packets() {
         let (mut queue, _) = port(&RifoParams { reset_after: 3, ..Default::default() }, 8);
         let ranges = [5.0, 1.0, 9.0, 7.0, 8.0].map(|rank| {
-            queue.range.arrived(rank);
-            (queue.range.min, queue.range.max)
+            queue.placement.range.arrived(rank);
+            (queue.placement.range.min, queue.placement.range.max)
         });
         assert_eq!(ranges, [(5.0, 5.0), (1.0, 5.0), (1.0, 9.0), (7.0, 7.0), (7.0, 8.0)]);
     }
@@ -190,11 +178,11 @@ mod tests {
             ranks in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,
         ) {
             let (mut queue, _) = port(&RifoParams::default(), 20);
-            ranks.iter().for_each(|&rank| queue.range.arrived(f64::from(rank)));
-            (0..length).for_each(|_| queue.queue.accept(0, packet(0, 1500), 0.0, Time::ZERO));
-            prop_assert!(!queue.admits(f64::from(rank)) || queue.admits(f64::from(lower.min(rank))));
-            prop_assert!(queue.admits(queue.range.min));
-            prop_assert_eq!(queue.admits(queue.range.max), length <= 2 || queue.range.min == queue.range.max);
+            ranks.iter().for_each(|&rank| queue.placement.range.arrived(f64::from(rank)));
+            (0..length).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
+            prop_assert!(!admits(&queue, f64::from(rank)) || admits(&queue, f64::from(lower.min(rank))));
+            prop_assert!(admits(&queue, queue.placement.range.min));
+            prop_assert_eq!(admits(&queue, queue.placement.range.max), length <= 2 || queue.placement.range.min == queue.placement.range.max);
         }
 
         #[test]

@@ -10,7 +10,7 @@
 //! | (1) | queue: the last i of n, n - 1 ... 2 with `r >= q_i`, else queue 1 | `SpPifo::queue_for` |
 //! | (2) | push-up, if stored: `q_i = r` | `SpPifo::adapt` |
 //! | (3) | push-down, if stored in queue 1 with `r < q_1`: `q_i -= q_1 - r` for all i | `SpPifo::adapt` |
-//! | (4) | a packet whose queue is full is dropped | `SpPifo::enqueue` |
+//! | (4) | a packet whose queue is full is dropped | `SpPifo::place` |
 //! | (5) | serve the first queue that holds a packet | `RankedQueues::serve` |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
@@ -37,6 +37,7 @@
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
+use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 choices! {
@@ -84,27 +85,25 @@ impl SchemeSpec for SpPifoScheme {
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;
     type Params = SpPifoParams;
-    type Discipline<P: Packet> = SpPifo<P>;
+    type Discipline<P: Packet> = RankedPort<P, SpPifo>;
 
-    fn build<P: Packet>(params: &SpPifoParams, port: &Port<'_>) -> SpPifo<P> {
-        SpPifo {
+    fn build<P: Packet>(params: &SpPifoParams, port: &Port<'_>) -> RankedPort<P, SpPifo> {
+        RankedPort {
             queues: RankedQueues::new(params.queues, params.room, params.rank, params.share_per, port),
-            bounds: vec![0.0; params.queues as usize].into(),
-            push_down: params.push_down,
+            placement: SpPifo { bounds: vec![0.0; params.queues as usize].into(), push_down: params.push_down },
         }
     }
 }
 
-/// The queues of one port and their bounds.
+/// The bounds of the queues of one port.
 #[derive(Clone, Debug)]
-pub struct SpPifo<P> {
-    queues: RankedQueues<P>,
+pub struct SpPifo {
     /// `q_i`, that of the queue served first at 0.
     bounds: Box<[f64]>,
     push_down: PushDown,
 }
 
-impl<P: Packet> SpPifo<P> {
+impl SpPifo {
     /// Rule (1).
     #[inline]
     fn queue_for(&self, rank: f64) -> usize {
@@ -132,33 +131,19 @@ impl<P: Packet> SpPifo<P> {
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for SpPifo<P> {
-    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let rank = self.queues.rank_of(&packet, rng);
+impl Placement for SpPifo {
+    #[inline]
+    fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason> {
         let queue = self.queue_for(rank);
-        if !self.queues.has_room(queue as u32, packet.wire_bytes()) {
-            return self.queues.refuse(&packet, rank, DropReason::Overlimit, drops); // rule (4)
+        if !queues.has_room(queue as u32, wire_bytes) {
+            return Err(DropReason::Overlimit); // rule (4)
         }
         self.adapt(queue, rank);
-        self.queues.accept(queue as u32, packet, rank, now);
+        Ok(queue as u32)
     }
 
-    fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        self.queues.serve()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queues.backlog()
-    }
-
-    fn state_size(&self) -> StateSize {
-        let StateSize { records, bytes } = self.queues.state_size();
-        let own = size_of_val(self) - size_of_val(&self.queues) + size_of_val(&*self.bounds);
-        StateSize { records, bytes: bytes + own }
-    }
-
-    fn report(&self, report: Report<'_>) {
-        self.queues.report(report);
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.bounds)
     }
 }
 
@@ -171,15 +156,15 @@ mod tests {
     use crate::testing::TestPacket;
     use proptest::prelude::*;
 
-    fn port(params: &SpPifoParams, limit: u32) -> (SpPifo<TestPacket>, Rng) {
+    fn port(params: &SpPifoParams, limit: u32) -> (RankedPort<TestPacket, SpPifo>, Rng) {
         build::<SpPifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
     }
 
     /// Stores packets of these ranks; the queues that they are put into.
-    fn store(queue: &mut SpPifo<TestPacket>, ranks: &[f64]) -> Vec<usize> {
+    fn store(queue: &mut RankedPort<TestPacket, SpPifo>, ranks: &[f64]) -> Vec<usize> {
         let store = |&rank: &f64| {
-            let at = queue.queue_for(rank);
-            queue.adapt(at, rank);
+            let at = queue.placement.queue_for(rank);
+            queue.placement.adapt(at, rank);
             at
         };
         ranks.iter().map(store).collect()
@@ -190,12 +175,12 @@ mod tests {
         let (mut queue, _) = port(&SpPifoParams { queues: 3, ..Default::default() }, 24);
         // All bounds are 0: 7 goes last and becomes the bound there; 4 the queue before; 2 and 3 the first.
         assert_eq!(store(&mut queue, &[7.0, 4.0, 2.0, 3.0]), [2, 1, 0, 0]);
-        assert_eq!(*queue.bounds, [3.0, 4.0, 7.0]);
+        assert_eq!(*queue.placement.bounds, [3.0, 4.0, 7.0]);
         // 1 is 2 below the first bound: all bounds fall by 2.
         assert_eq!(store(&mut queue, &[1.0]), [0]);
-        assert_eq!(*queue.bounds, [1.0, 2.0, 5.0]);
+        assert_eq!(*queue.placement.bounds, [1.0, 2.0, 5.0]);
         assert_eq!(store(&mut queue, &[4.5, 6.0]), [1, 2]);
-        assert_eq!(*queue.bounds, [1.0, 4.5, 6.0]);
+        assert_eq!(*queue.placement.bounds, [1.0, 4.5, 6.0]);
     }
 
     #[test]
@@ -209,13 +194,13 @@ mod tests {
         for (push_down, expected) in ways {
             let (mut queue, _) = port(&SpPifoParams { queues: 3, push_down, ..Default::default() }, 24);
             store(&mut queue, &[7.0, 4.0, 2.0, 1.0]);
-            assert_eq!(*queue.bounds, expected, "{push_down:?}");
+            assert_eq!(*queue.placement.bounds, expected, "{push_down:?}");
         }
         // Rank 2 below a first bound of 6: by 4, by 2, by 1.
         for (push_down, second) in [(PushDown::Cost, 4.0), (PushDown::Rank, 6.0), (PushDown::One, 7.0)] {
             let (mut queue, _) = port(&SpPifoParams { queues: 2, push_down, ..Default::default() }, 24);
             store(&mut queue, &[8.0, 6.0, 2.0]);
-            assert_eq!(*queue.bounds, [2.0, second], "{push_down:?}");
+            assert_eq!(*queue.placement.bounds, [2.0, second], "{push_down:?}");
         }
     }
 
@@ -225,7 +210,7 @@ mod tests {
         // Start tags of flow 0: 0, 8000, 16 000: all at or above the last bound, whose queue holds two.
         let drops = offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         assert_eq!(drops.0.len(), 1);
-        assert_eq!(*queue.bounds, [0.0, 8000.0]);
+        assert_eq!(*queue.placement.bounds, [0.0, 8000.0]);
         // Flow 1 starts at 0, in the first queue; it is served first.
         assert_eq!(offer(&mut queue, &mut rng, 1, &[700]).0.len(), 0);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 700), (0, 1000), (0, 1000)]);
@@ -257,18 +242,18 @@ mod tests {
         ) {
             let (mut queue, _) = port(&SpPifoParams { queues, ..Default::default() }, 24);
             for rank in ranks.into_iter().map(f64::from) {
-                let (at, before) = (queue.queue_for(rank), queue.bounds.clone());
+                let (at, before) = (queue.placement.queue_for(rank), queue.placement.bounds.clone());
                 store(&mut queue, &[rank]);
-                prop_assert!(queue.bounds.is_sorted(), "{:?}", queue.bounds);
-                prop_assert_eq!(queue.bounds[at], rank);
+                prop_assert!(queue.placement.bounds.is_sorted(), "{:?}", queue.placement.bounds);
+                prop_assert_eq!(queue.placement.bounds[at], rank);
                 if before[0] <= rank {
                     // Push-up moves one bound, and not down.
-                    let moved: Vec<_> = (0..before.len()).filter(|&i| queue.bounds[i] != before[i]).collect();
+                    let moved: Vec<_> = (0..before.len()).filter(|&i| queue.placement.bounds[i] != before[i]).collect();
                     prop_assert!(moved.is_empty() || moved == [at]);
                     prop_assert!(before[at] <= rank);
                 } else {
                     // Push-down keeps the distances of all bounds.
-                    let moved_by: Vec<_> = (0..before.len()).map(|i| before[i] - queue.bounds[i]).collect();
+                    let moved_by: Vec<_> = (0..before.len()).map(|i| before[i] - queue.placement.bounds[i]).collect();
                     prop_assert_eq!(at, 0);
                     prop_assert!(moved_by.iter().all(|by| *by == before[0] - rank));
                 }

@@ -131,6 +131,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                     self.observer.finished(self.end, &self.network);
                     return self.check_externals();
                 }
+                debug_assert!(now >= reached, "{event:?} comes at {now:?}, after {reached:?}");
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
                 self.handle(event, now);

@@ -24,34 +24,39 @@ pub struct Demand<'a> {
 pub fn max_min_shares(capacities: &[f64], groups: &[Demand<'_>]) -> Vec<f64> {
     let mut shares: Vec<Option<f64>> = vec![None; groups.len()];
     let mut left = capacities.to_vec();
-    loop {
-        let level_of = |link: usize| {
-            let open = || groups.iter().zip(&shares).filter(|(group, share)| share.is_none() && crosses(group, link));
-            let demands: Vec<f64> = open().map(|(group, _)| group.users * group.rate_bps).collect();
-            let weights: Vec<f64> = open().map(|(group, _)| group.users * group.weight).collect();
-            max_min_level(left[link], &demands, &weights)
-        };
-        let levels = (0..left.len()).map(|link| (level_of(link), link));
-        let Some((level, link)) = levels.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+    let mut crossing: Vec<Vec<usize>> = vec![Vec::new(); left.len()];
+    for (index, group) in groups.iter().enumerate() {
+        group.route.iter().for_each(|&link| crossing[link as usize].push(index));
+    }
+    let level_of = |link: usize, left: &[f64], shares: &[Option<f64>]| {
+        let open = || crossing[link].iter().filter(|&&group| shares[group].is_none()).map(|&group| &groups[group]);
+        let demands: Vec<f64> = open().map(|group| group.users * group.rate_bps).collect();
+        let weights: Vec<f64> = open().map(|group| group.users * group.weight).collect();
+        max_min_level(left[link], &demands, &weights)
+    };
+    let mut levels: Vec<f64> = (0..left.len()).map(|link| level_of(link, &left, &shares)).collect();
+    while let Some((link, &level)) = levels.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)) {
         if level == f64::INFINITY {
             break;
         }
-        for (group, share) in groups.iter().zip(&mut shares) {
-            if share.is_none() && crosses(group, link) {
+        let mut changed = vec![false; left.len()];
+        for &index in &crossing[link] {
+            let group = &groups[index];
+            if shares[index].is_none() {
                 let fixed = group.rate_bps.min(level * group.weight);
-                *share = Some(fixed);
+                shares[index] = Some(fixed);
                 for &crossed in group.route {
                     left[crossed as usize] = (left[crossed as usize] - group.users * fixed).max(0.0);
+                    changed[crossed as usize] = true;
                 }
             }
+        }
+        for link in (0..left.len()).filter(|&link| changed[link]) {
+            levels[link] = level_of(link, &left, &shares);
         }
     }
     // Whom no link limits gets what he asks for.
     shares.iter().zip(groups).map(|(share, group)| share.unwrap_or(group.rate_bps)).collect()
-}
-
-fn crosses(group: &Demand<'_>, link: usize) -> bool {
-    group.route.contains(&(link as u32))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Measuring: probes while a run goes on, its record, and summaries of many.
 
+pub mod access_record;
 pub mod call_probe;
 pub mod e_model;
 pub mod max_min_level;
@@ -15,3 +16,4 @@ pub mod series;
 pub mod slowdown;
 pub mod summary;
 pub mod transfer_probe;
+pub mod users_record;

@@ -53,6 +53,10 @@ pub struct PathProbes {
     users: Vec<PathProbe>,
     /// Of the flows that last as long as the run, by number; empty unless flows are observed.
     flows: Vec<PathProbe>,
+    /// Of each application, the delay of its packets; empty unless applications are observed.
+    applications: Vec<PathProbe>,
+    /// The application of each end of a route, by the number of its hop.
+    application_of_hop: Vec<u16>,
     /// Over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
     /// Whether there is anything but groups whose routes end at their receivers.
@@ -78,9 +82,24 @@ impl PathProbes {
             receivers,
             users: vec![PathProbe::default(); users],
             flows: vec![PathProbe::default(); flows],
+            applications: Vec::new(),
+            application_of_hop: Vec::new(),
             series: series.map(Box::new),
             is_detailed,
         }
+    }
+
+    /// Observes `count` applications too, of which each hop that ends a route has the number of one.
+    pub fn observe_applications(&mut self, count: usize, application_of_hop: Vec<u16>) {
+        self.applications = vec![PathProbe::default(); count];
+        self.application_of_hop = application_of_hop;
+        self.is_detailed |= count > 0;
+    }
+
+    /// What the packets of an application met, drops and round-trip times left out.
+    #[must_use]
+    pub fn applications(&self) -> &[PathProbe] {
+        &self.applications
     }
 
     /// A packet has come to the end of its route.
@@ -99,6 +118,9 @@ impl PathProbes {
         let arrival = now + self.receivers[group].out(u32::from(packet.wire_bytes));
         for probe in self.of(group, packet.user, packet.flow) {
             probe.delivered(packet, arrival);
+        }
+        if let Some(&application) = self.application_of_hop.get(usize::from(packet.hop)) {
+            self.applications[usize::from(application)].delivered(packet, arrival);
         }
         if let Some(series) = &mut self.series {
             series.delivered(group, arrival - packet.timestamp, packet.ecn == Ecn::Ce, now);
@@ -143,7 +165,8 @@ impl PathProbes {
 
     /// The measurement starts.
     pub fn restart(&mut self) {
-        for probe in self.groups.iter_mut().chain(&mut self.users).chain(&mut self.flows) {
+        let single = self.users.iter_mut().chain(&mut self.flows);
+        for probe in self.groups.iter_mut().chain(&mut self.applications).chain(single) {
             *probe = PathProbe::default();
         }
     }

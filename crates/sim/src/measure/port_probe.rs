@@ -8,6 +8,8 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Drops for one reason.
 #[derive(Clone, Debug, Default)]
@@ -46,25 +48,27 @@ pub struct PortProbe {
     pub lost: DropCount,
     /// Packets that got a congestion mark.
     pub marks: u64,
-    /// Bytes that left and were not lost, per user.
+    /// The first of the users that cross the port.
+    pub first_user: u32,
+    /// Bytes that left and were not lost, per user from the first on.
     pub user_bytes: Vec<u64>,
-    /// Packets dropped or lost, per user.
+    /// Packets dropped or lost, per user from the first on.
     pub user_drops: Vec<u64>,
     /// Packets that arrived.
     pub arrived: u64,
     busy: Time,
     /// Packets dropped that no probe of users has counted yet.
     pub losses: Vec<Loss>,
-    /// Group of each user, for the time series.
-    group_of_user: Vec<u16>,
+    /// Group of each user, for the time series; shared by all ports.
+    group_of_user: Arc<[u16]>,
     /// Time series, if wanted; over the whole run, not only the measurement.
     pub series: Option<Box<Series>>,
 }
 
 impl PortProbe {
-    /// Observes from time 0. `group_of_user` has an entry for each user.
+    /// Observes from time 0. `group_of_user` has an entry for each user; `users` are those that cross the port.
     #[must_use]
-    pub fn new(group_of_user: Vec<u16>, series: Option<Series>) -> Self {
+    pub fn new(group_of_user: Arc<[u16]>, users: Range<u32>, series: Option<Series>) -> Self {
         Self {
             start: Time::ZERO,
             queue: Occupancy::new(Time::ZERO, Backlog::default()),
@@ -72,8 +76,9 @@ impl PortProbe {
             drops: Default::default(),
             lost: DropCount::default(),
             marks: 0,
-            user_bytes: vec![0; group_of_user.len()],
-            user_drops: vec![0; group_of_user.len()],
+            first_user: users.start,
+            user_bytes: vec![0; users.len()],
+            user_drops: vec![0; users.len()],
             arrived: 0,
             busy: Time::ZERO,
             losses: Vec::new(),
@@ -113,13 +118,14 @@ impl PortProbe {
     /// A packet was dropped at `now` when it found `backlog`.
     pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
-        self.user_drops[packet.user as usize] += 1;
+        let user = self.place(packet.user);
+        self.user_drops[user] += 1;
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 
     /// A packet whose transmission was reported was lost on the wire at `now`.
     pub fn lost(&mut self, packet: &SimPacket, now: Time) {
-        let (user, bytes) = (packet.user as usize, u64::from(packet.wire_bytes));
+        let (user, bytes) = (self.place(packet.user), u64::from(packet.wire_bytes));
         self.lost.packets += 1;
         self.lost.bytes += bytes;
         self.user_drops[user] += 1;
@@ -133,7 +139,8 @@ impl PortProbe {
     pub fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
         self.queue.change(start, backlog);
         self.delay[packet.class.index()].record(start - packet.enqueued_at);
-        self.user_bytes[packet.user as usize] += u64::from(packet.wire_bytes);
+        let user = self.place(packet.user);
+        self.user_bytes[user] += u64::from(packet.wire_bytes);
         self.busy += end - start;
         if let Some(series) = &mut self.series {
             series.queue_changed(start, backlog.packets);
@@ -150,6 +157,18 @@ impl PortProbe {
             series.queue_changed(end, backlog.packets);
             series.finish(end);
         }
+    }
+
+    /// Where a user is counted.
+    #[inline]
+    fn place(&self, user: u32) -> usize {
+        (user - self.first_user) as usize
+    }
+
+    /// Bytes of a user that left and were not lost.
+    #[must_use]
+    pub fn bytes_of(&self, user: u32) -> u64 {
+        self.user_bytes[self.place(user)]
     }
 
     /// Busy time of the transmitter over the measured time, after [`PortProbe::finish`].

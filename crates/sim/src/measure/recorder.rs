@@ -1,5 +1,6 @@
 //! Turns what the probes saw into the record of a run.
 
+use crate::measure::access_record::{AccessRecord, ApplicationRecord, node_records};
 use crate::measure::call_probe::{Call, CallFigures};
 use crate::measure::max_min_shares::{Demand, max_min_shares};
 use crate::measure::path_probe::PathProbe;
@@ -14,18 +15,18 @@ use crate::measure::run_record::{
 };
 use crate::measure::slowdown::Slowdowns;
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
+use crate::measure::users_record::UsersRecord;
+use crate::network::Network;
 use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
-use crate::network::{Network, User};
-use crate::scenario::{GroupConfig, LinkConfig, Scenario, SourceConfig, TcpConfig};
+use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::video_player::{VideoFigures, VideoPlayer};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{DropReason, QueueDiscipline, StateSize};
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The reason of packets that were lost on the wire: no discipline dropped them.
 const LOST: &str = "lost";
@@ -35,44 +36,56 @@ const LOST: &str = "lost";
 pub fn record(scenario: &Scenario, replication: u32, network: &Network, performance: Performance) -> RunRecord {
     let seconds = scenario.run.measure.as_secs_f64();
     let probes: Vec<&PortProbe> = network.links.iter().map(Link::probe).collect();
-    // A user has got what has left the last link of its route.
-    let last_link = |group: u16| scenario.groups[usize::from(group)].route.last().map_or(0, |&link| link as usize);
-    let bytes = |(user, state): (usize, &User)| probes[last_link(state.group)].user_bytes[user];
-    let throughput: Vec<f64> =
-        network.users.iter().enumerate().map(bytes).map(|bytes| bytes as f64 * 8.0 / seconds).collect();
+    let places = scenario.placements();
+    let throughput = throughputs(&places, &probes, seconds);
     let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
     let capacities = capacities(scenario);
-    let shares = fair_shares(scenario, network, &capacities, seconds);
+    let fair = fair_shares(scenario, network, &places, &capacities, seconds);
+    let has_rows = scenario.has_user_rows();
+    let nodes = node_of_user(scenario, &places);
     let mut normalised = Vec::new();
     let mut groups = Vec::new();
-    let mut first = 0;
-    for (index, group) in scenario.groups.iter().enumerate() {
-        let users = first..first + group.params.users as usize;
-        first = users.end;
-        let mean_throughput = mean(&throughput[users.clone()]);
-        if shares[index] > 0.0 {
-            normalised.extend(throughput[users.clone()].iter().map(|x| x / shares[index]));
-        }
-        groups.push(GroupRecord {
+    for (index, (group, users)) in scenario.groups.iter().zip(users_of_groups(scenario, &places)).enumerate() {
+        let of = |values: &[f64]| -> Vec<f64> { users.iter().map(|&user| values[user as usize]).collect() };
+        let (own, own_goodput) = (of(&throughput), of(&goodput));
+        let mean_throughput = mean(&own);
+        let shares = of(&fair.of_user);
+        // Users of a group have the same but on an access network; their mean could differ from it in the last bit.
+        let share = if scenario.topology.tree.is_some() { mean(&shares) } else { shares[0] };
+        let of_shares = own.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
+        normalised.extend(of_shares.map(|(throughput, share)| throughput / share));
+        let summary = || {
+            let row = |&user: &u32| {
+                let user = user as usize;
+                (throughput[user], fair.of_user[user], nodes.get(user).copied())
+            };
+            UsersRecord::of(&users.iter().map(row).collect::<Vec<_>>())
+        };
+        let mut record = GroupRecord {
             name: group.name.clone(),
             users: group.params.users,
             throughput_bps: mean_throughput,
-            goodput_bps: mean(&goodput[users.clone()]),
-            user_throughput_bps: throughput[users.clone()].to_vec(),
-            user_goodput_bps: goodput[users.clone()].to_vec(),
-            max_min_share_bps: shares[index],
-            normalised_throughput: (shares[index] > 0.0).then(|| mean_throughput / shares[index]),
+            goodput_bps: mean(&own_goodput),
+            user_throughput_bps: own,
+            user_goodput_bps: own_goodput,
+            user_summary: (!has_rows).then(summary),
+            max_min_share_bps: share,
+            normalised_throughput: (share > 0.0).then(|| mean_throughput / share),
             path: path_record(network.paths.group(index)),
-            user_paths: path_records(network.paths.users().get(users.clone()).unwrap_or_default()),
+            user_paths: path_records(users.iter().filter_map(|&user| network.paths.users().get(user as usize))),
             tcp: tcp_record(network, index, seconds),
             udp: udp_record(network, index, seconds),
-            transfers: transfers(network, &users),
+            transfers: transfers(network, index, &users),
             transfer_times: network.transfers[index].as_deref().map(|probe| transfer_times(scenario, probe, seconds)),
             voip: voip_record(network, index),
             video: video_record(scenario, network, index),
             responsiveness: network.probes[index].as_deref().map(responsiveness_record),
             access_loss: group.access.loss.as_ref().and_then(|_| access_loss(network, index)),
-        });
+        };
+        if !has_rows {
+            without_rows(&mut record);
+        }
+        groups.push(record);
     }
     let flows = groups.iter().filter_map(|group| group.tcp.as_ref());
     let all_flows: Vec<f64> = flows.flat_map(|tcp| tcp.flow_throughput_bps.iter().copied()).collect();
@@ -91,18 +104,94 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         links: (0..probes.len())
             .map(|index| {
                 let config = &scenario.topology.links[index];
-                let max_min_utilisation = fair_load(scenario, &shares, index as u32) / capacities[index];
-                LinkRecord {
+                let max_min_utilisation = fair.of_link[index] / capacities[index];
+                let mut record = LinkRecord {
                     max_min_utilisation,
                     ..link_record(scenario, config, &network.links[index], probes[index], seconds)
+                };
+                if !has_rows {
+                    record.user_dropped_packets = Vec::new();
                 }
+                record
             })
             .collect(),
         edge_state: state_record(network.meters.state_size()),
+        access: access_record(scenario, network, &places, &throughput, &fair.of_user),
         series: series_record(scenario, network, probes[scenario.series_link()]),
         performance,
         cpu_seconds: None,
     }
+}
+
+/// Throughput of each user: what has left the last link of its route.
+fn throughputs(places: &[Placement<'_>], probes: &[&PortProbe], seconds: f64) -> Vec<f64> {
+    let mut throughput = Vec::new();
+    for place in places {
+        let last = place.config.route.last().map_or(0, |&link| link as usize);
+        let (first, users) = (throughput.len() as u32, place.config.params.users);
+        throughput.extend((first..first + users).map(|user| probes[last].bytes_of(user) as f64 * 8.0 / seconds));
+    }
+    throughput
+}
+
+/// The users of each group, in order.
+fn users_of_groups(scenario: &Scenario, places: &[Placement<'_>]) -> Vec<Vec<u32>> {
+    let mut users = vec![Vec::new(); scenario.groups.len()];
+    let mut first = 0;
+    for place in places {
+        users[place.group].extend(first..first + place.config.params.users);
+        first += place.config.params.users;
+    }
+    users
+}
+
+/// Name of the node that each user of an access network is at; empty on other topologies.
+fn node_of_user<'a>(scenario: &'a Scenario, places: &[Placement<'_>]) -> Vec<&'a str> {
+    let Some(tree) = &scenario.topology.tree else { return Vec::new() };
+    let name = |place: &Placement<'_>| {
+        let at = place.at.as_ref().map_or(0, |dealt| dealt.node as usize);
+        std::iter::repeat_n(tree.nodes[at].name.as_str(), place.config.params.users as usize)
+    };
+    places.iter().flat_map(name).collect()
+}
+
+/// Leaves out what has a row for each user or flow.
+fn without_rows(group: &mut GroupRecord) {
+    (group.user_throughput_bps, group.user_goodput_bps) = (Vec::new(), Vec::new());
+    group.transfers = Vec::new();
+    if let Some(tcp) = &mut group.tcp {
+        (tcp.flow_throughput_bps, tcp.flow_goodput_bps) = (Vec::new(), Vec::new());
+    }
+    if let Some(voip) = &mut group.voip {
+        voip.call_mos = Vec::new();
+    }
+    if let Some(video) = &mut group.video {
+        (video.player_bitrate_bps, video.player_stalled_share) = (Vec::new(), Vec::new());
+    }
+}
+
+/// Applications and nodes of an access network.
+fn access_record(
+    scenario: &Scenario,
+    network: &Network,
+    places: &[Placement<'_>],
+    throughput: &[f64],
+    shares: &[f64],
+) -> Option<AccessRecord> {
+    let tree = scenario.topology.tree.as_ref()?;
+    let application = |(name, probe): (&String, &PathProbe)| ApplicationRecord {
+        name: name.clone(),
+        delivered_packets: probe.one_way_delay.count(),
+        marked_packets: probe.marked,
+        one_way_delay: times_record(&probe.one_way_delay),
+    };
+    let dealt: Vec<_> = places.iter().filter_map(|place| place.at.clone()).collect();
+    let users: Vec<_> = throughput.iter().copied().zip(shares.iter().copied()).collect();
+    Some(AccessRecord {
+        subscribers: tree.subscribers.iter().map(|some| u64::from(some.count)).sum(),
+        applications: network.applications.iter().zip(network.paths.applications()).map(application).collect(),
+        nodes: node_records(tree, &dealt, &users),
+    })
 }
 
 /// Payload that reached each user's receivers during the measurement.
@@ -207,26 +296,43 @@ fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })
 }
 
-/// The max-min share of a user of each group in bit/s.
-fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], seconds: f64) -> Vec<f64> {
-    let topology = &scenario.topology;
+/// What max-min fairness would give, in bit/s.
+struct Fair {
+    /// To each user.
+    of_user: Vec<f64>,
+    /// To all users of each link.
+    of_link: Vec<f64>,
+}
+
+/// The max-min shares. Users of a place are alike but on an access network, where each asks for what it drew itself.
+fn fair_shares(
+    scenario: &Scenario,
+    network: &Network,
+    places: &[Placement<'_>],
+    capacities: &[f64],
+    seconds: f64,
+) -> Fair {
+    let each = scenario.topology.tree.is_some();
+    let drawn = if each { started_by_user(network) } else { Vec::new() };
     let started = started_bytes(network);
     // One for each source table with TCP parameters.
     let mut started = started.iter();
-    let mut groups = Vec::new();
-    for group in &scenario.groups {
-        let access = group.params.access_rate.unwrap_or(topology.access.access_rate).as_f64();
+    let mut demands = Vec::new();
+    for place in places {
+        let group = &place.config;
+        // On the wire, of a rate of payload.
+        let with_headers = |tcp: &TcpConfig, rate_bps: f64| {
+            let payload = f64::from(tcp.params.segment_payload);
+            rate_bps * (payload + f64::from(tcp.params.header_bytes)) / payload
+        };
+        let mut of_drawn = 1.0;
         let asks = |source: &SourceConfig| {
             let bytes = source.tcp().and_then(|_| started.next());
-            // On the wire, of a rate of payload.
-            let with_headers = |tcp: &TcpConfig, rate_bps: f64| {
-                let payload = f64::from(tcp.params.segment_payload);
-                rate_bps * (payload + f64::from(tcp.params.header_bytes)) / payload
-            };
             match source {
                 SourceConfig::Tcp { .. } | SourceConfig::Rpm { .. } => f64::INFINITY,
                 SourceConfig::Web { tcp, .. } | SourceConfig::Transfers { tcp, .. } => {
-                    let bytes = bytes.map_or(0.0, |&bytes| bytes as f64);
+                    of_drawn = with_headers(tcp, 1.0);
+                    let bytes = if each { 0.0 } else { bytes.map_or(0.0, |&bytes| bytes as f64) };
                     with_headers(tcp, bytes * 8.0 / seconds / f64::from(group.params.users))
                 }
                 SourceConfig::Video { video, tcp } => {
@@ -235,14 +341,36 @@ fn fair_shares(scenario: &Scenario, network: &Network, capacities: &[f64], secon
                 SourceConfig::Udp(udp) => udp.mean_rate_bps(),
             }
         };
-        groups.push(Demand {
-            users: f64::from(group.params.users),
-            weight: group.params.reference_rate.as_f64() * group.params.weight,
-            rate_bps: group.sources.iter().map(asks).sum::<f64>().min(access),
-            route: &group.route,
-        });
+        let rate_bps = group.sources.iter().map(asks).sum::<f64>();
+        let most = place.most(&scenario.topology).as_f64();
+        let weight = group.params.reference_rate.as_f64() * group.params.weight;
+        let demand =
+            |users: f64, rate_bps: f64| Demand { users, weight, rate_bps: rate_bps.min(most), route: &group.route };
+        if each {
+            let first = demands.len();
+            let own = drawn[first..first + group.params.users as usize].iter();
+            demands.extend(own.map(|&bytes| demand(1.0, rate_bps + of_drawn * bytes as f64 * 8.0 / seconds)));
+        } else {
+            demands.push(demand(f64::from(group.params.users), rate_bps));
+        }
     }
-    max_min_shares(capacities, &groups)
+    let shares = max_min_shares(capacities, &demands);
+    let mut of_link = vec![0.0; capacities.len()];
+    for (demand, share) in demands.iter().zip(&shares) {
+        demand.route.iter().for_each(|&link| of_link[link as usize] += demand.users * share);
+    }
+    let of_user =
+        demands.iter().zip(&shares).flat_map(|(demand, &share)| std::iter::repeat_n(share, demand.users as usize));
+    Fair { of_user: of_user.collect(), of_link }
+}
+
+/// Payload of the transfers that each user has started during the measurement.
+fn started_by_user(network: &Network) -> Vec<u64> {
+    let mut bytes = vec![0; network.users.len()];
+    for web in &network.webs {
+        bytes[web.user as usize] += web.measured_bytes;
+    }
+    bytes
 }
 
 /// Payload that the web sources of each source table have started during the measurement, by TCP parameters.
@@ -258,13 +386,6 @@ fn started_bytes(network: &Network) -> Vec<u64> {
 fn capacities(scenario: &Scenario) -> Vec<f64> {
     let (from, to) = (scenario.run.warmup, scenario.run.end());
     scenario.topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect()
-}
-
-/// What the users of a link would load it with if each got the share of its group, in bit/s.
-fn fair_load(scenario: &Scenario, shares: &[f64], link: u32) -> f64 {
-    let crosses = |(group, _): &(&GroupConfig, &f64)| group.route.contains(&link);
-    let load = |(group, share): (&GroupConfig, &f64)| f64::from(group.params.users) * share;
-    scenario.groups.iter().zip(shares).filter(crosses).map(load).sum()
 }
 
 fn state_record(state: StateSize) -> StateRecord {
@@ -364,10 +485,11 @@ fn udp_record(network: &Network, group: usize, seconds: f64) -> Option<UdpRecord
     })
 }
 
-fn transfers(network: &Network, users: &Range<usize>) -> Vec<TransferRecord> {
-    let single = |flow: &&TcpFlow| flow.span == Span::Once && users.contains(&(flow.user as usize));
+fn transfers(network: &Network, group: usize, users: &[u32]) -> Vec<TransferRecord> {
+    let single =
+        |flow: &&TcpFlow| flow.span == Span::Once && usize::from(network.users[flow.user as usize].group) == group;
     let transfer = |flow: &TcpFlow| TransferRecord {
-        user: flow.user - users.start as u32,
+        user: users.partition_point(|&user| user < flow.user) as u32,
         bytes: flow.transfer_bytes,
         start_s: flow.start.as_secs_f64(),
         finish_s: (flow.finish < Time::NEVER).then(|| flow.finish.as_secs_f64()),

@@ -1,5 +1,7 @@
 //! What a run gives: the records that are stored, printed and drawn.
 
+use crate::measure::access_record::AccessRecord;
+use crate::measure::users_record::UsersRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +43,9 @@ pub struct RunRecord {
     /// What the markers of the edge remembered at the end of the run, all users together.
     #[serde(default)]
     pub edge_state: StateRecord,
+    /// Applications and nodes of an access network; absent on other topologies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessRecord>,
     /// Time series over the whole run, if the scenario asks for them.
     pub series: Option<SeriesRecord>,
     /// How much was simulated.
@@ -62,10 +67,13 @@ pub struct GroupRecord {
     pub throughput_bps: f64,
     /// Mean goodput per user: payload delivered (TCP: in order) per second.
     pub goodput_bps: f64,
-    /// Throughput of each user.
+    /// Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow.
     pub user_throughput_bps: Vec<f64>,
     /// Goodput of each user.
     pub user_goodput_bps: Vec<f64>,
+    /// The users in few numbers, in place of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_summary: Option<UsersRecord>,
     /// What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
     /// second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew;
     /// access links bound it.

@@ -312,7 +312,8 @@ pub fn summarise(
 
 fn group_summary(all: Runs<'_>, group: usize) -> GroupSummary {
     let first = &all.runs[0].groups[group];
-    let users = 0..first.users as usize;
+    // None of a record without rows.
+    let users = 0..first.user_throughput_bps.len();
     let transfers = |value: fn(&TransferTimesRecord) -> Option<f64>| {
         all.some(|run| run.groups[group].transfer_times.as_ref().and_then(value))
     };

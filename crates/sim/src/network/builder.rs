@@ -17,7 +17,7 @@ use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, TcpFlow};
 use crate::network::way_back::WayBack;
 use crate::scenario::{
-    Detail, GroupConfig, Impairments, Scenario, SourceConfig, TcpSourceParams, UdpConfig, VideoParams,
+    Detail, GroupConfig, Impairments, Placement, Scenario, SourceConfig, TcpSourceParams, UdpConfig, VideoParams,
 };
 use crate::traffic::tcp::SenderStats;
 use crate::traffic::udp_source::UdpSource;
@@ -31,7 +31,9 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::split_reference_rate;
 use fairlane_schemes::port::LinkRate;
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
 
 impl Network {
     /// The network of a scenario, with the random streams of one replication.
@@ -43,6 +45,10 @@ impl Network {
             replication: u64::from(replication),
             meters: Vec::new(),
             impairment_of_link: Vec::new(),
+            placements: scenario.placements(),
+            routes: HashMap::new(),
+            applications: Vec::new(),
+            application_of_hop: Vec::new(),
             network: Self {
                 links: Vec::new(),
                 impairments: Vec::new(),
@@ -59,6 +65,7 @@ impl Network {
                 webs: Vec::new(),
                 players: Vec::new(),
                 paths: PathProbes::default(),
+                applications: Vec::new(),
                 transfers: Vec::new(),
                 probes: Vec::new(),
                 ended: vec![SenderStats::default(); scenario.groups.len()],
@@ -75,8 +82,10 @@ impl Network {
             },
         };
         builder.add_links();
-        for (index, group) in scenario.groups.iter().enumerate() {
-            builder.add_group(index, group);
+        builder.observe_groups();
+        for index in 0..builder.placements.len() {
+            let Placement { group, config, .. } = builder.placements[index].clone();
+            builder.add_place(index, group, &config);
         }
         builder.network.stops_to_come.sort_by_key(|&stop| std::cmp::Reverse(stop));
         builder.number_udp_flows();
@@ -94,6 +103,14 @@ struct Builder<'a> {
     meters: Vec<MeterSpec>,
     /// The number that the impairment of each link has, if it has one.
     impairment_of_link: Vec<u32>,
+    /// Where users are, in their order.
+    placements: Vec<Placement<'a>>,
+    /// Where routes begin, by hops and application.
+    routes: HashMap<(Vec<Hop>, Option<u16>), u16>,
+    /// Applications of an access network by name.
+    applications: Vec<String>,
+    /// Application of each hop that ends a route; empty without applications.
+    application_of_hop: Vec<u16>,
     network: Network,
 }
 
@@ -124,17 +141,18 @@ impl Builder<'_> {
     }
 
     fn weights(&self) -> Weights {
-        let groups = &self.scenario.groups;
-        if groups.iter().all(|group| group.params.weight == 1.0) {
+        if self.scenario.groups.iter().all(|group| group.params.weight == 1.0) {
             return Weights::equal();
         }
-        let of_users = |group: &GroupConfig| std::iter::repeat_n(group.params.weight, group.params.users as usize);
-        Weights::new(groups.iter().flat_map(of_users).collect::<Vec<_>>())
+        let of_users =
+            |place: &Placement<'_>| std::iter::repeat_n(place.config.params.weight, place.config.params.users as usize);
+        Weights::new(self.placements.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
     /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
-    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers.
-    fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool) -> u16 {
+    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers, that of an
+    /// application ends at a hop of its own.
+    fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
             (true, false) => Entry::Edge,
@@ -151,12 +169,28 @@ impl Builder<'_> {
         }
         hops.extend(has_calls.then_some(Hop::CALL));
         hops.push(Hop::END);
-        let present = self.network.hops.windows(hops.len()).position(|other| *other == *hops);
-        let first = present.unwrap_or(self.network.hops.len());
-        if present.is_none() {
-            self.network.hops.extend(hops);
+        let application = group.applications.get(source).map(|name| self.application(name));
+        let end = self.network.hops.len();
+        let key = (hops, application);
+        if let Some(&first) = self.routes.get(&key) {
+            return first;
         }
-        u16::try_from(first).expect("the scenario bounds the hops of all routes")
+        let first = u16::try_from(end).expect("the scenario bounds the hops of all routes");
+        self.network.hops.extend(&key.0);
+        if let Some(application) = application {
+            self.application_of_hop.resize(self.network.hops.len(), application);
+        }
+        self.routes.insert(key, first);
+        first
+    }
+
+    /// Number of the application of this name.
+    fn application(&mut self, name: &str) -> u16 {
+        let known = self.applications.iter().position(|other| other == name);
+        if known.is_none() {
+            self.applications.push(name.into());
+        }
+        known.unwrap_or(self.applications.len() - 1) as u16
     }
 
     fn is_labelled(&self) -> bool {
@@ -168,11 +202,31 @@ impl Builder<'_> {
         let groups = self.scenario.groups.len();
         let series = self.scenario.series_bins();
         let mut series = series.map(|(interval, bins)| Series::new(interval, bins, groups, probes.series_memory));
-        let group_of_user: Vec<u16> = self.network.users.iter().map(|user| user.group).collect();
-        for (index, link) in self.network.links.iter_mut().enumerate() {
+        let group_of_user: Arc<[u16]> = self.network.users.iter().map(|user| user.group).collect();
+        let crossing = self.users_of_links();
+        for (index, (link, users)) in self.network.links.iter_mut().zip(crossing).enumerate() {
             let series = if index == self.scenario.series_link() { series.take() } else { None };
-            link.attach(PortProbe::new(group_of_user.clone(), series));
+            link.attach(PortProbe::new(group_of_user.clone(), users, series));
         }
+    }
+
+    /// From the first to the last user that crosses each link of an access network; elsewhere all of them.
+    fn users_of_links(&self) -> Vec<Range<u32>> {
+        let all = 0..self.network.users.len() as u32;
+        if self.scenario.topology.tree.is_none() {
+            return vec![all; self.network.links.len()];
+        }
+        let mut ranges = vec![0..0; self.network.links.len()];
+        let mut first = 0;
+        for place in &self.placements {
+            let end = first + place.config.params.users;
+            for &link in &place.config.route {
+                let range: &mut Range<u32> = &mut ranges[link as usize];
+                *range = if range.start == range.end { first..end } else { range.start..end };
+            }
+            first = end;
+        }
+        ranges
     }
 
     fn observe_paths(&mut self) {
@@ -188,6 +242,9 @@ impl Builder<'_> {
             Detail::Flow => (network.users.len(), flows),
         };
         self.network.paths = PathProbes::new(group_of_user, receivers, observed, series);
+        let applications = std::mem::take(&mut self.applications);
+        self.network.paths.observe_applications(applications.len(), std::mem::take(&mut self.application_of_hop));
+        self.network.applications = applications;
     }
 
     /// The way back of acknowledgements, unless it is the reverse of the only link.
@@ -213,11 +270,45 @@ impl Builder<'_> {
         Some(way)
     }
 
-    fn add_group(&mut self, index: usize, group: &GroupConfig) {
+    /// What is observed of each group.
+    fn observe_groups(&mut self) {
+        let mut first_user = 0;
+        for (index, group) in self.scenario.groups.iter().enumerate() {
+            let transfers = |source: &SourceConfig| match source {
+                SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
+                SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Rpm { .. } => true,
+                SourceConfig::Video { .. } | SourceConfig::Udp(_) => false,
+            };
+            let probes = &self.scenario.probes;
+            let probe = || {
+                let (times, sizes) = (&probes.transfer_times, &probes.transfer_sizes);
+                Box::new(TransferProbe::new(
+                    self.scenario.run.warmup,
+                    times,
+                    sizes,
+                    self.ideal(index, group, first_user),
+                ))
+            };
+            let probe = group.sources.iter().any(transfers).then(probe);
+            self.network.transfers.push(probe);
+            let tests = group.sources.iter().any(|source| matches!(source, SourceConfig::Rpm { .. }));
+            let responsiveness = || Box::new(ResponsivenessProbe::new(self.scenario.run.warmup));
+            self.network.probes.push(tests.then(responsiveness));
+            first_user += group.params.users;
+        }
+    }
+
+    /// The users of a group that are in one place.
+    fn add_place(&mut self, index: usize, group_index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
-        for source in &group.sources {
+        let access = self.add_access_impairment(group_index, group);
+        let mut first_hops = Vec::new();
+        for (number, source) in group.sources.iter().enumerate() {
+            let first_hop = self.first_hop(group, access, source.is_call(), number);
+            first_hops.push(first_hop);
             if let Some(tcp) = source.tcp() {
                 self.network.tcp_params.push(tcp.params.of_one_run());
+                self.network.first_hops.push(first_hop);
                 let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
                 self.network.pauses.push(pause);
                 self.network.stops.push(source.stop());
@@ -227,43 +318,26 @@ impl Builder<'_> {
                 }
             }
         }
-        let transfers = |source: &SourceConfig| match source {
-            SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
-            SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Rpm { .. } => true,
-            SourceConfig::Video { .. } | SourceConfig::Udp(_) => false,
-        };
-        let probes = &self.scenario.probes;
-        let probe = || {
-            let (times, sizes) = (&probes.transfer_times, &probes.transfer_sizes);
-            Box::new(TransferProbe::new(self.scenario.run.warmup, times, sizes, self.ideal(group)))
-        };
-        self.network.transfers.push(group.sources.iter().any(transfers).then(probe));
-        let tests = group.sources.iter().any(|source| matches!(source, SourceConfig::Rpm { .. }));
-        let responsiveness = || Box::new(ResponsivenessProbe::new(self.scenario.run.warmup));
-        self.network.probes.push(tests.then(responsiveness));
-        let access = self.add_access_impairment(index, group);
-        let first_hop = self.first_hop(group, access, false);
-        let has_calls = group.sources.iter().any(SourceConfig::is_call);
-        let first_of_calls = if has_calls { self.first_hop(group, access, true) } else { first_hop };
-        self.network.first_hops.resize(self.network.tcp_params.len(), first_hop);
         self.add_hosts(group);
         let mut starts = self.stream(RandomStream::Start, index);
         for _ in 0..group.params.users {
-            self.add_user(index, group, (first_params, first_hop, first_of_calls), &mut starts);
+            self.add_user(group_index, group, (first_params, &first_hops), &mut starts);
         }
     }
 
     /// What transfers of a group would take alone.
-    fn ideal(&self, group: &GroupConfig) -> Ideal {
+    fn ideal(&self, index: usize, group: &GroupConfig, first_user: u32) -> Ideal {
         let topology = &self.scenario.topology;
         let receiver = topology
             .receivers
             .as_ref()
             .map_or(Time::ZERO, |receivers| group.params.receiver_delay.unwrap_or(receivers.receiver_delay));
         let route = group.route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
-        let access = group.params.access_rate.unwrap_or(topology.access.access_rate);
+        let place = self.placements.iter().find(|place| place.group == index);
+        let access = place.map_or(topology.access.access_rate, |place| place.most(topology));
         Ideal {
-            first_user: self.network.users.len() as u32,
+            // On an access network, users of a group do not follow one another, and all have the same delay.
+            first_user: if topology.tree.is_some() { 0 } else { first_user },
             one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
             rate: self.scenario.slowest_link(group).min(access),
         }
@@ -299,8 +373,8 @@ impl Builder<'_> {
         }
     }
 
-    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, u16, u16), starts: &mut Rng) {
-        let (first_params, first_hop, first_of_calls) = firsts;
+    fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, &[u16]), starts: &mut Rng) {
+        let (first_params, first_hops) = firsts;
         let user = self.network.users.len() as u32;
         self.network.users.push(User { group: group_index as u16, delivered_bytes: 0, datagrams: 0 });
         self.add_meters(group);
@@ -314,7 +388,7 @@ impl Builder<'_> {
             let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
             (ingress, start)
         };
-        for source in &group.sources {
+        for (source, &first_hop) in group.sources.iter().zip(first_hops) {
             match source {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
@@ -359,8 +433,7 @@ impl Builder<'_> {
                 SourceConfig::Udp(config) => {
                     let (ingress, start) = next_flow(starts);
                     let class = group.params.traffic_class;
-                    let hop = if source.is_call() { first_of_calls } else { first_hop };
-                    let template = SimPacket { user, hop, ingress, class, ..SimPacket::BLANK };
+                    let template = SimPacket { user, hop: first_hop, ingress, class, ..SimPacket::BLANK };
                     if source.stop() < Time::NEVER {
                         let udp = Stopping::Source(self.network.sources.len() as u32);
                         self.network.stops_to_come.push((source.stop(), udp));

@@ -420,7 +420,7 @@ mod tests {
             let mut hosts = one_host(rate, delay, limit);
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
             let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, Rng::stream(1, 0, "test", 0));
-            link.attach(PortProbe::new(vec![0], None));
+            link.attach(PortProbe::new(std::sync::Arc::new([0]), 0..1, None));
             let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
             let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
                 while let Some((time, packet)) = take_next(hosts, until) {

@@ -10,6 +10,7 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
+use std::sync::Arc;
 
 /// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Link {
     #[must_use]
     pub fn new(queue: &QueueConfig, weights: &Weights, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         let port = EgressPort::new(queue.build(rate.initial(), weights), rate, delay, rng);
-        Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Vec::new(), None)) }
+        Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Arc::new([]), 0..0, None)) }
     }
 
     /// Has `probe` observe the port from now on; without it, no packet may come.
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn marks_are_counted_at_the_probe_and_are_no_drops() {
         let mut accounting = Accounting::default();
-        let mut probe = PortProbe::new(vec![0], None);
+        let mut probe = PortProbe::new(Arc::new([0]), 0..1, None);
         let packet = SimPacket { wire_bytes: 1500, ..SimPacket::BLANK };
         let mut sink = Recorder { accounting: &mut accounting, probe: &mut probe, observer: &mut () };
         sink.marked(&packet);

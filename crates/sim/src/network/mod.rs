@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
 /// [`Hop::END`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
     /// The link to enter, or the number of an impairment, or [`Hop::DELIVER`].
     pub link: u32,
@@ -40,7 +40,7 @@ pub struct Hop {
 }
 
 /// What happens to a packet at a hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// It enters a link.
     Core,
@@ -107,6 +107,8 @@ pub struct Network {
     pub players: Vec<VideoPlayer>,
     /// What packets meet on their way.
     pub paths: PathProbes,
+    /// Names of the applications that are observed, of an access network.
+    pub applications: Vec<String>,
     /// Finite transfers of each group; `None` for a group without any.
     pub transfers: Vec<Option<Box<TransferProbe>>>,
     /// Tests of responsiveness of each group; `None` for a group without any.

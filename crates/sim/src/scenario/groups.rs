@@ -1,9 +1,10 @@
 //! User groups and their sources.
 
 use super::impairments::{ImpairmentKeys, Impairments};
+use super::placements::check_placements;
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
-use super::topology::TopologyConfig;
+use super::topology::{SubscriberParams, TopologyConfig};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -22,7 +23,7 @@ const MOST_HOPS: usize = 65_535;
 /// Longest list of round-trip times: each of them may need lines of hosts of its own.
 const MOST_USER_RTTS: usize = 1000;
 /// Most kinds of access links: a host has the number of its kind in 16 bits.
-const MOST_ACCESS_LINKS: usize = 65_536;
+pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
 /// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
 /// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
@@ -68,7 +69,7 @@ params! {
 }
 
 /// Names of the tables of what access links do to packets.
-const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
+pub(super) const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
 
 impl GroupParams {
     /// The reference rate times the weight: what a user may claim relative to others.
@@ -93,6 +94,10 @@ pub struct GroupConfig {
     pub access: Impairments,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
+    /// Which subscribers of an access network they are, with the index of the node that these are under.
+    pub subscribers: Option<(SubscriberParams, Option<u32>)>,
+    /// What each source is called among the applications of an access network; empty elsewhere.
+    pub applications: Vec<String>,
 }
 
 /// Reads the `[[groups]]` of a scenario whose run ends at `end`.
@@ -103,8 +108,6 @@ pub(super) fn read_groups(
     end: Time,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
-    let (mut users, mut flows, mut access_links) = (0, 0, 0);
-    let mut routes = BTreeSet::new();
     let tables = scenario.tables("groups")?;
     if tables.len() > MOST_GROUPS {
         return Err(ConfigError::new("groups", format!("{} tables, there may be {MOST_GROUPS}", tables.len())));
@@ -115,6 +118,27 @@ pub(super) fn read_groups(
             let problem = format!("\"{}\" is already the name of groups[{twin}], names must differ", group.name);
             return Err(ConfigError::new(table.key("name"), problem));
         }
+        groups.push(group);
+    }
+    let users = if let Some(tree) = &topology.tree {
+        check_placements(&mut groups, tree, topology)?;
+        check_counts(&groups)?
+    } else {
+        let users = check_counts(&groups)?;
+        check_routes(&groups, topology)?;
+        users
+    };
+    check_meters(&groups, users)?;
+    if groups.is_empty() {
+        return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
+    }
+    Ok(groups)
+}
+
+/// Checks the number of users and flows; gives that of users.
+fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
+    let (mut users, mut flows) = (0, 0);
+    for (i, group) in groups.iter().enumerate() {
         users += u64::from(group.params.users);
         flows += u64::from(group.params.users) * group.flows_per_user();
         let counts = [(users, "users", group.params.users.to_json()), (flows, "sources", flows.into())];
@@ -122,9 +146,19 @@ pub(super) fn read_groups(
             if total > MOST {
                 let problem =
                     format!("{value} is out of range, all groups together may have {MOST} users and {MOST} flows");
-                return Err(ConfigError::new(table.key(key), problem));
+                return Err(ConfigError::new(format!("groups[{i}].{key}"), problem));
             }
         }
+    }
+    Ok(users)
+}
+
+/// Checks what the groups' routes and access links need.
+fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
+    let (mut users, mut access_links) = (0, 0);
+    let mut routes = BTreeSet::new();
+    for (i, group) in groups.iter().enumerate() {
+        users += u64::from(group.params.users);
         // Access links with impairments are hops of the group's own.
         let (access, forged) = (group.access.any().then_some(i), group.params.forged_labels);
         routes.insert((group.route.clone(), access, forged, false));
@@ -132,32 +166,33 @@ pub(super) fn read_groups(
             routes.insert((group.route.clone(), access, forged, true));
         }
         let hops: usize = routes.iter().map(|(route, access, _, call)| hops(route, *access, *call, topology)).sum();
-        if hops > MOST_HOPS {
-            let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
-            return Err(ConfigError::new(table.key("route"), problem));
-        }
+        check_hops(hops, &format!("groups[{i}].route"))?;
         access_links += group.access_delays.len();
         if access_links > MOST_ACCESS_LINKS {
             let problem = format!(
                 "{access_links} access links of different delay are out of range, there may be {MOST_ACCESS_LINKS}"
             );
-            return Err(ConfigError::new(table.key("user_rtts"), problem));
+            return Err(ConfigError::new(format!("groups[{i}].user_rtts"), problem));
         }
-        groups.push(group);
         if users * topology.links.len() as u64 > MOST_COUNTERS {
             let problem = format!(
                 "{users} users are out of range, with {} links there may be {}",
                 topology.links.len(),
                 MOST_COUNTERS / topology.links.len() as u64
             );
-            return Err(ConfigError::new(table.key("users"), problem));
+            return Err(ConfigError::new(format!("groups[{i}].users"), problem));
         }
     }
-    check_meters(&groups, users)?;
-    if groups.is_empty() {
-        return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
+    Ok(())
+}
+
+/// Checks the hops of all routes.
+pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
+    if hops > MOST_HOPS {
+        let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
+        return Err(ConfigError::new(key, problem));
     }
-    Ok(groups)
+    Ok(())
 }
 
 /// Hops of a route: links, impairments behind them and behind the access links, the receiver of a call, and the end.
@@ -213,12 +248,25 @@ impl GroupConfig {
             );
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
-        let route = topology.route(&params.route, &table.key("route"))?;
+        let subscribers = read_subscribers(&params, topology, table)?;
+        let route = match (&subscribers, &topology.tree) {
+            // That of the first of them, for what is told of the whole group.
+            (Some((of_tree, node)), Some(tree)) => {
+                let first = tree.subscribers.iter().find(|some| node.is_none_or(|node| tree.is_under(some.node, node)));
+                tree.route(first.map_or(0, |some| some.node), of_tree.direction)
+            }
+            _ => topology.route(&params.route, &table.key("route"))?,
+        };
         check_receiver_link(&params, &route, topology, table)?;
-        let access_delays = access_delays(&params, &route, topology, table)?;
+        let access_delays = access_delays(&params, &route, topology, |name| table.key(name))?;
         let access = Impairments::read(table, ACCESS_KEYS)?;
-        let mut sources = Vec::new();
+        let (mut sources, mut applications) = (Vec::new(), Vec::new());
         for mut source in table.tables("sources")? {
+            if subscribers.is_some() {
+                let own: Option<String> = source.optional("application", None)?;
+                applications
+                    .push(own.unwrap_or_else(|| source.get("kind").and_then(Json::as_str).unwrap_or_default().into()));
+            }
             let config = SourceConfig::read(&mut source, tcp)?;
             config.check_stop(source.key("stop"), params.start_until, end)?;
             sources.push(config);
@@ -230,7 +278,7 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, route, access_delays, access, sources })
+        Ok(Self { name, params, route, access_delays, access, sources, subscribers, applications })
     }
 
     /// Writes the table, every default filled in.
@@ -240,7 +288,17 @@ impl GroupConfig {
         map.insert("name".into(), self.name.to_json());
         self.params.write(&mut map);
         self.access.write(&mut map, ACCESS_KEYS);
-        map.insert("sources".into(), self.sources.iter().map(|source| Json::Object(source.write())).collect());
+        if let Some((subscribers, _)) = &self.subscribers {
+            subscribers.write(&mut map);
+        }
+        let source = |(index, source): (usize, &SourceConfig)| {
+            let mut map = source.write();
+            if let Some(application) = self.applications.get(index) {
+                map.insert("application".into(), application.to_json());
+            }
+            Json::Object(map)
+        };
+        map.insert("sources".into(), self.sources.iter().enumerate().map(source).collect());
         map
     }
 
@@ -251,12 +309,40 @@ impl GroupConfig {
     }
 }
 
+/// Which subscribers of an access network a group is; `None` on other topologies.
+fn read_subscribers(
+    params: &GroupParams,
+    topology: &TopologyConfig,
+    table: &mut Table<'_>,
+) -> Result<Option<(SubscriberParams, Option<u32>)>, ConfigError> {
+    if topology.tree.is_none() {
+        return Ok(None);
+    }
+    let of_tree = SubscriberParams::read(table)?;
+    let given = [
+        ("route", !params.route.is_empty()),
+        ("user_rtts", params.user_rtts.is_some()),
+        ("receiver_rate", params.receiver_rate.is_some()),
+        ("receiver_delay", params.receiver_delay.is_some()),
+    ];
+    let impaired = ACCESS_KEYS.into_iter().find(|&key| table.get(key).is_some());
+    let given = given.iter().find(|(_, given)| *given).map(|&(key, _)| key);
+    if let Some(key) = given.or(impaired) {
+        return Err(ConfigError::new(
+            table.key(key),
+            "has no effect on an access network, where the tree says the way",
+        ));
+    }
+    let node = of_tree.node.as_ref().map(|name| topology.node(name, &table.key("node"))).transpose()?;
+    Ok(Some((of_tree, node)))
+}
+
 /// The delays of the access links of a group, which may follow from round-trip times.
-fn access_delays(
+pub(super) fn access_delays(
     params: &GroupParams,
     route: &[u32],
     topology: &TopologyConfig,
-    table: &Table<'_>,
+    key: impl Fn(&str) -> String,
 ) -> Result<Vec<Time>, ConfigError> {
     let given = [
         ("access_delay", params.access_delay.is_some()),
@@ -266,7 +352,7 @@ fn access_delays(
     let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
     if let (Some(first), Some(second)) = (given.next(), given.next()) {
         let problem = format!("says the same as {first}: give one of access_delay, rtt and user_rtts");
-        return Err(ConfigError::new(table.key(second), problem));
+        return Err(ConfigError::new(key(second), problem));
     }
     let receiver = topology
         .receivers
@@ -284,7 +370,7 @@ fn access_delays(
         Ok(Time((rtt - least).0 / 2))
     };
     if let Some(rtt) = params.rtt {
-        return Ok(vec![of_rtt(rtt, table.key("rtt"))?]);
+        return Ok(vec![of_rtt(rtt, key("rtt"))?]);
     }
     let Some(rtts) = &params.user_rtts else {
         return Ok(vec![params.access_delay.unwrap_or(topology.access.access_delay)]);
@@ -295,10 +381,10 @@ fn access_delays(
             rtts.len(),
             params.users
         );
-        return Err(ConfigError::new(table.key("user_rtts"), problem));
+        return Err(ConfigError::new(key("user_rtts"), problem));
     }
-    let key = |index| format!("{}[{index}]", table.key("user_rtts"));
-    rtts.iter().enumerate().map(|(index, &rtt)| of_rtt(rtt, key(index))).collect()
+    let of_user = |index| format!("{}[{index}]", key("user_rtts"));
+    rtts.iter().enumerate().map(|(index, &rtt)| of_rtt(rtt, of_user(index))).collect()
 }
 
 /// A receiver's access link has no queue: no link may be faster than it.

@@ -5,6 +5,7 @@ mod groups;
 mod headers;
 mod impairments;
 mod notes;
+mod placements;
 mod rpm;
 mod schema;
 mod size_cdf;
@@ -24,6 +25,7 @@ pub use impairments::{
     RandomLossParams,
 };
 pub use notes::Note;
+pub use placements::Placement;
 pub use rpm::RpmParams;
 pub use schema::{scenario_schema, topologies};
 pub use size_cdf::{SizeCdf, SizeTable};
@@ -31,7 +33,10 @@ pub use sources::*;
 pub use stop::StopParams;
 pub use tcp::TcpConfig;
 use tcp::TcpDefaults;
-pub use topology::{LinkConfig, RateChange, TopologyConfig, TopologyKind, TraceConfig, gaps_of_trace};
+pub use topology::{
+    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, PlansAt, RateChange, SubscriberParams, TopologyConfig,
+    TopologyKind, TraceConfig, gaps_of_trace, tree_of_files,
+};
 pub use transfers::{TransfersConfig, TransfersParams};
 pub use video::VideoParams;
 pub use voip::{Codec, VoipParams};
@@ -92,6 +97,9 @@ params! {
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
         /// The smallest units whose delay, round-trip times, losses and marks are recorded.
         detail: Detail = "group", source "our choice";
+        /// Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By default
+        /// rows, but on an access network.
+        user_rows: Option<bool> = null, source "our choice";
         /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
         /// Where the classes of transfers by payload begin, in ascending order; the first begins at zero.
@@ -251,6 +259,12 @@ impl Scenario {
         let senders = self.groups.iter().flat_map(|group| group.sources.iter().filter_map(SourceConfig::tcp));
         queues.into_iter().any(|queue| queue.scheme().is_none())
             || senders.into_iter().any(|tcp| tcp.params.congestion.external.control.is_some())
+    }
+
+    /// Whether the record has rows of users and flows.
+    #[must_use]
+    pub fn has_user_rows(&self) -> bool {
+        self.probes.user_rows.unwrap_or(self.topology.tree.is_none() || self.probes.detail != Detail::Group)
     }
 
     /// Number of users in all groups.

@@ -3,7 +3,7 @@
 use super::groups::GroupParams;
 use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
 use super::sources::SourceKind;
-use super::topology::{About, LinkParams, TopologyConfig, TopologyKind, TraceParams};
+use super::topology::{About, LinkParams, SubscriberParams, TopologyConfig, TopologyKind, TraceParams};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::{TcpParams, TcpProfile};
@@ -88,7 +88,38 @@ fn topology() -> Json {
     let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
     properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"], "bottleneck");
     properties = with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "bottleneck_trace", trace());
-    object(with(properties, "links", links), &[])
+    object(with(access_network(properties), "links", links), &[])
+}
+
+/// With what an access network has beyond plain parameters.
+fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
+    for (key, level) in [("gateway_queue", "gateway"), ("site_queue", "sites"), ("access_point_queue", "access points")]
+    {
+        let mut queue = queues();
+        queue["description"] = format!("Queue of the links of the {level}, if other than the scenario's.").into();
+        properties = with(properties, key, queue);
+    }
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let failover = Map::from_iter([
+        ("node".to_string(), text("Site or access point whose links change their rate.")),
+        ("at".to_string(), text("When.")),
+        ("until".to_string(), text("When they have their rate again; they keep the other one without it.")),
+        (
+            "share".to_string(),
+            json!({"type": "number", "minimum": 0.001, "maximum": 1.0, "default": 0.5,
+                "description": "What is left of the rate."}),
+        ),
+    ]);
+    let failovers = json!({"type": "array", "items": object(failover, &["node", "at"]),
+        "description": "Links that fail over to a part of their rate."});
+    let files = Map::from_iter([
+        ("network".to_string(), text("LibreQoS's network.json, relative to the scenario's file.")),
+        ("devices".to_string(), text("LibreQoS's ShapedDevices.csv, relative to the scenario's file.")),
+        ("tree".to_string(), text("Their content; whoever reads the scenario fills it in.")),
+    ]);
+    let mut files = object(files, &["network", "devices"]);
+    files["description"] = "Files that the tree is read from, in place of counts and rates.".into();
+    with(with(properties, "failovers", failovers), "files", files)
 }
 
 /// With the tables of loss, jitter and detour of a path.
@@ -156,6 +187,7 @@ fn tcp_properties() -> Map<String, Json> {
 
 fn group() -> Json {
     let mut properties = schema_properties(&GroupParams::specs());
+    properties.extend(schema_properties(&SubscriberParams::specs()));
     properties.insert(
         "name".into(),
         json!({"type": "string", "description": "Name in results; by default group and number."}),
@@ -192,6 +224,9 @@ fn source(kind: SourceKind) -> Json {
             "Distribution of the payload in place of `sizes`: a file with a line for each point.".into();
         properties.insert("cdf".into(), cdf);
     }
+    let application = json!({"type": "string", "description": "What it is called among the applications of an access network; \
+        by default its kind."});
+    properties.insert("application".into(), application);
     let name = json!({"const": kind.name(), "description": "The kind of source."});
     object(with(properties, "kind", name), if kind.has_rate() { &["kind", "rate"] } else { &["kind"] })
 }

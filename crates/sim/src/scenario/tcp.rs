@@ -310,6 +310,18 @@ mod tests {
             refusal(&json!({"flight_size": "pipe"}), &none),
             "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, ledbat read it"
         );
+        // HyStart in its classic form is part of CUBIC; the profile linux has it, and there it holds for nobody else.
+        assert_eq!(
+            refusal(&json!({"profile": "quic", "congestion_control": "reno", "hystart": "classic"}), &none),
+            "tcp.hystart: \"classic\" has no effect with congestion_control = \"reno\""
+        );
+        for tcp in [
+            json!({"congestion_control": "reno", "hystart": "classic"}),
+            json!({"profile": "quic", "congestion_control": "reno", "hystart": "plusplus"}),
+            json!({"profile": "quic", "congestion_control": "cubic", "hystart": "classic"}),
+        ] {
+            assert!(scenario(&tcp, &none).is_ok(), "{tcp}");
+        }
         // Slow start of the sender counts bytes whatever the control.
         for profile in ["ns3", "linux"] {
             assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());

@@ -3,12 +3,16 @@
 //! Every topology is a list of links, each with a queue of its own, and a route for each group of users. A preset makes
 //! the list from a few keys; `graph` writes it out.
 
+mod access;
+mod access_files;
 mod dumbbell;
 mod link;
 mod parking_lot;
 mod preset;
 mod trace;
 
+pub use access::{AccessNetwork, AccessNode, Dealt, Direction, PlansAt, SubscriberParams};
+pub use access_files::tree_of_files;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
 pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
@@ -68,6 +72,8 @@ pub struct TopologyConfig {
     pub receivers: Option<ReceiverParams>,
     /// Links between nodes; there is at least one.
     pub links: Vec<LinkConfig>,
+    /// The tree of an access network.
+    pub tree: Option<AccessNetwork>,
     /// The keys of its kind, as they are written.
     keys: Map<String, Json>,
 }
@@ -77,19 +83,21 @@ impl Default for TopologyConfig {
         let preset = dumbbell::OneSidedDumbbell::default();
         let (kind, links) = (TopologyKind::OneSidedDumbbell, preset.links());
         let keys = write_preset(&preset, &links);
-        Self { kind, access: AccessParams::default(), receivers: None, links, keys }
+        Self { kind, access: AccessParams::default(), receivers: None, links, tree: None, keys }
     }
 }
 
-/// The links of a preset, and its keys.
-fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+/// Links, the keys that stand for them as they are written, and the tree if they are one.
+type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
+
+fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<Arrangement, ConfigError> {
     let preset = P::read(table)?;
     let mut links = preset.links();
     if P::HAS_COURSE {
         links[0].read_course(table, link::OF_BOTTLENECK)?;
     }
     let keys = write_preset(&preset, &links);
-    Ok((links, keys))
+    Ok((links, keys, None))
 }
 
 fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json> {
@@ -101,13 +109,10 @@ fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json
     keys
 }
 
-fn read_graph(
-    table: &mut Table<'_>,
-    find: FindExternal<'_>,
-) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+fn read_graph(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Arrangement, ConfigError> {
     let links = link::read_links(table, find)?;
     let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_link).collect())]);
-    Ok((links, keys))
+    Ok((links, keys, None))
 }
 
 impl TopologyConfig {
@@ -120,9 +125,9 @@ impl TopologyConfig {
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
         let access = AccessParams::read(&mut table)?;
         let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
-        let (links, keys) = kind.read(&mut table, find)?;
+        let (links, keys, tree) = kind.read(&mut table, find)?;
         table.finish()?;
-        Ok(Self { kind, access, receivers, links, keys })
+        Ok(Self { kind, access, receivers, links, tree, keys })
     }
 
     /// Writes the table, every default filled in.
@@ -136,6 +141,11 @@ impl TopologyConfig {
         }
         map.extend(self.keys.clone());
         map
+    }
+
+    /// Node of an access network by name.
+    pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
+        self.tree.as_ref().map_or(Ok(0), |tree| tree.node(name, key))
     }
 
     /// Numbers of the links of a route by name; all links if it is empty, which a graph does not allow.
@@ -188,6 +198,8 @@ macro_rules! topologies {
                 $( $(#[doc = $doc])+ $Variant = $name, )+
                 /// Links by name, routes written out.
                 Graph = "graph",
+                /// Gateway, sites, access points and subscribers as a tree.
+                Access = "access",
             }
         }
 
@@ -195,28 +207,29 @@ macro_rules! topologies {
             /// Its entry in the catalogue.
             #[must_use]
             pub fn about(self) -> About {
-                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH }
+                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH, Self::Access => access::ABOUT }
             }
 
             /// Whether receivers have access links.
             #[must_use]
             pub fn has_receiver_links(self) -> bool {
-                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true }
+                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true, Self::Access => false }
             }
 
             fn own_specs(self) -> Vec<ParamSpec> {
-                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new() }
+                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(), Self::Access => access::AccessNetworkParams::specs() }
             }
 
-            /// Its links, and its keys as they are written.
+            /// Its links, its keys as they are written, and its tree if it is one.
             fn read(
                 self,
                 table: &mut Table<'_>,
                 find: FindExternal<'_>,
-            ) -> Result<(Vec<LinkConfig>, Map<String, Json>), ConfigError> {
+            ) -> Result<Arrangement, ConfigError> {
                 match self {
                     $( Self::$Variant => read_preset::<$module::$Type>(table), )+
                     Self::Graph => read_graph(table, find),
+                    Self::Access => AccessNetwork::read(table, find),
                 }
             }
         }

@@ -329,7 +329,9 @@ impl TcpParams {
         let control = format!("congestion_control = \"{}\"", self.control_name());
         let authority = self.congestion_control.authority();
         let rfc_timeout = matches!(self.loss_detection, LossDetection::Dupack | LossDetection::Scoreboard);
-        let rules: [(bool, &'static [&'static str], &str); 10] = [
+        let classic_elsewhere =
+            self.hystart == HyStartKind::Classic && self.congestion_control != CongestionControl::Cubic;
+        let rules: [(bool, &'static [&'static str], &str); 11] = [
             (!self.sack, &["sack_delay"], "sack = false"),
             (!self.is_tracked(), OF_RECORDS, &detection),
             (self.is_tracked(), OF_CLASSIC, &detection),
@@ -343,6 +345,7 @@ impl TcpParams {
             (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),
             (self.pacing == Pacing::Off, &["tso", "pacing_catches_up"], "pacing = \"off\""),
             (authority != Authority::Avoidance, &["hystart"], &control),
+            (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh"], &control),
         ];
         let holding = rules.into_iter().filter(|(holds, ..)| *holds);

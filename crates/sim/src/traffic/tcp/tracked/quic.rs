@@ -51,7 +51,7 @@ impl TrackedSender {
         }
         //= RFC 9002 6.2.1-7: It is not set while the timer of the time threshold is.
         if !matches!(self.timer, Timer::Reordering(due) if due > now) {
-            self.arm_probe_timeout(params);
+            self.arm_probe_timeout(params, now);
         }
     }
 
@@ -104,14 +104,15 @@ impl TrackedSender {
         self.retries = (self.retries + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1.
-    pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams) {
+    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1. An acknowledgement that ends a series of probes, or
+    /// lowers the round trip, may find it over: it is due at once then.
+    pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.2.1-5: It restarts with each packet that is sent or acknowledged.
         self.timer = if self.records.outstanding() == 0 {
             Timer::Off
         } else {
             let doubled = Time(self.rtt.rto().0.saturating_mul(1 << self.retries));
-            Timer::Probe(self.last_sent.saturating_add(doubled.min(params.max_rto)))
+            Timer::Probe(self.last_sent.saturating_add(doubled.min(params.max_rto)).max(now))
         };
     }
 }

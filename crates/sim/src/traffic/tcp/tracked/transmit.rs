@@ -143,7 +143,7 @@ impl TrackedSender {
             return;
         }
         if Self::is_numbered(params) {
-            self.arm_probe_timeout(params);
+            self.arm_probe_timeout(params, now);
         } else if self.probe_time(params).is_some() {
             self.arm(params, false, now);
         }

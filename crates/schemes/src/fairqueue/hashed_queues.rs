@@ -1,0 +1,94 @@
+//! Flows hashed into a fixed number of queues that take turns: what FQ-CoDel and FQ-PIE have in common.
+//!
+//! Cost: a hash per packet, and that of [`new_and_old`](super::new_and_old) and [`queue_store`](super::queue_store).
+
+use crate::contract::prelude::*;
+use crate::fairqueue::cut_longest::{Stored, cut_longest};
+use crate::fairqueue::new_and_old::{NewAndOld, Turning};
+use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
+use crate::flows::hash::{bucket, hash};
+
+/// The queues of one port, each with a record of the scheme's.
+#[derive(Clone, Debug)]
+pub struct HashedQueues<P, R> {
+    /// The queues.
+    pub queues: QueueStore<P, (), Turning<R>>,
+    turns: NewAndOld,
+    /// Drawn at the first packet.
+    seed: Option<u64>,
+    limit: QueueLimit,
+}
+
+/// An arrival that is let in.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<P> {
+    /// It.
+    pub packet: P,
+    /// Its queue.
+    pub queue: u32,
+    /// What waited before it.
+    pub found: Backlog,
+}
+
+impl<P: Packet, R: Copy> HashedQueues<P, R> {
+    /// `count` empty queues, each with the record `idle`; a queue may send `quantum` per round.
+    #[must_use]
+    pub fn new(count: u32, idle: R, quantum: Bytes, limit: QueueLimit) -> Self {
+        let mut queues = QueueStore::new(LengthMeasure::Bytes);
+        (0..count).for_each(|_| _ = queues.open(Turning::new(idle)));
+        Self { queues, turns: NewAndOld::new(quantum), seed: None, limit }
+    }
+
+    /// Whether there is room for `wire_bytes` beside what waits.
+    #[inline]
+    pub fn has_room(&self, waiting: Backlog, wire_bytes: u32) -> bool {
+        waiting.has_room_for(wire_bytes, self.limit)
+    }
+
+    /// The queue of a flow or user, of `count`.
+    #[inline]
+    pub fn queue_of(&mut self, key: u32, count: u32, rng: &mut Rng) -> u32 {
+        let seed = *self.seed.get_or_insert_with(|| rng.bits());
+        //= RFC 8290 4.1-1: A hash of the flow, salted at random and modulo the queues, picks the queue.
+        bucket(hash(key, seed), count) as u32
+    }
+
+    /// Stores a packet; if it exceeds the limit, queues are cut, at most `batch` packets at a time, as `cut` is told.
+    #[inline]
+    pub fn store(
+        &mut self,
+        arrival: Arrival<P>,
+        now: Time,
+        batch: u32,
+        drops: &mut impl DropSink<P>,
+        mut cut: impl FnMut(&mut R, u32),
+    ) {
+        let Arrival { mut packet, queue, found } = arrival;
+        //= RFC 8290 4.1-2: The packet is stamped and goes to the tail of its queue.
+        packet.set_enqueued_at(now);
+        self.queues.push_back(queue, packet, ());
+        self.turns.arrived(&mut self.queues, queue);
+        let stored = Stored { queue, found };
+        cut_longest(&mut self.queues, self.limit, batch, stored, drops, |record, packets| {
+            cut(&mut record.own, packets);
+        });
+    }
+
+    /// The next packet; `serve` takes it from the queue whose turn it is, or returns `None` and leaves that empty.
+    #[inline]
+    pub fn next(&mut self, serve: impl FnMut(&mut QueueStore<P, (), Turning<R>>, u32) -> Option<P>) -> Option<P> {
+        self.turns.next(&mut self.queues, serve)
+    }
+
+    /// What waits in all queues.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    /// The queues, and their bytes on the heap.
+    #[must_use]
+    pub fn state_size(&self) -> StateSize {
+        StateSize { records: self.queues.open_queues(), bytes: self.queues.state_bytes() }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a run of an access network tells beyond groups and links: its applications, and the users below each node.
+
+use crate::measure::run_record::TimesRecord;
+use crate::measure::users_record::Percentiles;
+use crate::scenario::{AccessNetwork, Dealt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An access network in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccessRecord {
+    /// Subscribers of the network, with and without traffic.
+    pub subscribers: u64,
+    /// The applications, by the first group that has them.
+    pub applications: Vec<ApplicationRecord>,
+    /// The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up.
+    pub nodes: Vec<NodeRecord>,
+}
+
+/// An application, all users together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApplicationRecord {
+    /// Name: `application` of its sources, or their kind.
+    pub name: String,
+    /// Packets that reached their receivers.
+    pub delivered_packets: u64,
+    /// Those of them with a congestion mark.
+    pub marked_packets: u64,
+    /// From the host's sending to the receiver; null without any.
+    pub one_way_delay: Option<TimesRecord>,
+}
+
+/// A node of an access network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeRecord {
+    /// Name.
+    pub name: String,
+    /// Name of the node above; null for the gateway.
+    pub parent: Option<String>,
+    /// gateway, site or access_point.
+    pub level: String,
+    /// Users of all groups below it.
+    pub users: u64,
+    /// Their throughput over their own max-min shares; null if nobody asks for anything.
+    pub share: Option<Percentiles>,
+}
+
+/// The nodes of a network: `places` come one after another, with a throughput and a max-min share for each user.
+#[must_use]
+pub fn node_records(tree: &AccessNetwork, places: &[Dealt], users: &[(f64, f64)]) -> Vec<NodeRecord> {
+    let mut shares: Vec<Vec<f64>> = vec![Vec::new(); tree.nodes.len()];
+    let mut counts = vec![0; tree.nodes.len()];
+    let mut first = 0;
+    for place in places {
+        let own = &users[first..first + place.users as usize];
+        first += own.len();
+        let mut at = Some(place.node);
+        while let Some(node) = at {
+            counts[node as usize] += own.len() as u64;
+            shares[node as usize].extend(own.iter().filter(|user| user.1 > 0.0).map(|user| user.0 / user.1));
+            at = tree.nodes[node as usize].parent;
+        }
+    }
+    let record = |(index, (shares, users)): (usize, (Vec<f64>, u64))| {
+        let node = &tree.nodes[index];
+        NodeRecord {
+            name: node.name.clone(),
+            parent: node.parent.map(|parent| tree.nodes[parent as usize].name.clone()),
+            level: ["gateway", "site", "access_point"][tree.level(index as u32)].into(),
+            users,
+            share: Percentiles::of(shares),
+        }
+    };
+    shares.into_iter().zip(counts).enumerate().map(record).collect()
+}

@@ -1,0 +1,134 @@
+//! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one place.
+
+use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops};
+use super::topology::{AccessNetwork, Dealt, Direction, PlansAt, SubscriberParams, TopologyConfig};
+use super::{Scenario, SourceConfig};
+use fairlane_schemes::base::config::ConfigError;
+use fairlane_schemes::base::units::BitRate;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// Users of a group that are in one place: they come one after another.
+#[derive(Clone, Debug)]
+pub struct Placement<'a> {
+    /// Index of the group.
+    pub group: usize,
+    /// Node of the access network that they are at, with the rate of their plan, the one that is kept in its place, and the
+    /// one that is assured; `None` on other topologies.
+    pub at: Option<Dealt>,
+    /// The group as it is here: number of users, route, access links.
+    pub config: Cow<'a, GroupConfig>,
+}
+
+impl Scenario {
+    /// The places of the users, in the order in which users are numbered.
+    #[must_use]
+    pub fn placements(&self) -> Vec<Placement<'_>> {
+        let Some(tree) = &self.topology.tree else {
+            let whole = |(group, config)| Placement { group, at: None, config: Cow::Borrowed(config) };
+            return self.groups.iter().enumerate().map(whole).collect();
+        };
+        let place = |dealt: Dealt| {
+            let group = &self.groups[dealt.group];
+            Placement {
+                group: dealt.group,
+                config: Cow::Owned(placed(group, &dealt, tree, &self.topology)),
+                at: Some(dealt),
+            }
+        };
+        tree.deal(&of_groups(&self.groups)).into_iter().map(place).collect()
+    }
+}
+
+fn of_groups(groups: &[GroupConfig]) -> Vec<(SubscriberParams, Option<u32>)> {
+    groups.iter().filter_map(|group| group.subscribers.clone()).collect()
+}
+
+/// A group as it is at a node.
+fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &TopologyConfig) -> GroupConfig {
+    let mut placed = group.clone();
+    let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
+    placed.params.users = dealt.users;
+    placed.route = tree.route(dealt.node, direction);
+    if tree.params.plans_at == PlansAt::Edge {
+        placed.params.access_rate = Some(dealt.configured);
+    }
+    if let Ok(delays) = access_delays(&group.params, &placed.route, topology, str::to_string) {
+        placed.access_delays = delays;
+    }
+    placed
+}
+
+/// Fills in the number of users that the shares give, and checks what the places need.
+pub(super) fn check_placements(
+    groups: &mut [GroupConfig],
+    tree: &AccessNetwork,
+    topology: &TopologyConfig,
+) -> Result<(), ConfigError> {
+    check_shares(groups)?;
+    let dealt = tree.deal(&of_groups(groups));
+    let mut routes = BTreeSet::new();
+    for (index, group) in groups.iter_mut().enumerate() {
+        let mine = || dealt.iter().filter(|one| one.group == index);
+        let users: u32 = mine().map(|one| one.users).sum();
+        if users == 0 {
+            let share = group.subscribers.as_ref().map_or(0.0, |(params, _)| params.share);
+            let problem = format!("{share} is out of range, no subscriber falls to it");
+            return Err(ConfigError::new(format!("groups[{index}].share"), problem));
+        }
+        if group.params.users != 1 && group.params.users != users {
+            let problem = format!("{} is not what its share gives, {users}: leave it out", group.params.users);
+            return Err(ConfigError::new(format!("groups[{index}].users"), problem));
+        }
+        group.params.users = users;
+        let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
+        let nodes: BTreeSet<u32> = mine().map(|one| one.node).collect();
+        for node in nodes {
+            let route = tree.route(node, direction);
+            access_delays(&group.params, &route, topology, |name| format!("groups[{index}].{name}"))?;
+            for (source, application) in group.sources.iter().zip(&group.applications) {
+                let call = SourceConfig::is_call(source);
+                routes.insert((route.clone(), application.clone(), group.params.forged_labels, call));
+            }
+        }
+        let hops = routes.iter().map(|(route, _, _, call)| route.len() + usize::from(*call) + 1).sum();
+        check_hops(hops, &format!("groups[{index}].sources"))?;
+    }
+    if dealt.len() > MOST_ACCESS_LINKS {
+        let problem = format!("{} places of users are out of range, there may be {MOST_ACCESS_LINKS}", dealt.len());
+        return Err(ConfigError::new("topology.access_points", problem));
+    }
+    Ok(())
+}
+
+/// The shares of all groups of a direction that may be at the same place are one at most.
+fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
+    for &direction in Direction::ALL {
+        let mut sum = 0.0;
+        for (index, group) in groups.iter().enumerate() {
+            let Some((params, node)) = &group.subscribers else { continue };
+            if params.direction != direction || node.is_some() {
+                continue;
+            }
+            sum += params.share;
+            if sum > 1.0 + 1e-9 {
+                let problem = format!(
+                    "{} is out of range, the shares of all groups with direction \"{}\" may be 1 together",
+                    params.share,
+                    direction.name()
+                );
+                return Err(ConfigError::new(format!("groups[{index}].share"), problem));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Placement<'_> {
+    /// What a user of the place may have at most: the plan if there is one, and the access link.
+    #[must_use]
+    pub fn most(&self, topology: &TopologyConfig) -> BitRate {
+        let access = self.config.params.access_rate.unwrap_or(topology.access.access_rate);
+        self.at.as_ref().map_or(access, |dealt| dealt.plan)
+    }
+}

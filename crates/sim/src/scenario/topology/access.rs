@@ -1,0 +1,504 @@
+//! Access networks: a gateway, sites, access points and subscribers as a tree, in both directions.
+//!
+//! The tree is given by counts and rates for each level, or by LibreQoS's `network.json` and `ShapedDevices.csv`
+//! ([`super::access_files`]). Each node but the gateway's own subscribers has a link to it and a link from it; the gateway has
+//! one from and one to the Internet. A group of users stands for a share of the subscribers, in one direction.
+
+use super::Arrangement;
+use super::access_files::FilesConfig;
+use super::link::{LinkConfig, LinkParams, RateChange};
+use super::preset::About;
+use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::registry::external::FindExternal;
+use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::{choices, params};
+use serde_json::{Map, Value as Json, json};
+
+/// What the catalogue says.
+pub(super) const ABOUT: About = About {
+    summary: "Gateway, sites, access points and subscribers as a tree, with links in both directions. A group is a share of \
+              the subscribers in one direction: down, up, or to a neighbour without passing the gateway.",
+    source: "LibreQoS network.json",
+    picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
+};
+
+/// Most nodes of a tree: each has two links, and packets carry the number of a hop in 16 bits.
+const MOST_NODES: usize = 10_000;
+/// Most subscribers.
+const MOST_SUBSCRIBERS: u64 = 1_000_000;
+
+choices! {
+    /// Where the rate of a plan is kept.
+    pub enum PlansAt {
+        /// At the edge: the link that a subscriber's packets come in by has the rate of the plan, and a drop-tail buffer of
+        /// `access_limit`.
+        Edge = "edge",
+        /// In the classes of a queue with a tree, such as `htb`: the link that packets come in by has `access_rate`.
+        Tree = "tree",
+    }
+}
+
+params! {
+    /// An access network by counts and rates.
+    pub struct AccessNetworkParams {
+        /// Sites behind the gateway.
+        sites: u32 = 4, in 1..=1000, source "our choice";
+        /// Access points of each site.
+        access_points: u32 = 8, in 1..=1000, source "our choice";
+        /// Subscribers of each access point.
+        subscribers: u32 = 32, in 1..=1000000, source "our choice";
+        /// Rate of the gateway towards the sites.
+        gateway_rate: BitRate = "10 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the gateway towards the Internet; `gateway_rate` without it.
+        gateway_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the link to each site.
+        site_rate: BitRate = "1 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the link from each site; `site_rate` without it.
+        site_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate that the subscribers of an access point share.
+        access_point_rate: BitRate = "400 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// The same up; `access_point_rate` without it.
+        access_point_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Propagation delay of the gateway's links: with those behind it, the way to the servers.
+        gateway_delay: Time = "5 ms", in "0 s"..="1 h", source "as the bottleneck's of abc2018";
+        /// Propagation delay of a site's links.
+        site_delay: Time = "0.5 ms", in "0 s"..="1 h", source "100 km of fibre";
+        /// Propagation delay of an access point's links.
+        access_point_delay: Time = "1 ms", in "0 s"..="1 h", source "our choice";
+        /// Rate of a subscriber's plan down, unless the group has another.
+        plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// The same up.
+        plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate that a tree of shapers assures each subscriber, as far as the plan is not less.
+        assured: BitRate = "25 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "LibreQoS, ShapedDevices.csv: 25/10";
+        /// The same up.
+        assured_up: BitRate = "10 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "LibreQoS, ShapedDevices.csv: 25/10";
+        /// Where the rate of a plan is kept.
+        plans_at: PlansAt = "edge", source "our choice";
+        /// Hour of the day, from 0 to 24: how many of the subscribers are active; all of them without it.
+        hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
+    }
+}
+
+params! {
+    /// What a group of an access network has beyond other groups.
+    pub struct SubscriberParams {
+        /// Share of the subscribers that the group stands for, of those under `node`; the number of its users follows.
+        share: f64 = 1.0, in 0.0..=1.0, source "our choice";
+        /// Where its packets go.
+        direction: Direction = "down", source "our choice";
+        /// Site or access point under which these subscribers are; anywhere without it.
+        node: Option<String> = null, source "our choice";
+        /// Rate of their plan, if other than the topology's or that of the file.
+        plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate that whoever keeps the plan believes it has, if that is wrong.
+        configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+    }
+}
+
+choices! {
+    /// Where packets of an access network go.
+    pub enum Direction {
+        /// From servers through the gateway to subscribers.
+        Down = "down",
+        /// From subscribers through the gateway to servers.
+        Up = "up",
+        /// From subscribers to those of the next access point of their site, past the gateway.
+        Local = "local",
+    }
+}
+
+/// A node of the tree. The gateway is the first, parents come before their children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessNode {
+    /// Name.
+    pub name: String,
+    /// Index of its parent; of the gateway none.
+    pub parent: Option<u32>,
+    /// Rates to it and from it.
+    pub rates: [BitRate; 2],
+    /// Whether no node is below it.
+    pub is_leaf: bool,
+}
+
+/// Subscribers of a node that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subscribers {
+    /// Index of the node.
+    pub node: u32,
+    /// How many.
+    pub count: u32,
+    /// Rates of the plan, down and up.
+    pub plan: [BitRate; 2],
+    /// Rates that a tree of shapers assures, down and up.
+    pub assured: [BitRate; 2],
+}
+
+/// A change of the rate of a node's links.
+#[derive(Clone, Debug, PartialEq)]
+struct Failover {
+    node: String,
+    at: Time,
+    until: Option<Time>,
+    share: f64,
+}
+
+/// An access network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessNetwork {
+    /// Counts, rates, plans.
+    pub params: AccessNetworkParams,
+    /// The tree. Node `i` has links `2 i` towards the subscribers and `2 i + 1` towards the gateway.
+    pub nodes: Vec<AccessNode>,
+    /// The subscribers, in the order of their nodes.
+    pub subscribers: Vec<Subscribers>,
+    files: Option<FilesConfig>,
+    failovers: Vec<Failover>,
+    queues: [Option<QueueConfig>; 3],
+}
+
+/// Keys of the queues of the levels.
+const QUEUES: [&str; 3] = ["gateway_queue", "site_queue", "access_point_queue"];
+
+impl AccessNetwork {
+    /// Reads the keys of the topology.
+    pub(super) fn read(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Arrangement, ConfigError> {
+        let params = AccessNetworkParams::read(table)?;
+        let files = FilesConfig::read(table)?;
+        let (nodes, subscribers) = match &files {
+            Some(files) => files.tree(&params, &table.key("files"))?,
+            None => by_counts(&params),
+        };
+        let count: u64 = subscribers.iter().map(|some| u64::from(some.count)).sum();
+        if nodes.len() > MOST_NODES || count > MOST_SUBSCRIBERS {
+            let problem = format!(
+                "{} nodes with {count} subscribers are out of range, there may be {MOST_NODES} and {MOST_SUBSCRIBERS}",
+                nodes.len()
+            );
+            return Err(ConfigError::new(table.key("access_points"), problem));
+        }
+        let mut queues = [const { None }; 3];
+        for (queue, key) in queues.iter_mut().zip(QUEUES) {
+            *queue = table.table(key)?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
+        }
+        let failovers = read_failovers(table, &nodes)?;
+        let network = Self { params, nodes, subscribers, files, failovers, queues };
+        let links = network.links();
+        let keys = network.write();
+        Ok((links, keys, Some(network)))
+    }
+
+    fn write(&self) -> Map<String, Json> {
+        let mut map = Map::new();
+        self.params.write(&mut map);
+        if let Some(files) = &self.files {
+            map.insert("files".into(), files.write());
+        }
+        for (queue, key) in self.queues.iter().zip(QUEUES) {
+            if let Some(queue) = queue {
+                map.insert(key.into(), Json::Object(queue.write()));
+            }
+        }
+        let failover = |one: &Failover| {
+            let mut map = Map::new();
+            map.insert("node".into(), one.node.to_json());
+            map.insert("at".into(), one.at.to_json());
+            map.insert("share".into(), one.share.to_json());
+            if let Some(until) = one.until {
+                map.insert("until".into(), until.to_json());
+            }
+            Json::Object(map)
+        };
+        map.insert("failovers".into(), self.failovers.iter().map(failover).collect());
+        map
+    }
+
+    /// The links, two for each node.
+    fn links(&self) -> Vec<LinkConfig> {
+        let mut links = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let level = self.level(index as u32);
+            let delay = [self.params.gateway_delay, self.params.site_delay, self.params.access_point_delay][level];
+            for (way, rate) in ["down", "up"].into_iter().zip(node.rates) {
+                let mut link = LinkConfig::plain(&format!("{}/{way}", node.name), LinkParams { rate, delay });
+                link.queue.clone_from(&self.queues[level]);
+                for failover in self.failovers.iter().filter(|one| one.node == node.name) {
+                    let less = BitRate(((rate.as_f64() * failover.share).round() as u64).max(1000));
+                    link.schedule.push(RateChange { at: failover.at, rate: less });
+                    link.schedule.extend(failover.until.map(|at| RateChange { at, rate }));
+                }
+                links.push(link);
+            }
+        }
+        links
+    }
+
+    /// 0 for the gateway, 2 for a node without nodes below it, 1 for the others.
+    #[must_use]
+    pub fn level(&self, node: u32) -> usize {
+        let node = &self.nodes[node as usize];
+        match (node.parent, node.is_leaf) {
+            (None, _) => 0,
+            (Some(_), false) => 1,
+            (Some(_), true) => 2,
+        }
+    }
+
+    /// Links from the gateway to a node, in order.
+    #[must_use]
+    pub fn way_down(&self, node: u32) -> Vec<u32> {
+        let mut links = vec![2 * node];
+        let mut at = node;
+        while let Some(parent) = self.nodes[at as usize].parent {
+            links.push(2 * parent);
+            at = parent;
+        }
+        links.reverse();
+        links
+    }
+
+    /// The links that packets of a node's subscribers cross.
+    #[must_use]
+    pub fn route(&self, node: u32, direction: Direction) -> Vec<u32> {
+        match direction {
+            Direction::Down => self.way_down(node),
+            Direction::Up => self.way_down(node).iter().rev().map(|link| link + 1).collect(),
+            Direction::Local => vec![2 * node + 1, 2 * self.neighbour(node)],
+        }
+    }
+
+    /// The next node with the same parent and without nodes below it; the node itself if there is no other.
+    fn neighbour(&self, node: u32) -> u32 {
+        let parent = self.nodes[node as usize].parent;
+        let alike = |&other: &u32| self.nodes[other as usize].parent == parent && self.nodes[other as usize].is_leaf;
+        let count = self.nodes.len() as u32;
+        (node + 1..count).chain(0..node).find(alike).unwrap_or(node)
+    }
+
+    /// Whether `node` is `above` or below it.
+    #[must_use]
+    pub fn is_under(&self, node: u32, above: u32) -> bool {
+        let mut at = Some(node);
+        while let Some(here) = at {
+            if here == above {
+                return true;
+            }
+            at = self.nodes[here as usize].parent;
+        }
+        false
+    }
+
+    /// Index of the node of this name.
+    pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
+        find_node(&self.nodes, name, key)
+    }
+
+    /// Share of the subscribers that are active at the hour of the scenario. Labovitz (Arbor Networks, "The Internet after
+    /// dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h; between them
+    /// we draw lines.
+    #[must_use]
+    pub fn active_share(&self) -> f64 {
+        const POINTS: [(f64, f64); 4] = [(-1.0, 1.0), (3.0, 0.6), (6.0, 0.5), (23.0, 1.0)];
+        let Some(hour) = self.params.hour else { return 1.0 };
+        let hour = if hour > 23.0 { hour - 24.0 } else { hour };
+        let line = POINTS.windows(2).find(|line| hour <= line[1].0).unwrap_or(&POINTS[2..]);
+        let [(from, low), (to, high)] = [line[0], line[1]];
+        low + (high - low) * (hour - from) / (to - from)
+    }
+}
+
+fn find_node(nodes: &[AccessNode], name: &str, key: &str) -> Result<u32, ConfigError> {
+    nodes.iter().position(|node| node.name == name).map(|index| index as u32).ok_or_else(|| {
+        let known = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
+        ConfigError::new(key, format!("\"{}\" is not a node, there are {}", shortened(name), shortened(&known)))
+    })
+}
+
+/// The gateway of a tree.
+pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
+    let rates = [params.gateway_rate, params.gateway_rate_up.unwrap_or(params.gateway_rate)];
+    AccessNode { name: "gateway".into(), parent: None, rates, is_leaf: false }
+}
+
+/// The tree that counts and rates give.
+fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
+    let mut nodes = vec![gateway(params)];
+    let mut subscribers = Vec::new();
+    let least = |assured: BitRate, plan: BitRate| assured.min(plan);
+    let some = Subscribers {
+        node: 0,
+        count: params.subscribers,
+        plan: [params.plan, params.plan_up],
+        assured: [least(params.assured, params.plan), least(params.assured_up, params.plan_up)],
+    };
+    for site in 1..=params.sites {
+        let parent = nodes.len() as u32;
+        let rates = [params.site_rate, params.site_rate_up.unwrap_or(params.site_rate)];
+        nodes.push(AccessNode { name: format!("site{site}"), parent: Some(0), rates, is_leaf: false });
+        for point in 1..=params.access_points {
+            let rates = [params.access_point_rate, params.access_point_rate_up.unwrap_or(params.access_point_rate)];
+            let name = format!("site{site}.ap{point}");
+            subscribers.push(Subscribers { node: nodes.len() as u32, ..some.clone() });
+            nodes.push(AccessNode { name, parent: Some(parent), rates, is_leaf: true });
+        }
+    }
+    (nodes, subscribers)
+}
+
+fn read_failovers(table: &mut Table<'_>, nodes: &[AccessNode]) -> Result<Vec<Failover>, ConfigError> {
+    let mut failovers: Vec<Failover> = Vec::new();
+    for mut one in table.tables("failovers")? {
+        let name: String = one.required("node")?;
+        find_node(nodes, &name, &one.key("node"))?;
+        let time = |one: &mut Table<'_>, key: &'static str| {
+            let name = one.key(key);
+            one.get(key)
+                .map(|value| read_value::<Time>(&name, value, Some((json!("1 ps"), json!("1440 h")))))
+                .transpose()
+        };
+        let Some(at) = time(&mut one, "at")? else {
+            return Err(ConfigError::new(one.key("at"), "missing, must be a time such as \"5 ms\""));
+        };
+        let until = time(&mut one, "until")?;
+        let after =
+            failovers.iter().filter(|before| before.node == name).map(|before| before.until.unwrap_or(before.at));
+        if let Some(before) = after.max().filter(|&before| at <= before) {
+            let problem = format!("\"{at}\" is out of range, it must be after the change before, {before}");
+            return Err(ConfigError::new(one.key("at"), problem));
+        }
+        if let Some(until) = until.filter(|&until| until <= at) {
+            let problem = format!("\"{until}\" is out of range, it must be after \"{at}\"");
+            return Err(ConfigError::new(one.key("until"), problem));
+        }
+        let share = one.optional("share", Some((json!(0.001), json!(1.0))))?.unwrap_or(0.5);
+        one.finish()?;
+        failovers.push(Failover { node: name, at, until, share });
+    }
+    Ok(failovers)
+}
+
+/// A group's share of the subscribers of a node, with the plan that they have and the one that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dealt {
+    /// Index of the node.
+    pub node: u32,
+    /// Index of the group.
+    pub group: usize,
+    /// How many.
+    pub users: u32,
+    /// Rate of the plan.
+    pub plan: BitRate,
+    /// Rate that is kept in its place.
+    pub configured: BitRate,
+    /// Rate that a tree of shapers assures.
+    pub assured: BitRate,
+}
+
+impl AccessNetwork {
+    /// Deals the subscribers to the groups of each direction in turn, in proportion to their shares: of each node in order,
+    /// group by group. A group gets its share of any run of subscribers, give or take one.
+    #[must_use]
+    pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
+        let active = self.active_share();
+        let mut credits = vec![0.0; groups.len()];
+        let mut idle = [0.0; Direction::ALL.len()];
+        let mut dealt = Vec::new();
+        for some in &self.subscribers {
+            let mut counts = vec![0; groups.len()];
+            for (way, &direction) in Direction::ALL.iter().enumerate() {
+                let here = |(params, node): &(SubscriberParams, Option<u32>)| {
+                    params.direction == direction && node.is_none_or(|node| self.is_under(some.node, node))
+                };
+                let mine: Vec<usize> = (0..groups.len()).filter(|&index| here(&groups[index])).collect();
+                if mine.is_empty() {
+                    continue;
+                }
+                let all: f64 = mine.iter().map(|&index| groups[index].0.share).sum();
+                // Where groups with a node of their own come on top, all give way alike.
+                let scale = active / all.max(1.0);
+                let shares: Vec<f64> = mine.iter().map(|&index| groups[index].0.share * scale).collect();
+                let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
+                for _ in 0..some.count {
+                    for (&index, share) in mine.iter().zip(&shares) {
+                        credits[index] += share;
+                    }
+                    idle[way] += rest;
+                    let best = mine.iter().copied().max_by(|&a, &b| credits[a].total_cmp(&credits[b]).then(b.cmp(&a)));
+                    match best.filter(|&best| credits[best] >= idle[way]) {
+                        Some(best) => {
+                            credits[best] -= 1.0;
+                            counts[best] += 1;
+                        }
+                        None => idle[way] -= 1.0,
+                    }
+                }
+            }
+            for (group, &users) in counts.iter().enumerate().filter(|&(_, &users)| users > 0) {
+                let params = &groups[group].0;
+                let way = usize::from(params.direction != Direction::Down);
+                let plan = params.plan.unwrap_or(some.plan[way]);
+                let configured = params.configured_plan.unwrap_or(plan);
+                let assured = some.assured[way].min(configured);
+                dealt.push(Dealt { node: some.node, group, users, plan, configured, assured });
+            }
+        }
+        dealt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(json: Json) -> AccessNetwork {
+        let mut table = Table::new("topology", &json).unwrap();
+        AccessNetwork::read(&mut table, &fairlane_schemes::registry::external::no_external).unwrap().2.unwrap()
+    }
+
+    #[test]
+    fn a_tree_by_counts_has_two_links_a_node_and_routes_along_it() {
+        let network = network(json!({"sites": 2, "access_points": 2, "subscribers": 3}));
+        let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["gateway", "site1", "site1.ap1", "site1.ap2", "site2", "site2.ap1", "site2.ap2"]);
+        assert_eq!(network.route(3, Direction::Down), [0, 2, 6]);
+        assert_eq!(network.route(3, Direction::Up), [7, 3, 1]);
+        // To the other access point of the site, over neither gateway nor site.
+        assert_eq!(network.route(3, Direction::Local), [7, 4]);
+        assert_eq!(network.route(2, Direction::Local), [5, 6]);
+        assert_eq!(network.links()[6].name, "site1.ap2/down");
+    }
+
+    #[test]
+    fn subscribers_are_dealt_by_their_shares_and_evenly() {
+        let network = network(json!({"sites": 2, "access_points": 5, "subscribers": 10}));
+        let group = |share: f64, node| (SubscriberParams { share, ..Default::default() }, node);
+        let dealt = network.deal(&[group(0.7, None), group(0.1, None), group(0.5, Some(1))]);
+        let users = |group: usize| dealt.iter().filter(|one| one.group == group).map(|one| one.users).sum::<u32>();
+        // Under site 1 shares are 0.7, 0.1, 0.5 of 1.3: 26.9, 3.8, 19.2 of 50, give or take one; under site 2 35 and 5.
+        assert!((61..=63).contains(&users(0)) && (8..=10).contains(&users(1)), "{} {}", users(0), users(1));
+        assert!((18..=20).contains(&users(2)), "{}", users(2));
+        let network = self::network(json!({"sites": 1, "access_points": 10, "subscribers": 10}));
+        let dealt = network.deal(&[group(0.2, None)]);
+        assert!(dealt.iter().all(|one| one.users == 2) && dealt.len() == 10, "{dealt:?}");
+    }
+
+    #[test]
+    fn a_failover_is_a_step_of_both_links() {
+        let network = network(json!({"sites": 1, "failovers": [{"node": "site1", "at": "20 s", "until": "30 s"}]}));
+        for link in &network.links()[2..4] {
+            let steps: Vec<_> = link.schedule.iter().map(|step| (step.at.as_secs_f64(), step.rate.0)).collect();
+            assert_eq!(steps, [(20.0, 500_000_000), (30.0, 1_000_000_000)]);
+        }
+        assert!(network.links()[4].schedule.is_empty());
+    }
+
+    #[test]
+    fn at_night_fewer_are_active() {
+        let at = |hour: f64| network(json!({"hour": hour})).active_share();
+        // The points of Labovitz, and halfway between 6 h and 23 h.
+        let expected = [(23.0, 1.0), (3.0, 0.6), (6.0, 0.5), (14.5, 0.75), (1.0, 0.8), (24.0, 0.9)];
+        assert!(expected.iter().all(|&(hour, share)| (at(hour) - share).abs() < 1e-12));
+        assert_eq!(network(json!({})).active_share(), 1.0);
+    }
+}

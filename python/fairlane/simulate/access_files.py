@@ -1,0 +1,33 @@
+"""Files of LibreQoS, which the tree of an access network is read from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.simulate.named_files import converted
+
+
+def with_access_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The table of a scenario with the tree of the files that it names, relative to `folder`; the same if none.
+
+    Raises:
+        ScenarioError: A file cannot be read, or is not what LibreQoS has.
+    """
+    topology = table.get("topology")
+    files = topology.get("files") if isinstance(topology, dict) else None
+    if not isinstance(topology, dict) or not isinstance(files, dict) or "tree" in files:
+        return table
+    network, devices = files.get("network"), files.get("devices")
+    if not isinstance(network, str) or not isinstance(devices, str):
+        return table
+    nodes = converted("topology.files.network", network, folder, "LibreQoS's network.json", str)
+    tree = converted(
+        "topology.files",
+        devices,
+        folder,
+        "LibreQoS's ShapedDevices.csv",
+        lambda lines: _fairlane.tree_of_files(nodes, lines),
+    )
+    return {**table, "topology": {**topology, "files": {**files, "tree": tree}}}
