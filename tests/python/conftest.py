@@ -55,6 +55,19 @@ kind = "poisson"
 rate = "4 Mbit/s"
 """
 
+THREE_GROUPS = (
+    SHORT.replace('"short"', '"Three groups"')
+    + """
+[[groups]]
+name = "third"
+start_until = "0.5 s"
+
+[[groups.sources]]
+kind = "cbr"
+rate = "1 Mbit/s"
+"""
+)
+
 SHORT_SCENARIO = Scenario.from_dict(tomllib.loads(SHORT))
 
 Done = subprocess.CompletedProcess[str]

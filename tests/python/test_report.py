@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, Cli, files
+from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, THREE_GROUPS, Cli, files
 from fairlane.papers.readings import Standing
-from fairlane.report import comparison, figures
+from fairlane.report import comparison, figures, own
 from fairlane.report.collect import Wanted, collect
 from fairlane.report.pages import prose
 from fairlane.report.views import (
@@ -25,6 +25,7 @@ from fairlane.report.views import (
     Outcome,
     paper_view,
 )
+from fairlane.results.intervals import format_interval
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
 """Of these, the first two are stored."""
@@ -47,6 +48,50 @@ class Page(HTMLParser):
         self.ids += [values["id"]] if "id" in values else []
         if tag == "img":
             self.alts.append(values["alt"])
+
+
+class Tables(HTMLParser):
+    """The tables of numbers by their headings: a row each, its cells by the heads of their columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, list[dict[str, str]]] = {}
+        self.heading = ""
+        self.heads: list[str] = []
+        self.cells: list[str] | None = None
+        self.text: list[str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in {"h2", "summary", "th", "td"}:
+            self.text = []
+        elif tag == "thead":
+            self.heads = []
+        elif tag == "tr":
+            self.cells = []
+
+    def handle_data(self, data: str) -> None:
+        if self.text is not None:
+            self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        text = "".join(self.text or []).strip()
+        if tag in {"h2", "summary"}:
+            self.heading = text
+        elif tag in {"th", "td"} and self.cells is not None:
+            self.cells.append(text)
+        elif tag == "tr" and self.cells:
+            if self.heads:
+                self.found.setdefault(self.heading, []).append(dict(zip(self.heads, self.cells, strict=True)))
+            else:
+                self.heads = self.cells
+        elif tag == "table":
+            self.heads = []
+
+
+def tables(html: str) -> dict[str, list[dict[str, str]]]:
+    parser = Tables()
+    parser.feed(html.partition("How it was simulated</h2>")[0])
+    return parser.found
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +216,7 @@ def test_text_of_scenarios_is_escaped(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     fairlane.report("abc2018.fig5a", out=out, compare=file, store=store)
     html = (out / "compare.html").read_text(encoding="utf-8")
-    assert "<script" not in html
+    assert "<script>" not in html
     assert "&lt;script&gt;alert(1)" in html
 
 
@@ -181,19 +226,73 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     html = (workdir / "pages" / "compare.html").read_text(encoding="utf-8")
     summary = json.loads((workdir / "compared" / "result.json").read_text())["results"]["abc"]["summary"]
     queue = summary["links"][0]["queue_mean_packets"]
-    assert f"<td>{fairlane.results.intervals.format_interval(queue['mean'], queue['half_width'])}</td>" in html
+    assert f"<td>{format_interval(queue['mean'], queue['half_width'])}</td>" in html
     path = summary["groups"][1]["path"]
     delay_ms = {key: 1e3 * path["one_way_delay"]["p99_s"][key] for key in ("mean", "half_width")}
-    assert "99% one-way delay, light (ms)" in html
-    assert f"<td>{fairlane.results.intervals.format_interval(delay_ms['mean'], delay_ms['half_width'])}</td>" in html
-    assert "99% RTT, heavy (ms)" in html
-    assert "99% RTT, light (ms)" not in html  # UDP alone
+    found = tables(html)
+    of_light = {row["scheme"]: row["light"] for row in found["99% one-way delay (ms) by group"]}
+    assert of_light["abc"] == format_interval(delay_ms["mean"], delay_ms["half_width"])
+    assert list(found["99% RTT (ms) by group"][0]) == ["scheme", "heavy"]  # the light are UDP alone
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
     used = 100 * summary["links"][0]["utilisation"]["mean"]
     for columns in (4, 2):
-        drawn = comparison.draw(comparison.read(workdir / "compared" / "result.json"), columns)
+        view = comparison.view(json.loads((workdir / "compared" / "result.json").read_text())["results"])
+        drawn = comparison.draw(view, columns)
         assert all(axes.has_data() for axes in drawn.axes)
         assert any(used in line.get_xdata() for axes in drawn.axes for line in axes.get_lines())
+
+
+def test_results_of_ones_own_have_a_page_each(cli: Cli, workdir: Path) -> None:
+    (workdir / "three.toml").write_text(THREE_GROUPS)
+    (workdir / "swept.toml").write_text(
+        'scenario = "short.toml"\n[grid]\ntopology.bottleneck_rate = ["10 Mbit/s", "500 kbit/s"]\n'
+    )
+    cli.output("run", "three.toml", "--out", "one")
+    cli.output("compare", "three.toml", "--queues", "droptail,abc", "--out", "several")
+    cli.output("sweep", "swept.toml", "--out", "swept")
+    told = cli.output("report", "one/", "several/result.json", "swept/", "--pdf", "--out", "pages")
+    assert told == "report: pages/index.html\n"
+    written = workdir / "pages"
+    names = ["run-Three-groups", "comparison-Three-groups", "sweep-swept"]
+    twice = own.pages([workdir / "one", workdir / "one"])
+    assert [(page.stem, page.tab) for page in twice] == [
+        ("run-Three-groups", "Three groups"),
+        ("run-Three-groups-2", "Three groups 2"),
+    ]
+    assert {f"{name}.html" for name in [*names, "index"]} == {file.name for file in written.glob("*.html")}
+    for file in written.glob("*.html"):
+        page = Page(file)
+        assert all(link == "data:," or link.startswith("#") or (written / link).is_file() for link in page.links)
+        assert not EXTERNAL.search(file.read_text(encoding="utf-8"))
+    assert (written / "comparison-Three-groups-throughput.pdf").read_bytes().startswith(b"%PDF")
+
+    one = json.loads((workdir / "one" / "result.json").read_text())["summary"]
+    of_run = tables((written / "run-Three-groups.html").read_text(encoding="utf-8"))
+    assert [row["group"] for row in of_run["Groups"]] == ["heavy", "light", "third"]
+    assert [row["Throughput of a user (Mbit/s)"] for row in of_run["Groups"]] == [
+        in_unit(group["throughput_bps"], 1e-6) for group in one["groups"]
+    ]
+
+    several = json.loads((workdir / "several" / "result.json").read_text())["results"]
+    of_all = tables((written / "comparison-Three-groups.html").read_text(encoding="utf-8"))
+    for row in of_all["Throughput of a user (Mbit/s) by group"]:
+        groups = several[row["scheme"]]["summary"]["groups"]
+        assert row == {"scheme": row["scheme"]} | {
+            group["name"]: in_unit(group["throughput_bps"], 1e-6) for group in groups
+        }
+
+    points = json.loads((workdir / "swept" / "sweep.json").read_text())["points"]
+    of_sweep = tables((written / "sweep-swept.html").read_text(encoding="utf-8"))
+    for title, head, metric, factor in (
+        ("Numbers", "utilisation, bottleneck", "utilisation.bottleneck", 1),
+        ("Numbers", "throughput, heavy (Mbit/s)", "throughput_bps.heavy", 1e-6),
+        ("All metrics", "one way delay mean, light (ms)", "one_way_delay_mean_s.light", 1e3),
+    ):
+        assert [row[head] for row in of_sweep[title]] == [in_unit(one["metrics"][metric], factor) for one in points]
+
+
+def in_unit(estimate: dict[str, float], factor: float) -> str:
+    return format_interval(factor * estimate["mean"], factor * estimate["half_width"])
 
 
 def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:
@@ -214,6 +313,10 @@ def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
         (["report", "abc2019"], "abc2019: no such paper"),
         (["report", "abc2018.fig99"], "abc2018.fig99: no such experiment"),
         (["report", "--out", "short.toml"], "--out: cannot write to short.toml"),
+        (["report", "no.json"], "report: no.json: No such file"),
+        (["report", "list.json"], "report: list.json: not a document of `fairlane run`, `compare` or `sweep`"),
+        (["report", "./"], "report: .: has none of result.json, sweep.json"),
+        (["report", "list.json", "--quick"], "quick: has no effect on documents"),
         (["report", "abc2018.fig4a", "--compare", "no.json"], "--compare: no.json: No such file"),
         (["report", "abc2018.fig4a", "--compare", "short.toml"], "--compare: short.toml: not JSON"),
         (["report", "abc2018.fig4a", "--compare", "list.json"], "--compare: list.json: not a document"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fairlane
-from conftest import SETTINGS, SHORT_SCENARIO
+from conftest import SETTINGS, SHORT_SCENARIO, THREE_GROUPS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -24,7 +25,17 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytest.importorskip("playwright", reason="no playwright: pip install -r requirements/optional.txt")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
-PAGES = ["index", "abc2018", "abc2018.fig4a", "abc2018.fig5a", "compare"]
+PAGES = [
+    "index",
+    "abc2018",
+    "abc2018.fig4a",
+    "abc2018.fig5a",
+    "compare",
+    "run-short",
+    "comparison-Three-groups",
+    "sweep-swept",
+]
+SCHEMES = ["droptail", "red", "pie", "codel", "cake", "abc", "afc", "wfq"]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
     "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
@@ -35,12 +46,20 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with a figure, an experiment that was not run, and a comparison."""
+    """A report with a figure, an experiment that was not run, a comparison beside it, and a page of each own kind."""
     folder = tmp_path_factory.mktemp("browser")
     compared = folder / "compare.json"
-    compared.write_text(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=folder / "store").json())
+    store = folder / "store"
+    compared.write_text(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=store).json())
+    fairlane.run(SHORT_SCENARIO, store=store).write(folder / "one")
+    three = fairlane.Scenario.from_dict(tomllib.loads(THREE_GROUPS))
+    # As many as are drawn in panels and rows.
+    fairlane.compare(three, SCHEMES, replications=1, store=store).write(folder / "several")
+    rates = {"topology.bottleneck_rate": ["10 Mbit/s", "500 kbit/s", "2 Mbit/s"]}
+    fairlane.sweep(SHORT_SCENARIO, grid=rates, name="swept", store=store).write(folder / "swept")
+    own = [folder / name for name in ("one", "several", "swept")]
     options = {"compare": compared, "settings": SETTINGS, "replications": 2, "store": reproduced}
-    fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", out=folder / "pages", **options)
+    fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", *own, out=folder / "pages", **options)
     return folder / "pages"
 
 
@@ -75,6 +94,7 @@ def test_pages_are_legible_offline(browser: Browser, pages: Path, screenshots: P
     page.on("request", lambda request: request.url.startswith(("file:", "data:")) or troubles.append(request.url))
     for name in PAGES:
         page.goto((pages / f"{name}.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         content, window = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert content <= window, name
         assert page.evaluate("[...document.images].filter(i => i.loading != 'lazy' && !i.naturalWidth).length") == 0
@@ -122,6 +142,36 @@ def test_a_keyboard_reaches_the_content(browser: Browser, pages: Path) -> None:
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
+    page.close()
+
+
+def test_heads_sort_their_tables(browser: Browser, pages: Path) -> None:
+    page = browser.new_page()
+
+    def shown(column: int, table: str) -> list[str]:
+        found: list[str] = page.locator(f"{table} tbody tr").evaluate_all(
+            "(rows, column) => rows.map((row) => row.cells[column].textContent)", column
+        )
+        return found
+
+    page.goto((pages / "comparison-Three-groups.html").as_uri())
+    numbers = "[aria-labelledby=numbers]"
+    head = page.locator(f"{numbers} thead th").filter(has_text="mean queue")
+    column = head.evaluate("head => head.cellIndex")
+    before = shown(column, numbers)
+    assert len(before) == len(SCHEMES)
+    for state, order in (("ascending", False), ("descending", True)):
+        head.get_by_role("button").press("Enter")
+        assert head.get_attribute("aria-sort") == state
+        means = [float(cell.split()[0]) for cell in shown(column, numbers)]
+        assert means == sorted((float(cell.split()[0]) for cell in before), reverse=order)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") is None
+    assert shown(column, numbers) == before
+    # Quantities by their size, whatever their unit.
+    page.goto((pages / "sweep-swept.html").as_uri())
+    page.locator(f"{numbers} thead th").first.get_by_role("button").click()
+    assert shown(0, numbers) == ["500 kbit/s", "2 Mbit/s", "10 Mbit/s"]
     page.close()
 
 

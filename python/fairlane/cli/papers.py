@@ -96,17 +96,20 @@ def reproduce(
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
+@click.argument("names", nargs=-1, metavar="[FILE|PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
 @click.option("--run", is_flag=True, help="Simulate what the store lacks.")
-@path_option("--compare", metavar="FILE", help="Show a result.json of `fairlane compare` side by side.")
+@click.option("--pdf", is_flag=True, help="Write figures as PDF too, as wide as a column of a paper.")
+@path_option("--compare", metavar="FILE", help="Show a result.json of `fairlane compare` beside papers.")
 @path_option("--pairs", metavar="FILE", help="Show a pairs.json of `fairlane pairs` as heat maps.")
 @path_option("--out", default=DEFAULT_FOLDER, help="Write pages and figures [default: results/report].")
 @store_options
 def report(names: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> None:
-    """Write HTML pages and figures of stored results and their verdicts.
+    """Write HTML pages and figures of results of your own, or of papers and their verdicts.
 
-    Of all papers without a name. The pages need no network; what is not stored yet is named with its command.
+    A FILE is what `fairlane run`, `compare` or `sweep` wrote, such as results/my-scenario/result.json, or its folder,
+    results/my-sweep/. Without a name: of all papers, from the store. The pages need no network; what is not stored yet
+    is named with its command.
     """
     check_needs({"threads": ["run"]})
     with from_origin("--set"):

@@ -1,4 +1,4 @@
-"""The command `report`: stored results and verdicts as a set of HTML pages that need no network, with their figures."""
+"""The command `report`: results and verdicts as a set of HTML pages that need no network, with their figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.store import Store
@@ -15,27 +16,32 @@ START_PAGE = "index.html"
 
 
 def report(
-    *names: str,
+    *names: str | Path,
     out: str | Path = DEFAULT_FOLDER,
     compare: str | Path | None = None,
     pairs: str | Path | None = None,
     quick: bool = False,
     run: bool = False,
+    pdf: bool = False,
     replications: int | None = None,
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
     store: str | Path | None = None,
     progress: bool = False,
 ) -> Path:
-    """Writes pages and figures of what is stored about experiments of papers; the same inputs give the same bytes.
+    """Writes pages and figures of results of one's own, or of what is stored about experiments of papers.
+
+    The same inputs give the same bytes.
 
     Args:
-        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all papers without a name.
+        names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep/`;
+            `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all papers without a name.
         out: Folder to write into; earlier reports in it go, other files stay.
-        compare: A document of `fairlane compare`, to be shown side by side.
+        compare: A document of `fairlane compare`, to be shown beside papers.
         pairs: A document of `fairlane pairs`, to be shown as heat maps.
         quick: Whether to show the quick runs, `fairlane reproduce --quick`.
         run: Whether to simulate what is missing; otherwise its page says how.
+        pdf: Whether to write figures for a column of a paper too.
         replications: Runs of each point, in place of the paper's number.
         settings: Scenario keys that differ in every run.
         threads: Simulator threads; all cores if None.
@@ -46,21 +52,35 @@ def report(
         The page to start with.
 
     Raises:
-        UserError: An unknown name, a folder that cannot be written, or a file that is no comparison or no pairs.
+        UserError: An unknown name, a folder that cannot be written, a file that is no such document, or what is for
+            papers alone without one.
         ScenarioError: A setting that no scenario takes.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
     from fairlane.report.collect import Wanted, collect
-    from fairlane.report.comparison import read
+    from fairlane.report.own import comparison_page, is_file, pages
     from fairlane.report.pairs import read as read_pairs
     from fairlane.report.site import write
 
     folder = Path(out)
     check_replaceable(folder, "--out", {"--store": Store(store).folder})
-    comparison = None if compare is None else read(Path(compare))
-    of_pairs = None if pairs is None else read_pairs(Path(pairs))
+    of_papers = [str(name) for name in names if not is_file(name)]
+    files = [Path(name) for name in names if is_file(name)]
     wanted = Wanted(quick, replications, dict(settings or {}), store)
-    papers = collect(names, wanted, run=run, threads=threads, progress=progress)
+    if files and not of_papers:
+        _check_unused(quick=quick, run=run, replications=replications, settings=settings)
+    own = pages(files)
+    own += [] if compare is None else [comparison_page(Path(compare))]
+    of_pairs = None if pairs is None else read_pairs(Path(pairs))
+    collected = []
+    if of_papers or not files:
+        collected = collect(of_papers, wanted, run=run, threads=threads, progress=progress)
     with written_below(folder, "--out"):
-        write(folder, papers, comparison, of_pairs, show_progress=progress)
+        write(folder, collected, own, of_pairs, wanted, pdf=pdf, show_progress=progress)
     return folder / START_PAGE
+
+
+def _check_unused(**settings: Any) -> None:
+    for name, value in settings.items():
+        if value:
+            raise UserError(f"{name}: has no effect on documents, whose runs are made; it is for papers")

@@ -1,15 +1,12 @@
-"""The page of `fairlane compare`: all schemes of one document side by side."""
+"""All schemes of a document of `fairlane compare` side by side: their numbers, and the figure of the main ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.errors import UserError
-from fairlane.base.files import read_json
 from fairlane.base.text import for_figure
 from fairlane.results.applications import FIGURES
 from fairlane.results.intervals import format_interval
@@ -34,12 +31,14 @@ class Measure:
         unit: Its unit; empty for a plain number.
         better: What is good, in words.
         of: Takes it from a summary; None if there is no such number.
+        group: Whose it is; empty for the whole link.
     """
 
     name: str
     unit: str
     better: str
     of: Callable[[Json], Estimate | None]
+    group: str = ""
 
     @property
     def head(self) -> str:
@@ -75,20 +74,8 @@ class ComparisonView:
         return "–" if estimate is None else format_interval(*estimate)
 
 
-def read(file: Path) -> ComparisonView:
-    """Reads the document that `fairlane compare --json` prints or writes as result.json.
-
-    Raises:
-        UserError: It cannot be read or is none.
-    """
-    document = read_json(file, "--compare")
-    try:
-        return _view(document["results"])
-    except (KeyError, TypeError, IndexError, AttributeError, StopIteration) as error:
-        raise UserError(f"--compare: {file}: not a document of `fairlane compare`") from error
-
-
-def _view(results: Mapping[str, Json]) -> ComparisonView:
+def view(results: Mapping[str, Json]) -> ComparisonView:
+    """Result documents of one scenario by the name of their queue."""
     first = next(iter(results.values()))
     scenario, summary = first["scenario"], first["summary"]
     run = scenario["run"]
@@ -130,31 +117,34 @@ def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
 def _measures(summary: Json) -> list[Measure]:
     groups = [
         Measure(
-            f"throughput of a user, {group['name']}",
+            "throughput of a user",
             "Mbit/s",
             "",
             lambda summary, index=index: _estimate(summary["groups"][index]["throughput_bps"], 1e-6),  # type: ignore[misc]
+            group["name"],
         )
         for index, group in enumerate(summary["groups"])
     ]
     paths = [
         Measure(
-            f"{words}, {group['name']}",
+            words,
             unit,
             "",
             lambda summary, index=index, of=of: of(summary["groups"][index]["path"]),  # type: ignore[misc]
+            group["name"],
         )
         for index, group in enumerate(summary["groups"])
         for words, unit, of in _OF_PATH
     ]
     applications = [
         Measure(
-            f"{figure.words}, {group['name']}",
+            figure.words,
             figure.unit,
             "",
             lambda summary, index=index, figure=figure: _estimate(  # type: ignore[misc]
                 summary["groups"][index]["applications"].get(figure.name), figure.factor
             ),
+            group["name"],
         )
         for index, group in enumerate(summary["groups"])
         for figures in FIGURES.values()

@@ -13,7 +13,7 @@ from fairlane import _fairlane
 from fairlane.base.text import for_page
 
 TEMPLATES = Path(__file__).parent / "templates"
-STYLE_SHEET = "style.css"
+STYLE_SHEET, SCRIPT = "style.css", "sort.js"
 NARROW = "-narrow"
 """Ends the stem of a figure for small screens."""
 _CODE = re.compile(r"`([^`]+)`")
@@ -46,8 +46,9 @@ class Pages:
         (self._stage / f"{name}.html").write_text(html + "\n", encoding="utf-8")
 
     def write_style_sheet(self) -> None:
-        """Writes what the pages look like."""
-        (self._stage / STYLE_SHEET).write_bytes((TEMPLATES / STYLE_SHEET).read_bytes())
+        """Writes what the pages look like, and what sorts their tables."""
+        for name in (STYLE_SHEET, SCRIPT):
+            (self._stage / name).write_bytes((TEMPLATES / name).read_bytes())
 
 
 def prose(text: str) -> Markup:

@@ -9,17 +9,17 @@ from pathlib import Path
 from fairlane.base.folders import staged
 from fairlane.base.progress import progress
 from fairlane.pairs.figure import draw as draw_pairs
-from fairlane.report import comparison as side_by_side
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
-from fairlane.report.comparison import ComparisonView
 from fairlane.report.figures import Size
+from fairlane.report.own import OwnPage
 from fairlane.report.pages import NARROW, Pages
 from fairlane.report.pairs import PairsView
 from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
+from fairlane.results import plots
 
-COMPARISON, PAIRS = "compare", "pairs"
-"""Stems of the pages of a comparison and of pairs, and of their figures."""
+PAIRS = "pairs"
+"""Stem of the page of pairs, and of its figure."""
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,39 @@ class _Drawing:
 def write(
     folder: Path,
     collected: Sequence[Collected],
-    comparison: ComparisonView | None,
+    own: Sequence[OwnPage],
     pairs: PairsView | None,
+    wanted: Wanted,
     *,
+    pdf: bool,
     show_progress: bool,
 ) -> None:
-    """Writes all pages into `folder`, or none."""
+    """Writes all pages into `folder`, or none; with `pdf` figures for a column of a paper too."""
     papers = [paper_view(one) for one in collected]
     with staged(folder) as stage:
-        drawings = _draw(stage, collected, papers, show_progress=show_progress)
-        if comparison:
-            size = figures.write(side_by_side.draw(comparison), stage / COMPARISON)
-            narrow = figures.write(side_by_side.draw(comparison, columns=2), stage / f"{COMPARISON}{NARROW}", [".svg"])
-            drawings[COMPARISON] = _Drawing(side_by_side.describe(comparison), size, narrow)
+        drawings = _draw(stage, collected, papers, pdf=pdf, show_progress=show_progress)
+        drawings |= _draw_own(stage, own, pdf=pdf, show_progress=show_progress)
         if pairs:
             size = figures.write(draw_pairs(pairs.document), stage / PAIRS)
             narrow = figures.write(draw_pairs(pairs.document, columns=1), stage / f"{PAIRS}{NARROW}", [".svg"])
             drawings[PAIRS] = _Drawing(pairs.words, size, narrow)
         _tables(stage, collected, papers)
-        _pages(stage, papers, drawings, comparison, pairs, collected[0].wanted)
+        pages = Pages(
+            stage,
+            papers=papers,
+            drawings=drawings,
+            own=own,
+            pairs=pairs,
+            legend=LEGEND.items(),
+            quick=wanted.quick,
+            settings=wanted.settings,
+            pdf=pdf,
+        )
+        _pages(pages, papers, own, pairs)
 
 
 def _draw(
-    stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView], *, show_progress: bool
+    stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView], *, pdf: bool, show_progress: bool
 ) -> dict[str, _Drawing]:
     """Draws the figure of every experiment that has one."""
     wanted = [
@@ -73,7 +83,29 @@ def _draw(
             size = figures.write(drawn, stage / experiment.about.id)
             narrow = figures.write_narrow(drawn, stage / f"{experiment.about.id}{NARROW}")
             drawings[experiment.about.id] = _Drawing(figures.describe(drawn), size, narrow)
+            if pdf:
+                column = one.reproduction.figure(experiment.about)
+                plots.for_column(column)
+                plots.save(column, stage / experiment.about.id, [".pdf"])
             advance()
+    return drawings
+
+
+def _draw_own(stage: Path, own: Sequence[OwnPage], *, pdf: bool, show_progress: bool) -> dict[str, _Drawing]:
+    """Draws the figures of pages on results of one's own."""
+    drawings = {}
+    with progress("drawing", sum(len(page.pictures) for page in own), show=show_progress, unit="figures") as advance:
+        for page in own:
+            for picture in page.pictures:
+                name = f"{page.stem}{picture.stem}"
+                narrow = picture.narrow()
+                size = figures.write(picture.wide(), stage / name)
+                drawings[name] = _Drawing(
+                    picture.words, size, figures.write(narrow, stage / f"{name}{NARROW}", [".svg"])
+                )
+                if pdf:
+                    plots.save(narrow, stage / name, [".pdf"])
+                advance()
     return drawings
 
 
@@ -86,33 +118,17 @@ def _tables(stage: Path, collected: Sequence[Collected], papers: Sequence[PaperV
                 frame.write_csv(stage / f"{experiment.about.id}.csv")
 
 
-def _pages(
-    stage: Path,
-    papers: Sequence[PaperView],
-    drawings: dict[str, _Drawing],
-    comparison: ComparisonView | None,
-    pairs: PairsView | None,
-    wanted: Wanted,
-) -> None:
-    pages = Pages(
-        stage,
-        papers=papers,
-        drawings=drawings,
-        comparison=comparison,
-        pairs=pairs,
-        legend=LEGEND.items(),
-        quick=wanted.quick,
-        settings=wanted.settings,
-    )
+def _pages(pages: Pages, papers: Sequence[PaperView], own: Sequence[OwnPage], pairs: PairsView | None) -> None:
     total = Counts.of([claim for paper in papers for experiment in paper.experiments for claim in experiment.claims])
     pages.write("index", "index", here="index", total=total)
+    for page in own:
+        pages.write("own", page.stem, here=page.stem, page=page)
     for paper in papers:
         pages.write("paper", paper.key, here=paper.key, paper=paper)
-        own = paper.experiments
-        for before, one, after in zip([None, *own[:-1]], own, [*own[1:], None], strict=True):
+        all_of_it = paper.experiments
+        neighbours = zip([None, *all_of_it[:-1]], all_of_it, [*all_of_it[1:], None], strict=True)
+        for before, one, after in neighbours:
             pages.write("experiment", one.about.id, here="", paper=paper, experiment=one, before=before, after=after)
-    if comparison:
-        pages.write("compare", COMPARISON, here=COMPARISON, view=comparison)
     if pairs:
         pages.write("pairs", PAIRS, here=PAIRS)
     pages.write_style_sheet()

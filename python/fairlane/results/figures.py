@@ -69,15 +69,20 @@ def result_figures(results: Sequence[Replications], columns: int = PANEL_COLUMNS
     Figures of many panels have so many `columns` of them.
     """
     figures = {"throughput": throughput(results, columns), "queue": queue(results)}
-    if _have_series(results):
+    if have_series(results):
         over_time = {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
         figures |= {name: draw(results, columns) for name, draw in over_time.items()}
     return figures
 
 
+def columns_of_a_column(results: Sequence[Replications]) -> int:
+    """Columns of panels that have room in a column of a paper."""
+    return 2 if len(results) <= MOST_OF_TWO_COLUMNS else 3
+
+
 def column_figures(results: Sequence[Replications]) -> dict[str, Figure]:
     """The same as wide as a column of a paper."""
-    figures = result_figures(results, 2 if len(results) <= MOST_OF_TWO_COLUMNS else 3)
+    figures = result_figures(results, columns_of_a_column(results))
     for drawn in figures.values():
         plots.for_column(drawn)
     return figures
@@ -88,13 +93,14 @@ def throughput(results: Sequence[Replications], columns: int = PANEL_COLUMNS) ->
     return _by_group(results, THROUGHPUT, columns)
 
 
-def shares(results: Sequence[Replications]) -> Figure:
+def shares(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """The same over its max-min share."""
-    return _by_group(results, SHARE)
+    return _by_group(results, SHARE, columns)
 
 
-def queue(results: Sequence[Replications]) -> Figure:
+def queue(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """Fraction of the time at each length of the queue; of many schemes quantiles."""
+    del columns  # it has no panels
     return _queue_rows(results) if _are_many(results) else _queue(results)
 
 
@@ -118,24 +124,25 @@ def queue_over_time(results: Sequence[Replications], columns: int = PANEL_COLUMN
     return _queue_panels(results, columns) if _are_many(results) else _queue_over_time(results)
 
 
-def delay_cdf(results: Sequence[Replications]) -> Figure:
+def delay_cdf(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
     """Quantiles of the one-way delay, which is what records keep of its distribution.
 
     A panel for each group; of many schemes for each scheme.
     """
-    return _delay_panels(results) if _are_many(results) else _delays(results)
+    return _delay_panels(results, columns) if _are_many(results) else _delays(results, columns)
 
 
 def _are_many(results: Sequence[Replications]) -> bool:
     return len(results) > MOST_IN_ONE
 
 
-def _have_series(results: Sequence[Replications]) -> bool:
+def have_series(results: Sequence[Replications]) -> bool:
+    """Whether there is anything to draw over time."""
     return any(run["series"] for result in results for run in result.runs)
 
 
 def _check_series(results: Sequence[Replications]) -> None:
-    if not _have_series(results):
+    if not have_series(results):
         raise UserError('over_time: no time series, the scenario needs probes.series_interval such as "0.1 s"')
 
 
@@ -216,17 +223,17 @@ def _queue_panels(results: Sequence[Replications], columns: int = PANEL_COLUMNS)
     return _panels(results, WAITING, "mean queue length (packets)", draw, columns)
 
 
-def _delay_panels(results: Sequence[Replications]) -> Figure:
+def _delay_panels(results: Sequence[Replications], columns: int) -> Figure:
     def draw(axes: Axes, result: Replications) -> None:
         for index, group in enumerate(result.summary["groups"][:MOST_IN_ONE]):
             _draw_delays(axes, group, index, for_figure(group["name"]))
 
-    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, PANEL_COLUMNS, DELAY, GUIDE)
+    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, columns, DELAY, GUIDE)
 
 
-def _delays(results: Sequence[Replications]) -> Figure:
+def _delays(results: Sequence[Replications], columns: int) -> Figure:
     groups = results[0].scenario["groups"][:MOST_PANELS]
-    columns = min(len(groups), PANEL_COLUMNS)
+    columns = min(len(groups), columns)
     rows = math.ceil(len(groups) / columns)
     with mpl.rc_context(plots.STYLE):
         size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.4 * rows
@@ -279,7 +286,7 @@ def _panels(
             grid[0, 0].set(ylim=(0, None))
         for lowest in grid.flat[len(results) - columns : len(results)]:
             lowest.tick_params(labelbottom=True)
-            lowest.set_xlabel(across)
+        drawn.supxlabel(across, fontsize=10)
         drawn.supylabel(measure, fontsize=10)
         plots.legend(drawn, grid[0, 0])
     return drawn

@@ -114,14 +114,14 @@ class _Axis:
 
     def __init__(self, values: Sequence[Any], columns: int) -> None:
         self._most_letters = MOST_LETTERS / columns
-        sizes = _sizes(values)
-        self.logarithmic = bool(sizes) and min(sizes) > 0 and max(sizes) / min(sizes) >= LOGARITHMIC_FROM
-        scaled = [math.log(size) for size in sizes] if self.logarithmic else list(sizes)
-        self.places = {str(value): size for value, size in zip(values, sizes, strict=False)}
+        found = sizes(values)
+        self.logarithmic = bool(found) and min(found) > 0 and max(found) / min(found) >= LOGARITHMIC_FROM
+        scaled = [math.log(size) for size in found] if self.logarithmic else list(found)
+        self.places = {str(value): size for value, size in zip(values, found, strict=False)}
         distinct = sorted(set(scaled))
         gaps = [high - low for low, high in itertools.pairwise(distinct)]
-        if not sizes or (gaps and min(gaps) < LEAST_GAP[columns] * (distinct[-1] - distinct[0])):
-            order = sorted(zip(sizes, map(str, values), strict=True)) if sizes else [(0, str(one)) for one in values]
+        if not found or (gaps and min(gaps) < LEAST_GAP[columns] * (distinct[-1] - distinct[0])):
+            order = sorted(zip(found, map(str, values), strict=True)) if found else [(0, str(one)) for one in values]
             self.logarithmic = False
             self.places = {name: float(place) for place, name in enumerate(dict.fromkeys(name for _, name in order))}
 
@@ -135,12 +135,12 @@ class _Axis:
             axes.tick_params(axis="x", rotation=90)
 
 
-def _sizes(values: Sequence[Any]) -> list[float]:
+def sizes(values: Sequence[Any]) -> list[float]:
     """Numbers, or quantities of one kind; none if they are neither."""
     for unit in (None, *UNITS):
-        sizes = [_size(value, unit) for value in values]
-        known = [size for size in sizes if size is not None]
-        if len(known) == len(sizes):
+        found = [_size(value, unit) for value in values]
+        known = [size for size in found if size is not None]
+        if len(known) == len(found):
             return known
     return []
 

@@ -1,0 +1,159 @@
+"""The pages of `fairlane run` and `fairlane compare`: pictures, numbers of the link, a column for each group."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fairlane.report import comparison, figures
+from fairlane.report.comparison import ComparisonView, Measure
+from fairlane.report.own import Head, OwnPage, Picture, Row, Table, stem_of
+from fairlane.results import figures as drawings
+from fairlane.results import plots
+from fairlane.results.replications import Replications
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Json = Mapping[str, Any]
+MEANS = "Means ± half width of the 95% interval."
+OF_THE_LINK = f"{MEANS} Delays are those of the first traffic class at the bottleneck."
+_Maker = Callable[[Sequence[Replications], int], "Figure"]
+_MAKERS: dict[str, _Maker] = {
+    "throughput": drawings.throughput,
+    "shares": drawings.shares,
+    "queue": drawings.queue,
+    "delay": drawings.delay_cdf,
+    "rate-over-time": drawings.rate_over_time,
+    "queue-over-time": drawings.queue_over_time,
+}
+_CAPTIONS = {
+    "throughput": "Throughput of a user by group. Bars are 95% intervals.",
+    "shares": "Throughput of a user over its weighted max-min share, by group; 1 is fair.",
+    "queue": "How long the queue of the bottleneck is, and for which part of the time.",
+    "delay": "One-way delay of packets by group: median, 95th and 99th percentile, maximum.",
+    "rate-over-time": "Rate of each group over time.",
+    "queue-over-time": "Queue of the bottleneck over time.",
+}
+
+
+def of_comparison(document: Json, stem: str = "") -> OwnPage:
+    """The page of a document of `fairlane compare`."""
+    results: Mapping[str, Json] = document["results"]
+    view = comparison.view(results)
+    side_by_side = Picture(
+        stem="",
+        title="Schemes side by side",
+        caption=f"Bars are 95% intervals; a throughput ratio of 1 is fair. Rows are sorted by {view.order}; where "
+        "there is no dot there is no number.",
+        words=comparison.describe(view),
+        wide=partial(comparison.draw, view),
+        narrow=partial(comparison.draw, view, columns=2),
+    )
+    link = Table("numbers", "Numbers", OF_THE_LINK, ["scheme"], *_by_scheme(view, _measures(view, grouped=False)))
+    return OwnPage(
+        stem=stem or stem_of("comparison", view.name),
+        tab="schemes" if stem else view.name,
+        title="Schemes side by side" if stem else f"{view.name}: schemes side by side",
+        lead=f"{len(view.schemes)} schemes on the scenario {view.name}.",
+        notes=view.notes,
+        pictures=[side_by_side, *_pictures(results)],
+        tables=[link, *_by_group(view)],
+        facts=view.facts,
+    )
+
+
+def of_result(document: Json) -> OwnPage:
+    """The page of a document of `fairlane run`."""
+    scheme = str(document["scenario"]["queue"]["scheme"])
+    view = comparison.view({scheme: document})
+    whole = _measures(view, grouped=False)
+    numbers = [Row([view.measures[index].head], [view.text(scheme, index)]) for index in whole]
+    return OwnPage(
+        stem=stem_of("run", view.name),
+        tab=view.name,
+        title=view.name,
+        lead=f"The scenario {view.name} under {scheme}.",
+        notes=view.notes,
+        pictures=_pictures({scheme: document}),
+        tables=[
+            Table("numbers", "Numbers", OF_THE_LINK, ["measure"], [Head("value")], numbers),
+            _of_groups(view, scheme),
+        ],
+        facts=view.facts,
+    )
+
+
+def _measures(view: ComparisonView, *, grouped: bool) -> list[int]:
+    return [index for index, measure in enumerate(view.measures) if bool(measure.group) == grouped]
+
+
+def _by_scheme(view: ComparisonView, columns: Sequence[int]) -> tuple[list[Head], list[Row]]:
+    heads = [Head(view.measures[index].head, view.measures[index].better) for index in columns]
+    return heads, [Row([scheme], [view.text(scheme, index) for index in columns]) for scheme in view.schemes]
+
+
+def _by_group(view: ComparisonView) -> list[Table]:
+    """A table for each measure of groups, with a column for each of them."""
+    tables = []
+    for number, (words, of_groups) in enumerate(_grouped(view).items()):
+        heads = [Head(view.measures[index].group) for index in of_groups]
+        rows = [Row([scheme], [view.text(scheme, index) for index in of_groups]) for scheme in view.schemes]
+        tables.append(Table(f"of-groups-{number}", f"{words} by group", MEANS, ["scheme"], heads, rows))
+    return tables
+
+
+def _of_groups(view: ComparisonView, scheme: str) -> Table:
+    """A row for each group."""
+    grouped = _grouped(view)
+    names = dict.fromkeys(view.measures[index].group for of_groups in grouped.values() for index in of_groups)
+    rows = []
+    for name in names:
+        found = [next((i for i in of_groups if view.measures[i].group == name), None) for of_groups in grouped.values()]
+        rows.append(Row([name], ["–" if index is None else view.text(scheme, index) for index in found]))
+    return Table("groups", "Groups", MEANS, ["group"], [Head(words) for words in grouped], rows)
+
+
+def _grouped(view: ComparisonView) -> dict[str, list[int]]:
+    """The measures of groups by name and unit."""
+    found: dict[str, list[int]] = {}
+    for index in _measures(view, grouped=True):
+        found.setdefault(_without_group(view.measures[index]), []).append(index)
+    return found
+
+
+def _without_group(measure: Measure) -> str:
+    words = measure.name[:1].upper() + measure.name[1:]
+    return f"{words} ({measure.unit})" if measure.unit else words
+
+
+def _pictures(results: Mapping[str, Json]) -> list[Picture]:
+    replications = [_replications(name, document) for name, document in results.items()]
+
+    makers = dict(_MAKERS)
+    if not drawings.have_series(replications):
+        makers = {name: make for name, make in makers.items() if not name.endswith("over-time")}
+
+    def column(make: _Maker) -> Figure:
+        drawn = make(replications, drawings.columns_of_a_column(replications))
+        plots.for_column(drawn)
+        return drawn
+
+    return [
+        Picture(
+            stem=f"-{name}",
+            title=_CAPTIONS[name].partition(".")[0],
+            caption=_CAPTIONS[name],
+            words=figures.describe(make(replications, drawings.PANEL_COLUMNS)),
+            wide=partial(make, replications, drawings.PANEL_COLUMNS),
+            narrow=partial(column, make),
+        )
+        for name, make in makers.items()
+    ]
+
+
+def _replications(name: str, document: Json) -> Replications:
+    runs = tuple(json.dumps(run, ensure_ascii=False) for run in document["runs"])
+    return Replications(json.dumps(document["scenario"], ensure_ascii=False), runs, (None,) * len(runs), name)
