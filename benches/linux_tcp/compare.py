@@ -1,6 +1,7 @@
 """Runs the grid of `grid.py` on real packets and in the simulator, and says in how many cells the two agree.
 
     sudo make bench-linux-tcp                  # 72 cells, three runs of 22 s each: about 85 minutes on a quiet machine
+    .venv/bin/python benches/linux_tcp/compare.py --recorded    # the simulator alone, beside the kernel as recorded
 
 Both planes have the same schemes at the bottleneck, those of the forwarder; what differs is TCP: the kernel's of this
 machine, and the profile `linux`. What has run is kept in the store of `--out`: the same command continues.
@@ -24,6 +25,7 @@ from typing import Any
 import click
 from grid import Cell, cells
 
+import fairlane
 from fairlane import Scenario
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
@@ -38,6 +40,8 @@ from measuring import machine, put_on_page
 
 TOLERANCE = 0.10
 RUNS = {FORWARDER: 3, SIMULATOR: 20}
+RECORDED = Path(__file__).with_name("recorded.json")
+"""What the kernel did: by cell and measure, a value for each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,12 @@ def measures(record: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def judged(cell: Cell, store: Path) -> dict[str, Measure]:
-    """Runs a cell on both planes."""
+def judged(cell: Cell, store: Path, recorded: Mapping[str, Sequence[float]] | None = None) -> dict[str, Measure]:
+    """Runs a cell on both planes, or in the simulator alone, beside what is recorded of the kernel."""
     scenario = Scenario.from_dict(cell.scenario())
+    if recorded is not None:
+        runs = [measures(run) for run in fairlane.run(scenario, replications=RUNS[SIMULATOR]).runs]
+        return {name: Measure([run[name] for run in runs], recorded[name]) for name in runs[0]}
     counts = {f"{plane}:run.replications": runs for plane, runs in RUNS.items()}
     planes = (SIMULATOR, FORWARDER)
     found = compare(scenario, [cell.queue], planes=planes, settings=counts, store=store, jobs=1)
@@ -80,7 +87,7 @@ def judged(cell: Cell, store: Path) -> dict[str, Measure]:
     return {name: Measure([run[name] for run in simulator], [run[name] for run in kernel]) for name in simulator[0]}
 
 
-def table(found: Mapping[Cell, Mapping[str, Measure]]) -> str:
+def table(found: Mapping[Cell, Mapping[str, Measure]], linux: str) -> str:
     """The results in Markdown."""
     agreeing = sum(all(m.agrees for m in measures.values()) for measures in found.values())
     names = list(next(iter(found.values())))
@@ -93,7 +100,7 @@ def table(found: Mapping[Cell, Mapping[str, Measure]]) -> str:
     ]
     return "\n".join(
         [
-            f"Linux {platform.release()}, {machine()}.",
+            f"Linux {linux}, {machine()}.",
             "",
             f"**{agreeing} of {len(found)}** cells agree; by measure: {', '.join(by_measure)}.",
             "",
@@ -106,14 +113,14 @@ def table(found: Mapping[Cell, Mapping[str, Measure]]) -> str:
     )
 
 
-def save(out: Path, found: Mapping[Cell, Mapping[str, Measure]]) -> None:
+def save(out: Path, found: Mapping[Cell, Mapping[str, Measure]], linux: str) -> None:
     """After each cell, so that a kill loses one."""
     document = [
         {"cell": asdict(cell), "measures": {name: asdict(m) | {"agrees": m.agrees} for name, m in measures.items()}}
         for cell, measures in found.items()
     ]
     write_aside(out / "agreement.json", (json.dumps(document, indent=1) + "\n").encode())
-    write_aside(out / "agreement.md", (table(found) + "\n").encode())
+    write_aside(out / "agreement.md", (table(found, linux) + "\n").encode())
 
 
 @click.command(help=__doc__.partition("\n")[0])
@@ -122,22 +129,25 @@ def save(out: Path, found: Mapping[Cell, Mapping[str, Measure]]) -> None:
 )
 @click.option("--docs", type=click.Path(path_type=Path, exists=True), help="Page whose table of results is replaced.")
 @click.option("--only", default="", help="Only cells whose name contains this.")
-def main(out: Path, docs: Path | None, only: str) -> None:
+@click.option("--recorded", is_flag=True, help=f"Take the kernel's side from {RECORDED.name}: only the simulator runs.")
+def main(out: Path, docs: Path | None, only: str, recorded: bool) -> None:
     """See the module."""
     chosen = [cell for cell in cells() if only in cell.name]
     if not chosen:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{cells()[0].name}"', param_hint="--only")
+    kept: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8")) if recorded else {}
+    linux: str = kept.get("linux", platform.release())
     found: dict[Cell, dict[str, Measure]] = {}
     for number, cell in enumerate(chosen, 1):
         try:
-            found[cell] = judged(cell, out / "store")
+            found[cell] = judged(cell, out / "store", kept.get("cells", {}).get(cell.name))
         except UserError as error:
             raise click.ClickException(str(error)) from error
-        save(out, found)
+        save(out, found, linux)
         differing = ", ".join(f"{name} {measure}" for name, measure in found[cell].items() if not measure.agrees)
         click.echo(f"[{number}/{len(chosen)}] {cell.name}: {f'DIFFERS in {differing}' if differing else 'agrees'}")
     if docs is not None:
-        put_on_page(docs, "results", table(found))
+        put_on_page(docs, "results", table(found, linux))
 
 
 if __name__ == "__main__":

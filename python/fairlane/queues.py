@@ -983,9 +983,10 @@ def docsis_qp(
         max_frame: Largest frame: the delay of two is never marked. Default: "2000 B".
         target: Queueing delay to hold in the classic queue. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
-        alpha: Gain on the distance from the target, per second. Default: 0.15.
-        beta: Gain on the change of the delay, per second. Default: 3.0.
-        coupling: How much more often an L packet is marked than p'. Default: 2.0.
+        alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
+            0.15.
+        beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
+        coupling: How much more often an L packet is marked than p': equal rates of both kinds at k = 2. Default: 2.0.
         classic_share: Part of the link that the classic queue has at least. Default: 0.0625.
         decision: How a probability becomes decisions. Default: "recur".
         full_packet: Length of a full packet: no mark or drop while less than two wait. Default: "1500 B".

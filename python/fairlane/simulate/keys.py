@@ -77,8 +77,8 @@ class TcpKeys(TypedDict, total=False):
     """Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
     congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; 0 for an exact
-    clock."""
+    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count
+    milliseconds then. 0 for an exact clock."""
     ecn: bool
     """Whether data packets are ECN-capable, and marks reduce the window once per round trip."""
     quickack: int
@@ -115,8 +115,8 @@ class TcpKeys(TypedDict, total=False):
     tso: str
     """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
     autotuning: bool
-    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to
-    `socket_buffer`."""
+    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`;
+    what widens it is acknowledged at once."""
     accurate_ecn: bool
     """Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
     Congestion controls that need it have it in any case."""
@@ -211,7 +211,7 @@ class TcpKeys(TypedDict, total=False):
     """Whether the window allows for ACKs that come in clumps."""
     bbr1_whole_segments: bool
     """Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to an
-    even number, quanta down."""
+    even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down."""
     bbr1_counts_next_quantum: bool
     """Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight."""
     bbr1_equal_rtt_counts: bool
@@ -338,8 +338,8 @@ class WebKeys(TypedDict, total=False):
     """Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
     congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; 0 for an exact
-    clock."""
+    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count
+    milliseconds then. 0 for an exact clock."""
     ecn: bool
     """Whether data packets are ECN-capable, and marks reduce the window once per round trip."""
     quickack: int
@@ -376,8 +376,8 @@ class WebKeys(TypedDict, total=False):
     tso: str
     """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
     autotuning: bool
-    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to
-    `socket_buffer`."""
+    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`;
+    what widens it is acknowledged at once."""
     accurate_ecn: bool
     """Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
     Congestion controls that need it have it in any case."""
@@ -472,7 +472,7 @@ class WebKeys(TypedDict, total=False):
     """Whether the window allows for ACKs that come in clumps."""
     bbr1_whole_segments: bool
     """Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to an
-    even number, quanta down."""
+    even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down."""
     bbr1_counts_next_quantum: bool
     """Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight."""
     bbr1_equal_rtt_counts: bool

@@ -360,6 +360,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             cwr: packet.cwr,
             ecn: packet.ecn,
             timestamp: packet.timestamp,
+            widens: packet.kind == PacketKind::WideningData,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
         if flow.span != Span::Endless {
@@ -479,7 +480,11 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                 payload: segment.payload as u16,
                 class: flow.class,
                 ecn: segment.ecn,
-                kind: if segment.syn { PacketKind::Syn } else { PacketKind::Data },
+                kind: match (segment.syn, segment.widens) {
+                    (true, _) => PacketKind::Syn,
+                    (false, false) => PacketKind::Data,
+                    (false, true) => PacketKind::WideningData,
+                },
                 cwr: segment.cwr,
             };
             let next = self.network.hosts.send(user, packet, now);

@@ -10,6 +10,8 @@ pub enum PacketKind {
     Udp,
     /// A TCP data segment.
     Data,
+    /// A TCP data segment that widens the receive window.
+    WideningData,
     /// The SYN of a TCP connection.
     Syn,
 }

@@ -101,7 +101,8 @@
 //!     repaired a loss, the window is reduced as by a recovery.
 //! 24. *Timeout*: RTO = SRTT + v, where v is the largest of four times the mean deviation in a round trip, at least
 //!     `min_rto`, and shrinks by a quarter of the difference in each. What was sent longer ago than r is lost;
-//!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows.
+//!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows. Where an ACK delivers no segment sent once, the
+//!     echo tells the RTT, with `clock_tick` in milliseconds, and by `rack` to the congestion control and the least RTT too.
 //! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent; if then something arrives that
 //!     was sent once and before the timeout, it was spurious.
 //! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that advances
@@ -124,7 +125,8 @@
 //!     UNA in recovery to a segment sent once, the next lost or else a new one, leave whatever window and pacing.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
-//! first (D-SACK). For controls to which each mark counts, other than by ECT(1), it acknowledges what waits when marks begin or
+//! first (D-SACK). With `autotuning` it acknowledges at once each segment that widens its window, by two; with `ecn` and
+//! `quickack` the first mark that it echoes, and the CWR that ends the echo. For controls to which each mark counts, other than by ECT(1), it acknowledges what waits when marks begin or
 //! end (RFC 8257 3.2). With `gro_timeout` an ACK waits for the segments that follow at once. With `sack_delay` the fourth ACK of a
 //! segment beyond a gap, counted since RCV.NXT moved, and each that follows waits for that time or RTT / 20, whichever is
 //! less, unless 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
@@ -225,7 +227,8 @@
 //! 30. Without pacing segments leave one by one as the window opens: a segment waits for no larger burst
 //!     (tcp_tso_should_defer), and no queue below the sender holds any back (TSQ). GRO merges by a time (`gro_timeout`, off
 //!     in the profile), not by polls of a device.
-//! 31. The receive window is kept at the sender, by what is acknowledged. The delayed ACK has a fixed 40 ms. No ACK waits until
+//! 31. The receive window is kept at the sender, by what is sent: losses narrow no round trip of it, and what waits beyond a gap
+//!     widens it no further (tcp_data_queue_ofo). The delayed ACK has a fixed 40 ms. No ACK waits until
 //!     the application has read (tcp_backlog_ack_defer).
 //! 32. Pacing, delayed SACKs and the SYN have exact timers: in Linux the first two may be 0.1 ms late, the last ticks. The RTT
 //!     that bounds the delay of SACKs is that of the handshake. Undo restores the threshold as it was; Linux takes at least
@@ -354,6 +357,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// When it was sent (TSval, RFC 7323).
     pub timestamp: Time,
+    /// It makes the receive window wider, by `autotuning`.
+    pub widens: bool,
 }
 
 /// What a receiver emits.

@@ -69,8 +69,9 @@ params! {
         /// Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
         /// congestion window, rounded down.
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
-        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; 0 for an exact clock.
-        clock_tick: Time = "0 s", in "0 s"..="100 ms", source "HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
+        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count milliseconds
+        /// then. 0 for an exact clock.
+        clock_tick: Time = "0 s", in "0 s"..="100 ms", source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
         /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for none.
@@ -105,8 +106,9 @@ params! {
         pacing_catches_up: bool = true, source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
-        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`.
-        autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust of Linux";
+        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`; what widens
+        /// it is acknowledged at once.
+        autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
         /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one. Congestion
         /// controls that need it have it in any case.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
@@ -274,6 +276,15 @@ impl TcpParams {
             return now.saturating_add(delay);
         }
         Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
+    }
+
+    /// The RTT that an ACK tells by the time stamp that it echoes. In Linux stamps count milliseconds (tcp_rtt_tsopt_us).
+    pub(super) fn rtt_of_echo(&self, echo: Time, now: Time) -> Time {
+        if self.clock_tick == Time::ZERO {
+            return now.saturating_sub(echo);
+        }
+        let stamp = |time: Time| time.0 / Time::from_millis(1).0;
+        Time::from_millis(stamp(now).saturating_sub(stamp(echo)).max(1))
     }
 
     /// Whether the sender keeps a record of each outstanding segment.
@@ -448,6 +459,16 @@ mod tests {
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
+    }
+
+    #[test]
+    fn an_echo_tells_the_rtt_in_milliseconds_where_the_clock_ticks() {
+        let params = TcpParams::profile(TcpProfile::Linux);
+        let rtt = |echo, now| params.rtt_of_echo(Time::from_micros(echo), Time::from_micros(now));
+        // Stamps 3 and 14: 11 ms, whatever of their milliseconds has passed; never nothing.
+        assert_eq!([rtt(3_900, 14_100), rtt(3_100, 14_900), rtt(3_100, 3_900)], [11, 11, 1].map(Time::from_millis));
+        let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
+        assert_eq!(exact.rtt_of_echo(Time::from_micros(3_900), Time::from_micros(14_100)), Time::from_micros(10_200));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Segment, TcpParams};
 
-/// Segments acknowledged one by one after a mark. `tcp_input.c` tcp_ecn_check_ce of Linux.
+/// Segments acknowledged one by one after the first mark that is echoed. `tcp_input.c` tcp_data_ecn_check of Linux.
 const QUICK_AFTER_MARK: u8 = 2;
 /// ACKs of segments beyond a gap that do not wait (TCP_FASTRETRANS_THRESH), and how many may (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
@@ -114,12 +114,15 @@ impl Receiver {
         } else if params.ecn {
             //= RFC 3168 6.1.3-1: After a mark all ACKs echo it until CWR comes.
             //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
-            self.congestion_echo = segment.ecn == Ecn::Ce || (self.congestion_echo && !segment.cwr);
+            let echoes = self.congestion_echo && !segment.cwr;
+            self.congestion_echo = segment.ecn == Ecn::Ce || echoes;
             self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
-            if segment.ecn == Ecn::Ce && params.quickack > 0 {
-                self.quick = self.quick.max(QUICK_AFTER_MARK);
+            if params.quickack > 0 {
+                self.hurry(&segment, echoes);
             }
         }
+        // tcp_grow_window: while the window grows nothing waits.
+        self.quick |= u8::from(segment.widens);
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
         // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
@@ -229,6 +232,16 @@ impl Receiver {
         }
         self.marks = self.marks.wrapping_add(u16::from(marked));
         before
+    }
+
+    /// The first mark that is echoed, and the CWR that ends the echo, are acknowledged at once: the sender's window may be small
+    /// (tcp_data_ecn_check, tcp_ecn_accept_cwr).
+    fn hurry(&mut self, segment: &Segment, echoes: bool) {
+        if segment.ecn == Ecn::Ce && !echoes {
+            self.quick = self.quick.max(QUICK_AFTER_MARK);
+        } else if segment.cwr {
+            self.quick = self.quick.max(1);
+        }
     }
 
     /// Answers a SYN.
@@ -622,6 +635,36 @@ mod tests {
         // RFC 3168 6.1.3: a mark on the very packet that carries CWR is new congestion.
         assert!(echo(6, Ecn::Ce, true));
         assert!(!echo(7, Ecn::Ect0, true));
+    }
+
+    #[test]
+    fn a_segment_that_widens_the_window_is_acknowledged_at_once() {
+        let mut receiver = Receiver::new(&params());
+        let mut answered = |seq, widens| {
+            let segment = Segment { seq, payload: MSS, widens, ..Segment::default() };
+            receiver.on_segment(&params(), segment, ms(1)).is_some()
+        };
+        // The first one is, in any case; then each second one but for those that widen the window.
+        let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
+        assert_eq!(answers.map(|(seq, widens)| answered(seq, widens)), [true, false, true, true, true, false, true]);
+    }
+
+    #[test]
+    fn of_marks_the_first_one_echoed_and_the_cwr_are_acknowledged_at_once() {
+        let params = TcpParams { ecn: true, quickack: 1, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let mut answered = |seq, ecn, cwr| {
+            let segment = Segment { seq, payload: MSS, ecn, cwr, ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(1)).is_some()
+        };
+        assert!(answered(0, Ecn::Ect0, false));
+        assert!(!answered(1, Ecn::Ect0, false));
+        // With the mark two are, the second one at the delayed ACK's count too; another mark changes nothing.
+        assert!(answered(2, Ecn::Ce, false) && answered(3, Ecn::Ect0, false));
+        assert!(!answered(4, Ecn::Ce, false) && answered(5, Ecn::Ect0, false));
+        // The CWR ends the echo, and a mark after it is a first one.
+        assert!(answered(6, Ecn::Ect0, true) && !answered(7, Ecn::Ect0, false));
+        assert!(answered(8, Ecn::Ce, false) && answered(9, Ecn::Ect0, false));
     }
 
     #[test]

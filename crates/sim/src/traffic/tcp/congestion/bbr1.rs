@@ -150,7 +150,8 @@ impl Control for Bbr1 {
         self.update_bw(params, sample, app_limited);
         if params.bbr1_ack_aggregation && sample.acked > 0 && sample.delivery_rate.is_some() {
             let bw = self.bw();
-            self.aggregation.update(of, bw, self.rounds.started, output.cwnd, sample);
+            let unit = Self::unit(of, params);
+            self.aggregation.update(unit, of.mss, bw, self.rounds.started, output.cwnd, sample);
         }
         self.update_cycle_phase(of, params, output, sample);
         self.check_full_bw_reached(app_limited);

@@ -9,7 +9,7 @@ use crate::traffic::tcp::blocks::SackBlock;
 use crate::traffic::tcp::congestion::control::Sample;
 use crate::traffic::tcp::congestion::external::Delivered;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{Ack, TcpParams, clamped};
+use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
 
 /// What one ACK has told so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +50,6 @@ impl TrackedSender {
         if news.in_order > 0 {
             self.retries = 0;
             self.rack.on_advance(ack.ack);
-            let nxt = self.records.nxt();
-            self.receive_window.on_ack(news.in_order, ack.ack, nxt, params.segment_payload);
         }
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
         // A D-SACK that answers a probe tells nothing of reordering.
@@ -124,12 +122,11 @@ impl TrackedSender {
             let record = self.records.pop();
             news.in_order += 1;
             news.in_order_bytes += self.payload(params, seq);
+            news.resent |= record.resent;
             if record.fate == super::records::Fate::Sacked {
                 continue;
             }
-            if record.resent {
-                news.resent = true;
-            } else {
+            if !record.resent {
                 news.first_acked.get_or_insert(record.sent);
                 news.last_acked = Some(record.sent);
             }
@@ -171,7 +168,11 @@ impl TrackedSender {
         }
         if of_timeout.is_none() && news.in_order > 0 {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
-            of_timeout = Some(since(ack.echo));
+            of_timeout = Some(params.rtt_of_echo(ack.echo, now));
+            if params.loss_detection == LossDetection::Rack {
+                // The control and the least RTT take it in (tcp_ack_update_rtt).
+                of_newest = of_timeout;
+            }
         }
         if params.rtt_of_first && !news.resent {
             of_newest = news.first_acked.map(since);

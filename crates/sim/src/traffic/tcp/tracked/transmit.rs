@@ -117,7 +117,7 @@ impl TrackedSender {
     #[inline]
     pub(super) fn has_new_segment(&self, params: &TcpParams) -> bool {
         let outstanding = u64::from(self.records.outstanding()) + 1;
-        let offered = if params.autotuning { self.receive_window.bytes() } else { u64::MAX };
+        let offered = if params.autotuning { self.receive_window.offered() } else { u64::MAX };
         let room = params.socket_buffer.0.min(offered);
         self.records.nxt() < self.end.min(self.supply.written())
             && outstanding * u64::from(params.segment_payload) <= room
@@ -214,6 +214,8 @@ impl TrackedSender {
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
-        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now }
+        let widens = params.autotuning
+            && self.receive_window.on_send(now, self.rtt.srtt(), u64::from(new), params.segment_payload);
+        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, widens }
     }
 }

@@ -1,6 +1,6 @@
 //! How much more than the bandwidth allows for ACKs deliver at a time (Linux, bbr_update_ack_aggregation).
 
-use super::super::control::{Connection, Sample};
+use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
@@ -30,8 +30,8 @@ impl Aggregation {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// An ACK.
-    pub fn update(&mut self, of: Connection, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
+    /// An ACK; what was expected counts in whole `unit`s of bytes.
+    pub fn update(&mut self, unit: u64, mss: u32, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
         if round_start {
             self.rounds += 1;
             if self.rounds >= HALF_WINDOW_ROUNDS {
@@ -39,8 +39,8 @@ impl Aggregation {
             }
         }
         let acked = u64::from(sample.acked);
-        let mut expected = bw.over(sample.now.saturating_sub(self.epoch)) as u64;
-        if self.acked <= expected || self.acked + acked >= MOST_SEGMENTS * u64::from(of.mss) {
+        let mut expected = whole(unit, bw.over(sample.now.saturating_sub(self.epoch)));
+        if self.acked <= expected || self.acked + acked >= MOST_SEGMENTS * u64::from(mss) {
             self.restart(sample.now);
             expected = 0;
         }
@@ -50,7 +50,13 @@ impl Aggregation {
     }
 
     /// What the window allows for (bbr_ack_aggregation_cwnd).
-    pub fn allowance(&self, bw: ByteRate) -> u64 {
-        self.extra[0].max(self.extra[1]).min(bw.over(LONGEST) as u64)
+    pub fn allowance(&self, unit: u64, bw: ByteRate) -> u64 {
+        self.extra[0].max(self.extra[1]).min(whole(unit, bw.over(LONGEST)))
     }
+}
+
+/// `bytes` in whole `unit`s.
+fn whole(unit: u64, bytes: f64) -> u64 {
+    let bytes = bytes as u64;
+    bytes - bytes % unit
 }

@@ -12,6 +12,8 @@ use fairlane_schemes::base::units::Time;
 const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
 /// What a quantum takes at the pacing rate (4.2.2).
 const QUANTUM_TIME: Time = Time::from_millis(1);
+/// The same in Linux: the rate by 2^10 (sk_pacing_shift).
+const LINUX_QUANTUM_TIME: Time = Time(Time::PER_SECOND >> 10);
 /// Most bytes of a quantum (4.2.2).
 const MOST_QUANTUM: u32 = 64 * 1024;
 
@@ -52,10 +54,15 @@ impl Bbr1 {
         output.quantum = self.quantum.get(output.pacing, || {
             let rate = output.pacing.map_or(ByteRate::default(), ByteRate::from);
             let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
-            let volume = (rate.over(QUANTUM_TIME) as u32).min(MOST_QUANTUM);
-            let whole = volume - if params.bbr1_whole_segments { volume % of.mss } else { 0 };
-            whole.max(least * of.mss)
+            let time = if params.bbr1_whole_segments { LINUX_QUANTUM_TIME } else { QUANTUM_TIME };
+            let volume = (rate.over(time) as u32).min(MOST_QUANTUM);
+            (volume - volume % Self::unit(of, params) as u32).max(least * of.mss)
         });
+    }
+
+    /// What volumes are whole multiples of: segments in Linux, bytes in the draft.
+    pub(super) fn unit(of: Connection, params: &Bbr1Params) -> u64 {
+        if params.bbr1_whole_segments { u64::from(of.mss) } else { 1 }
     }
 
     /// BBRMinPipeCwnd (4.2.3.3).
@@ -122,7 +129,7 @@ impl Bbr1 {
     /// The window outside the first round of recovery: by what is delivered towards the target.
     fn grown(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
         let bw = self.bw();
-        let extra = if self.full_bw_reached { self.aggregation.allowance(bw) } else { 0 };
+        let extra = if self.full_bw_reached { self.aggregation.allowance(Self::unit(of, params), bw) } else { 0 };
         let target = Target { extra, ..self.target(params, output, bw, self.cwnd_gain(params)) };
         let target = self.window.get(target, || target.window(of));
         let grown = cwnd + u64::from(sample.acked);
