@@ -16,14 +16,15 @@ import fairlane
 from conftest import SHORT_SCENARIO
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
-from fairlane.results.figures import column_figures, result_figures
-from fairlane.results.plots import COLOURS, COLUMN_IN
+from fairlane.results.figures import column_figures, columns_of_a_column, delay_cdf, result_figures, shares
+from fairlane.results.plots import COLOURS, COLUMN_IN, for_column
 from fairlane.results.result import Comparison
 from fairlane.simulate.scenario import Scenario
 
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
 WRITTEN = ["throughput", "queue", "rate-over-time", "queue-over-time"]
-FIGURES = [*WRITTEN, *(f"{name} in a column" for name in WRITTEN), "side-by-side", "side-by-side, narrow"]
+DRAWN = [*WRITTEN, "shares", "delay"]
+FIGURES = [*DRAWN, *(f"{name} in a column" for name in DRAWN), "side-by-side", "side-by-side, narrow"]
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +38,26 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def view(compared: Comparison, tmp_path_factory: pytest.TempPathFactory) -> ComparisonView:
+def view(compared: Comparison) -> ComparisonView:
     """Its page; ratios reach from a half to 500 with wide intervals, as they do where a scheme starves a user."""
     document = json.loads(compared.json())
     for number, result in enumerate(document["results"].values()):
         result["summary"]["throughput_ratio"] = {"mean": 0.5 * 10 ** (number % 4), "half_width": 1500.0, "n": 2}
-    file = tmp_path_factory.mktemp("many") / "result.json"
-    file.write_text(json.dumps(document))
-    return comparison.read(file)
+    return comparison.view(document["results"])
 
 
 @pytest.fixture(scope="module")
 def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
     narrow = comparison.draw(view, columns=2)
     results = list(compared.results.values())
-    drawn = result_figures(results) | {f"{name} in a column": one for name, one in column_figures(results).items()}
+    more = {"shares": shares, "delay": delay_cdf}
+    drawn = result_figures(results) | {name: draw(results) for name, draw in more.items()}
+    columns = column_figures(results) | {
+        name: draw(results, columns_of_a_column(results)) for name, draw in more.items()
+    }
+    for name in more:
+        for_column(columns[name])
+    drawn |= {f"{name} in a column": one for name, one in columns.items()}
     return drawn | {"side-by-side": comparison.draw(view), "side-by-side, narrow": narrow}
 
 

@@ -284,9 +284,11 @@ def _panels(
             grid[0, 0].set(xlim=(0, None))
         else:
             grid[0, 0].set(ylim=(0, None))
-        for lowest in grid.flat[len(results) - columns : len(results)]:
+        for column, lowest in enumerate(grid.flat[len(results) - columns : len(results)]):
             lowest.tick_params(labelbottom=True)
-        drawn.supxlabel(across, fontsize=10)
+            # Three are for a column of a paper, where the words of each would run into the next.
+            if columns != 3 or column == 1:
+                lowest.set_xlabel(across)
         drawn.supylabel(measure, fontsize=10)
         plots.legend(drawn, grid[0, 0])
     return drawn
