@@ -9,13 +9,15 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
 # Controllers of QUIC stacks, in a workspace of its own with a configuration of cargo in its folder.
 STACKS  := examples/quic-stacks
+# The template of a library of schemes, in a workspace of its own as where it is copied to.
+TEMPLATE := examples/scheme-lib
 # Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
 TESTED  := --workspace --exclude fairlane-bench --exclude fairlane-py
 LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
+.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -71,7 +73,7 @@ lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew,
 	@command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }
 	$(LOCK) --group dev --output-file requirements/dev.txt
 	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
-	for folder in fuzz $(STACKS); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
+	for folder in fuzz $(STACKS) $(TEMPLATE); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
 
 playground: web/dist/playground.html ## Build the playground, one page for browsers: web/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
 
@@ -98,7 +100,8 @@ coverage: ## Show which part of each scheme its own tests run; below 90 % fails 
 
 lint: setup ## Check format, lints, types and stubs
 	cargo fmt --all --check
-	cd $(STACKS) && cargo fmt --check
+	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt --check) || exit 1; done
+	cd $(TEMPLATE) && cargo clippy --quiet --locked --target-dir $${CARGO_TARGET_DIR:-$(CURDIR)/target}/scheme-lib -- -D warnings
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet python tests benches tools
 	$(BIN)/ruff check --quiet python tests benches tools
@@ -113,7 +116,7 @@ lint: setup ## Check format, lints, types and stubs
 
 format: setup ## Format all code
 	cargo fmt --all
-	cd $(STACKS) && cargo fmt
+	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt) || exit 1; done
 	$(BIN)/ruff format python tests benches tools
 	$(BIN)/python -m fairlane.typed_generator
 	$(BIN)/python tools/notebook.py
@@ -130,6 +133,13 @@ bench-peer: setup ## Measure turn by turn with another simulator: OTHER32='comma
 
 bench-instructions: setup ## Count instructions per packet against the baseline; UPDATE=1 writes it
 	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
+
+bench-scheme-lib: ## Measure drop-tail of a library, in C and in Rust, turn by turn with the built-in one
+	target=$${CARGO_TARGET_DIR:-$(CURDIR)/target}; mkdir -p $$target/scheme-lib; \
+	$(CC) -O2 -shared -fPIC -I crates/capi/include -o $$target/scheme-lib/libmy_schemes_c.so examples/scheme-lib-c/my_schemes.c && \
+	(cd $(TEMPLATE) && cargo build --release --quiet --locked --target-dir $$target/scheme-lib) && \
+	cargo run --release --quiet --bin scheme_lib -- $$target/scheme-lib/libmy_schemes_c.so my-fifo \
+		$$target/scheme-lib/release/libmy_schemes.so half-full:part=1
 
 bench-parallel: ## Measure how well replications run in parallel
 	cargo run --release --quiet --bin parallel

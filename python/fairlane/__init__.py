@@ -31,7 +31,15 @@ from fairlane.results.result import Comparison, Result
 from fairlane.schemas import schema
 from fairlane.simulate import scenario as _scenario
 from fairlane.simulate.catalogue import congestion_controls, schemes, topologies
-from fairlane.simulate.external import EarlyDrop, Packet, Port, QueueDiscipline, SchemeFactory, register_scheme
+from fairlane.simulate.external import (
+    EarlyDrop,
+    Packet,
+    Port,
+    QueueDiscipline,
+    SchemeFactory,
+    load_scheme_lib,
+    register_scheme,
+)
 from fairlane.simulate.external_control import (
     Ack,
     CongestionControl,
@@ -79,6 +87,7 @@ __all__ = [
     "compare",
     "congestion_controls",
     "evaluate",
+    "load_scheme_lib",
     "pairs",
     "register_congestion_control",
     "register_scheme",

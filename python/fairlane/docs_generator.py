@@ -137,6 +137,8 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
     """
     if mark in _CATALOGUES:
         return _CATALOGUES[mark]()
+    if mark.startswith("file "):
+        return _file(crates.parent / mark.removeprefix("file "))
     match mark.split():
         case ["congestion-control", name] if name in {control["name"] for control in congestion_controls()}:
             return _congestion_control(name)
@@ -146,8 +148,6 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return _module(part, module_heads.module(name, crates), crates.parent)
         case ["enum", name]:
             return _table(["name", "meaning"], [(f"`{key}`", doc) for key, doc in module_heads.variants(name, crates)])
-        case ["shared"]:
-            return _parameters(param for param in schemes()[0]["params"] if param["shared"])
         case ["topology", name] if name in {topology["name"] for topology in topologies()}:
             (topology,) = (topology for topology in topologies() if topology["name"] == name)
             return _parameters(topology["params"])
@@ -162,6 +162,14 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
     raise MarkError(f"generated:{mark}: there is no such table")
+
+
+def _file(path: Path) -> str:
+    """A file of the repository, as it is."""
+    if not path.is_file():
+        raise MarkError(f"generated:file {path}: there is no such file")
+    kind = {".rs": "rust"}.get(path.suffix, path.suffix[1:])
+    return f"```{kind}\n{path.read_text(encoding='utf-8').rstrip()}\n```"
 
 
 def _pairs() -> str:
@@ -375,6 +383,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "congestion-controls": _congestion_controls,
     "papers": _papers,
     "sweep": _sweep,
+    "shared": lambda: _parameters(param for param in schemes()[0]["params"] if param["shared"]),
     "lab": _lab,
     "adversaries": lambda: _table(adversaries.HEAD, adversaries.rows()),
     "pairs": _pairs,

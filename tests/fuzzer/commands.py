@@ -266,6 +266,7 @@ def _option(draw: Draw, name: str, option: click.Option, files: _Files) -> list[
         return [flag, "run.measure=1 ms", flag, "run.warmup=0 s", *([flag, setting(draw)] if draw.chance(0.7) else [])]
     likely = {
         "--scheme-module": 0.02,
+        "--scheme-lib": 0.01,
         "--congestion-control-module": 0.02,
         "--out": 0.12,
         "--pcap": 0.05,
@@ -293,6 +294,8 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
             return ",".join(dict.fromkeys(drawn)) if draw.chance(0.98) else "all"
         case "--scheme-module":
             return files.module()
+        case "--scheme-lib":
+            return "none.so"
         case "--congestion-control-module":
             return files.control_module()
         case "--compare":

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Fairlane's schemes for hosts in C and C++. Link with libfairlane_capi (static or shared).
+ * Fairlane's schemes for hosts in C and C++: link with libfairlane_capi (static or shared). And the other way round:
+ * what a library of schemes of your own offers to Fairlane, at the end; that links with nothing.
  *
  * Every function that can fail returns a status, FAIRLANE_OK or why not; results go through pointers and are written
  * on success only. Times are ns on a clock of the caller, below 2^64/1000 (213 days); a clock that runs backwards
@@ -250,6 +251,92 @@ fairlane_status fairlane_simulate(const char *scenario, uint32_t replication,
 				  const fairlane_congestion_control *const *controls, size_t count, char **record,
 				  char *message, size_t message_size);
 void fairlane_record_free(char *record);
+
+/* ---- Libraries of schemes: what `fairlane run --scheme-lib libmine.so` loads ---- */
+
+/* Of the tables below; it changes with a table, or with what a function of it means. */
+#define FAIRLANE_SCHEME_VERSION 1
+
+/*
+ * A parameter of a scheme: a key of [queue]. Texts are UTF-8; values stand as a scenario has them ("5 ms", "0.5"), without
+ * quotes. Those that are null are absent.
+ */
+typedef struct fairlane_parameter {
+	const char *name;
+	const char *kind;          /* time, rate, size, threshold, count, number, probability, flag, text or choice */
+	const char *default_value; /* null: the key may be absent */
+	const char *least, *most;  /* both or none */
+	const char *choices;       /* of a choice, with commas between them */
+	const char *doc;           /* what it does */
+} fairlane_parameter;
+
+typedef struct fairlane_value {
+	double number;    /* in s, bit/s, bytes, packets or without a unit; 0 or 1 of a flag, the place of a choice; else NaN */
+	const char *text; /* as a scenario has it, with every digit; null if it is absent */
+} fairlane_value;
+
+/* What a scheme is told of its port; all pointers end with the call. */
+typedef struct fairlane_port {
+	uint64_t limit_packets; /* packets that may wait; 0 if the limit is in bytes */
+	uint64_t limit_bytes;   /* bytes that may wait; 0 if the limit is in packets */
+	uint64_t mtu_bytes;     /* of a full packet */
+	uint64_t rate_bps;      /* of the link at first; 0 in check */
+	uint64_t seed;          /* of all random numbers of the scheme; differs by run and port */
+	const double *weights;  /* of the first weight_count users; all others have weight 1 */
+	size_t weight_count;
+	const fairlane_value *values; /* of the parameters, in the order of their declaration */
+	size_t value_count;
+} fairlane_port;
+
+/* Takes a reading: its name with its unit, which must stay as long as the library, and its value. */
+typedef void (*fairlane_on_reading)(void *context, const char *name, double value);
+
+/*
+ * A scheme: functions that are called with the state of a port. A function that gives an int gives 0, or else ends the
+ * run with a line that has the message. Times are ps on the simulator's clock, which never runs backwards: a scheme gets what
+ * one that is built in gets. The packets stay with the host; a scheme copies what it needs and gives their id back. Each
+ * packet that was offered is given by dequeue or handed to on_drop once, and none twice: the host checks that.
+ *
+ * States are used by one thread each at a time; create, and functions of different states, may run at once. Nothing may unwind
+ * or jump out of a function: an exception that leaves one ends the process, and so does abort(). No clock, no random
+ * numbers but those that follow from the seed: then the same scenario and seed give the same results.
+ */
+typedef struct fairlane_scheme {
+	size_t size;         /* sizeof(fairlane_scheme) */
+	const char *name;    /* in scenarios: lower-case letters, digits, - and _, a letter first */
+	const char *summary; /* what it does, in one sentence; may be null */
+	const char *marker;  /* the marker that its labels come from, such as "abc"; null for none */
+	const fairlane_parameter *parameters;
+	size_t parameter_count;
+	/* Checks what no single range can: a message such as "least: 3 must be below most". May be null. */
+	int (*check)(const fairlane_port *port, char *message, size_t message_size);
+	int (*create)(const fairlane_port *port, void **state, char *message, size_t message_size);
+	void (*destroy)(void *state);
+	/* Stores a packet, or hands it or others to on_drop, so that no more wait than the limit allows. */
+	int (*enqueue)(void *state, const fairlane_packet *packet, uint64_t now_ps, fairlane_on_drop on_drop, void *context);
+	/* As fairlane_queue_dequeue: *found is 0 only if nothing waits, or all were dropped just now: the link falls idle. Of
+	   *packet its id counts, and its label, with which the packet goes on. */
+	int (*dequeue)(void *state, uint64_t now_ps, fairlane_on_drop on_drop, void *context, fairlane_packet *packet,
+		       uint8_t *found);
+	/* All of the following may be null. */
+	void (*set_rate)(void *state, uint64_t rate_bps);
+	void (*failure)(const void *state, char *message, size_t message_size); /* why enqueue or dequeue failed */
+	double (*drop_threshold)(const void *state); /* that the last arrival met; NaN without one */
+	void (*state_size)(const void *state, size_t *records, size_t *bytes); /* what it remembers, without the packets */
+	void (*report)(const void *state, fairlane_on_reading on_reading, void *context);
+} fairlane_scheme;
+
+typedef struct fairlane_scheme_library {
+	uint32_t version;    /* FAIRLANE_SCHEME_VERSION */
+	size_t size;         /* sizeof(fairlane_scheme_library) */
+	const char *name;    /* with its own version and the hash of its file, in every result */
+	const char *release; /* its own version, such as "1.0.2" */
+	const fairlane_scheme *const *schemes;
+	size_t scheme_count;
+} fairlane_scheme_library;
+
+/* The one function that a library defines: its table, which stays, for a host that has this version; null if it has none. */
+const fairlane_scheme_library *fairlane_schemes(uint32_t host_version);
 
 #ifdef __cplusplus
 }

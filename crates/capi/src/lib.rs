@@ -19,7 +19,6 @@ pub mod aqm;
 pub mod control;
 pub mod marker;
 pub mod meter;
-pub mod packet;
 pub mod queue;
 pub mod simulation;
 mod status;

@@ -1,8 +1,8 @@
 //! Any marker with the meters of its users behind an opaque handle.
 
-use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
 use crate::{Status, destroy, guard, time, write};
+use fairlane_plugin::packet::{CPacket, CheckedPacket};
 use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};

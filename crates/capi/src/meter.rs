@@ -1,7 +1,7 @@
 //! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::label::abc`].
 
-use crate::packet::{CPacket, CheckedPacket};
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
+use fairlane_plugin::packet::{CPacket, CheckedPacket};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::marker::{Marker, MeterSpec};

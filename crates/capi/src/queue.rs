@@ -1,8 +1,8 @@
 //! Any scheme as a queue discipline behind an opaque handle: it owns the packets that wait.
 
-use crate::packet::{CPacket, CheckedPacket};
 use crate::text::{Message, table};
 use crate::{Status, destroy, guard, read, time, write};
+use fairlane_plugin::packet::{CPacket, CheckedPacket};
 use fairlane_schemes::base::config::Table;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};

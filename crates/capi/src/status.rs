@@ -1,5 +1,6 @@
 //! How a call ended.
 
+use fairlane_plugin::packet::BadPacket;
 use std::ffi::{CStr, c_char, c_int};
 
 /// How a call ended. Anything but `Ok` leaves state and results as they were, `Internal` excepted.
@@ -38,4 +39,10 @@ impl Status {
 pub extern "C" fn fairlane_status_message(status: c_int) -> *const c_char {
     let known = Status::ALL.into_iter().find(|known| *known as c_int == status);
     known.map_or(c"unknown status", Status::message).as_ptr()
+}
+
+impl From<BadPacket> for Status {
+    fn from(_: BadPacket) -> Self {
+        Self::OutOfRange
+    }
 }

@@ -5,8 +5,9 @@ mod support;
 use fairlane_capi::aqm::{AqmConfig, AveragerState};
 use fairlane_capi::marker::UserSpec;
 use fairlane_capi::meter::{MeterConfig, MeterState};
-use fairlane_capi::packet::CPacket;
 use fairlane_capi::queue::QueueStats;
+use fairlane_plugin::abi::{ENTRY, LibraryTable, Parameter, PortView, SchemeTable, VERSION, Value};
+use fairlane_plugin::packet::CPacket;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::aqm::Verdict;
@@ -51,9 +52,32 @@ fn expected() -> String {
         offset_of!(CPacket, ecn),
         offset_of!(QueueStats, drop_threshold)
     );
+    tables(&mut text);
     abc(&mut text);
     queue(&mut text);
     text
+}
+
+/// The tables of a library of schemes.
+fn tables(text: &mut String) {
+    let sizes = [
+        size_of::<Parameter>(),
+        size_of::<Value>(),
+        size_of::<PortView>(),
+        size_of::<SchemeTable>(),
+        size_of::<LibraryTable>(),
+    ];
+    let places = [
+        offset_of!(Parameter, choices),
+        offset_of!(Value, text),
+        offset_of!(PortView, values),
+        offset_of!(SchemeTable, enqueue),
+        offset_of!(SchemeTable, report),
+        offset_of!(LibraryTable, schemes),
+    ];
+    let joined = |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    line(text, format_args!("tables {}", joined(&sizes)));
+    line(text, format_args!("fields {}", joined(&places)));
 }
 
 fn spec(rate: u64) -> MeterSpec {
@@ -162,7 +186,11 @@ fn the_header_declares_what_the_library_exports() {
     let without_comments = HEADER.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
     let exported = sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1));
     let exported: BTreeSet<String> = exported.map(|rest| rest[..rest.find('(').unwrap()].to_owned()).collect();
-    assert_eq!(names(&without_comments.collect::<String>()), exported);
+    // The last is what a library of schemes defines, not this one.
+    let mut declared = names(&without_comments.collect::<String>());
+    assert!(declared.remove(ENTRY));
+    assert!(HEADER.contains(&format!("#define FAIRLANE_SCHEME_VERSION {VERSION}\n")));
+    assert_eq!(declared, exported);
     assert!(exported.len() >= 15, "{exported:?}");
 }
 

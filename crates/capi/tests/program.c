@@ -154,6 +154,11 @@ static void layout(void)
 	       sizeof(fairlane_queue_stats_t), sizeof(fairlane_user));
 	printf("places %zu %zu %zu\n", offsetof(fairlane_packet, bytes), offsetof(fairlane_packet, ecn),
 	       offsetof(fairlane_queue_stats_t, drop_threshold));
+	printf("tables %zu %zu %zu %zu %zu\n", sizeof(fairlane_parameter), sizeof(fairlane_value), sizeof(fairlane_port),
+	       sizeof(fairlane_scheme), sizeof(fairlane_scheme_library));
+	printf("fields %zu %zu %zu %zu %zu %zu\n", offsetof(fairlane_parameter, choices), offsetof(fairlane_value, text),
+	       offsetof(fairlane_port, values), offsetof(fairlane_scheme, enqueue), offsetof(fairlane_scheme, report),
+	       offsetof(fairlane_scheme_library, schemes));
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 //! Schemes written in Python: registered by name, called under the interpreter's lock, while their packets stay outside.
 
+use crate::library;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::contract::discipline::Backlog;
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -27,6 +28,9 @@ pub fn register_scheme(name: &str, factory: Py<PyAny>) -> PyResult<()> {
     if Scheme::ALL.iter().any(|scheme| scheme.name() == name) {
         return Err(PyValueError::new_err(format!("{name}: Fairlane has a scheme of this name")));
     }
+    if library::find(name).is_some() {
+        return Err(PyValueError::new_err(format!("{name}: a library that is loaded has a scheme of this name")));
+    }
     let replaced = registry().insert(name.into(), Arc::new(PyFactory { name: name.into(), factory }));
     drop(replaced); // after the lock: the end of a Python object may run Python code
     Ok(())
@@ -38,10 +42,10 @@ pub fn registered_schemes() -> Vec<String> {
     registry().keys().cloned().collect()
 }
 
-/// The registered scheme of a name.
+/// The scheme of a name that is registered, or that a library has.
 pub fn find(name: &str) -> Option<ExternalScheme> {
-    let factory = registry().get(name)?.clone();
-    Some(ExternalScheme { name: name.into(), factory })
+    let Some(factory) = registry().get(name).cloned() else { return library::find(name) };
+    Some(ExternalScheme::new(name, factory))
 }
 
 /// Does the work of a run's thread with one thread state of the interpreter, which each call of a scheme would otherwise
@@ -135,7 +139,7 @@ impl Port {
 
     /// Drops the arriving packet or one that waits.
     fn drop(&mut self, packet: &Packet) {
-        self.actions.drops.push(packet.handle);
+        self.actions.drop(packet.handle);
     }
 
     /// Gives a packet that understands it a congestion mark (CE).
@@ -163,7 +167,7 @@ impl fmt::Debug for PyFactory {
 }
 
 impl ExternalFactory for PyFactory {
-    fn create(&self, port: &ExternalPort) -> Result<Box<dyn ExternalDiscipline>, String> {
+    fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String> {
         Python::attach(|py| {
             let factory = self.factory.bind(py);
             let called = match factory.getattr("__qualname__") {
@@ -178,7 +182,7 @@ impl ExternalFactory for PyFactory {
 }
 
 impl Port {
-    fn new(py: Python<'_>, port: &ExternalPort) -> PyResult<Py<Self>> {
+    fn new(py: Python<'_>, port: &ExternalPort<'_>) -> PyResult<Py<Self>> {
         let rng = py.import("random")?.getattr("Random")?.call1((port.seed,))?.unbind();
         let (limit, link_rate_bps) = (port.limit, port.rate.as_f64());
         Py::new(py, Self { limit, link_rate_bps, rng, packets: 0, bytes: 0, actions: Actions::default() })
@@ -308,7 +312,7 @@ impl ExternalDiscipline for PyScheme {
             let marks = matches!(admission, Admission::Mark);
             let is_early = matches!(admission, Admission::Drop) || (marks && !arrival.ecn.is_capable());
             if is_early || !backlog.has_room_for(arrival.wire_bytes, self.limit) {
-                actions.drops.push(arrival.handle);
+                actions.drop(arrival.handle);
                 return Ok(());
             }
             if marks {

@@ -5,6 +5,7 @@
 mod congestion_control;
 mod exit;
 mod external;
+mod library;
 
 use congestion_control::{
     PyAck, PyConnection, PyEvent, PySegment, find_control, register_congestion_control, registered_congestion_controls,
@@ -23,6 +24,7 @@ use fairlane_sim::scenario::{self, Externals, Scenario};
 use fairlane_sim::traffic::tcp::{self, Phase};
 use fairlane_sim::watch::pcap::PcapOptions;
 use fairlane_sim::watch::qlog::{Dialect, QlogOptions};
+use library::{library_schemes, load_scheme_library};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,10 +52,10 @@ mod _fairlane {
     #[pymodule_export]
     use super::{
         Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
-        WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, links, long_runs, notes,
-        points_of_cdf, register_congestion_control, register_scheme, registered_congestion_controls,
-        registered_schemes, result_schema, scenario_schema, schemes, student_t, summarise, tcp_states, topologies,
-        tree_of_files, users, version, with_queue,
+        WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, library_schemes, links,
+        load_scheme_library, long_runs, notes, points_of_cdf, register_congestion_control, register_scheme,
+        registered_congestion_controls, registered_schemes, result_schema, scenario_schema, schemes, student_t,
+        summarise, tcp_states, topologies, tree_of_files, users, version, with_queue,
     };
 
     #[pymodule_init]

@@ -27,3 +27,7 @@ pub mod port;
 pub mod queue;
 pub mod registry;
 pub mod testing;
+
+/// For the macros that declare parameters.
+#[doc(hidden)]
+pub use serde_json;

@@ -27,7 +27,7 @@ from fairlane.cli.options import (
     split_names,
 )
 from fairlane.cli.output import print_document, print_json
-from fairlane.simulate.external import SCHEMES
+from fairlane.simulate.external import SCHEMES, load_scheme_lib
 from fairlane.simulate.external_control import CONTROLS
 from fairlane.simulate.modules import Registry
 from fairlane.simulate.scenario import Scenario
@@ -55,10 +55,23 @@ def _modules(registry: Registry) -> Decorator:
     )
 
 
-scheme_module_option = _modules(SCHEMES)
+def _load_libraries(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
+    load_scheme_lib(paths, "--scheme-lib")
+
+
+scheme_lib_option = path_option(
+    "--scheme-lib",
+    multiple=True,
+    expose_value=False,
+    callback=_load_libraries,
+    is_eager=True,
+    metavar="LIB.so",
+    help="Load a library of schemes of your own; may be repeated.",
+)
+own_scheme_options = options(_modules(SCHEMES), scheme_lib_option)
 simulation_options = options(
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
-    scheme_module_option,
+    own_scheme_options,
     _modules(CONTROLS),
     run_options,
 )
@@ -189,6 +202,7 @@ def compare(
 @click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
 @ray_option
 @path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
+@scheme_lib_option
 @run_options
 def sweep(
     file: Path,

@@ -13,6 +13,7 @@ from fairlane.evaluate.league_check import known_check
 from fairlane.evaluate.requirements import requirements
 from fairlane.evaluate.result import Evaluation
 from fairlane.evaluate.work import QUICK_REPLICATIONS, Wanted, measure
+from fairlane.simulate.external import SchemeLib, load_scheme_lib
 
 
 def evaluate(
@@ -26,6 +27,7 @@ def evaluate(
     threads: int | None = None,
     ray: str | None = None,
     store: str | Path | None = None,
+    scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> Evaluation:
     """Runs what the store lacks of schemes in the scenarios of a suite, and places them among all others.
@@ -42,13 +44,17 @@ def evaluate(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
+        scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
 
     Raises:
         UserError: A scheme, suite, pattern or requirement is unknown; the store cannot be written.
-        SchemeError: A scheme written in Python failed.
+        SchemeError: A scheme in Python or of a library failed.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
+    if ray is not None and scheme_lib is not None:
+        raise UserError("scheme_lib: cannot be combined with ray, whose nodes have no such library")
+    load_scheme_lib(scheme_lib)
     required = requirements(require)
     read = suites.read(suite)
     chosen = read.selected(quick=quick, only=[only] if isinstance(only, str) else list(only))

@@ -78,13 +78,16 @@ class Schemes(list[Scheme]):
 
 
 def schemes(name: str | None = None) -> Schemes:
-    """All schemes, or the one called `name`.
+    """All schemes, or the one called `name`, which may be of a library that is loaded.
 
     Raises:
         UserError: There is no such scheme.
     """
     every = Schemes(json.loads(_fairlane.schemes()))
-    return every if name is None else Schemes([every[_index([scheme["name"] for scheme in every], name, "scheme")]])
+    if name is None:
+        return every
+    every += json.loads(_fairlane.library_schemes())
+    return Schemes([every[_index([scheme["name"] for scheme in every], name, "scheme")]])
 
 
 def congestion_controls(name: str | None = None) -> list[CongestionControl]:

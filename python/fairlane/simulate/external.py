@@ -17,16 +17,20 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from fairlane import _fairlane
 from fairlane._fairlane import Packet, Port
-from fairlane.base.errors import UserError
+from fairlane.base.errors import UserError, check_kind
 from fairlane.simulate.modules import Registry
 from fairlane.simulate.scenario import leaves
 
 __all__ = ["EarlyDrop", "Packet", "Port", "QueueDiscipline", "SchemeFactory", "register_scheme"]
+
+SchemeLib: TypeAlias = str | Path | Iterable[str | Path] | None
+"""Path of a library of schemes, or several."""
 
 Admission: TypeAlias = bool | Literal["accept", "mark", "drop"]
 """True or "accept": enqueue the packet if there is room; "mark": with a congestion mark, or drop it if its transport
@@ -73,6 +77,24 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
         return factory
 
     return register
+
+
+def load_scheme_lib(given: SchemeLib, origin: str = "scheme_lib") -> None:
+    """Loads libraries of schemes, whose schemes scenarios can name from then on. The last one of a name counts.
+
+    Args:
+        given: Path of a library with the C interface of docs/howto/scheme-library.md, or several.
+        origin: What gave them, for messages.
+
+    Raises:
+        UserError: One cannot be loaded, or is no such library.
+    """
+    for path in [given] if isinstance(given, str | Path) else given or ():
+        check_kind(origin, path, (str, Path), "the path of a library")
+        try:
+            _fairlane.load_scheme_library(Path(path))
+        except ValueError as error:
+            raise UserError(f"{origin}: {error}") from error
 
 
 def external_part(scenario: str) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.text import quoted, visible
 from fairlane.results.result import Comparison, Result
 from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.external import SchemeLib, load_scheme_lib
 from fairlane.simulate.replications import check_threads, simulate, tell_of_expectations
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
@@ -29,6 +30,7 @@ def run(
     seed: int | None = None,
     threads: int | None = None,
     store: str | Path | None = None,
+    scheme_lib: SchemeLib = None,
     progress: bool = False,
     pcap: str | Path | None = None,
     pcap_drops: bool = False,
@@ -50,6 +52,7 @@ def run(
         seed: In place of `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
+        scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
         pcap: File for a capture (pcapng) of a link.
         pcap_drops: Whether it contains dropped packets too, with a comment.
@@ -63,10 +66,11 @@ def run(
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
-        SchemeError: A scheme written in Python failed.
+        SchemeError: A scheme in Python or of a library failed.
         UserError: The file cannot be read; capture, tables or log cannot be written; there is no such flow.
         Interrupted: Ctrl-C.
     """
+    load_scheme_lib(scheme_lib)
     asked = prepared(scenario, replications, seed)
     canonical = asked.canonical()
     given: dict[int, Kept] = {}
@@ -103,6 +107,7 @@ def compare(
     seed: int | None = None,
     threads: int | None = None,
     store: str | Path | None = None,
+    scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> Comparison:
     """Simulates a scenario under each of the queues, which keep limit and scheduler of the scenario's own queue.
@@ -117,14 +122,16 @@ def compare(
         seed: In place of `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
+        scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
-        SchemeError: A scheme written in Python failed.
+        SchemeError: A scheme in Python or of a library failed.
         UserError: The file cannot be read; a queue or parameter is unknown, a queue is named twice, or none is named.
         Interrupted: Ctrl-C.
     """
+    load_scheme_lib(scheme_lib)
     chosen = variants(queues)
     asked = prepared(scenario, replications, seed)
     canonical = asked.canonical()

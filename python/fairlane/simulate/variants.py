@@ -182,10 +182,10 @@ def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple
 
 def _value(param: SchemeParameter, value: str) -> Any:
     """As TOML has it: numbers and truth values without quotes."""
-    if isinstance(param["default"], bool) and value in {"true", "false"}:
+    if param["type"] == "flag" and value in {"true", "false"}:
         return value == "true"
-    if isinstance(param["default"], int | float) and _NUMBER.fullmatch(value):
-        return int(value) if isinstance(param["default"], int) and value.lstrip("+-").isdecimal() else float(value)
+    if param["type"] in {"count", "number", "probability"} and _NUMBER.fullmatch(value):
+        return int(value) if param["type"] == "count" and value.lstrip("+-").isdecimal() else float(value)
     return value
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
+from fairlane.simulate.external import SchemeLib, load_scheme_lib
 from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
 from fairlane.simulate.run import prepared
 from fairlane.simulate.scenario import Scenario
@@ -31,6 +32,7 @@ def sweep(
     threads: int | None = None,
     ray: str | None = None,
     store: str | Path | None = None,
+    scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> SweepResult:
     """Runs what the store lacks of a sweep.
@@ -48,12 +50,16 @@ def sweep(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
+        scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
 
     Raises:
         UserError: The file is wrong; the store cannot be written; there is no such cluster.
         Interrupted: Ctrl-C; what is finished is in the store.
     """
+    if ray is not None and scheme_lib is not None:
+        raise UserError("scheme_lib: cannot be combined with ray, whose nodes have no such library")
+    load_scheme_lib(scheme_lib)
     if grid is not None or zip is not None:
         if isinstance(plan, Plan):
             raise UserError("grid: has no effect on a Plan, it needs a Scenario or the path of its file")

@@ -25,6 +25,14 @@ pub struct About {
     pub state: &'static str,
 }
 
+impl About {
+    /// Of a scheme outside the tree: its full name, and what it does in one sentence.
+    #[must_use]
+    pub const fn new(title: &'static str, summary: &'static str) -> Self {
+        Self { title, kind: "", summary, source: "", state: "" }
+    }
+}
+
 /// The port that a discipline is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct Port<'a> {

@@ -1,4 +1,4 @@
-//! Schemes from outside: a host's own discipline, such as one written in Python, behind one dynamic call.
+//! Schemes from outside: a host's own discipline, such as one written in Python or of a plug-in, behind one dynamic call.
 //!
 //! The packets stay here. The scheme knows them by [`Handle`], and every answer is checked: a handle that does not wait,
 //! a packet given twice, a limit exceeded, a link left idle while packets wait. The first mistake ends the scheme: from
@@ -8,11 +8,16 @@
 //! Cost: a dynamic call per arrival and departure and a slot of the packet's size and 8 bytes; what the scheme itself
 //! keeps is not known.
 
+use crate::base::config::{ConfigError, ParamSpec, Table, read_declared};
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
 use crate::contract::buffer::BufferParams;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, StateSize};
+use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::{Ecn, Packet, TrafficClass};
+use crate::contract::scheme::Port;
+use crate::contract::weights::Weights;
+use serde_json::{Map, Value as Json};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -21,6 +26,22 @@ use std::sync::Arc;
 pub struct Handle {
     slot: u32,
     serial: u32,
+}
+
+impl Handle {
+    /// As a number, for hosts that pass it through a foreign language.
+    #[must_use]
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        (self.serial as u64) << 32 | self.slot as u64
+    }
+
+    /// What [`Handle::bits`] gave; any other number names no packet that waits.
+    #[must_use]
+    #[inline]
+    pub const fn of_bits(bits: u64) -> Self {
+        Self { slot: bits as u32, serial: (bits >> 32) as u32 }
+    }
 }
 
 /// What an external scheme sees of an arriving packet.
@@ -44,22 +65,47 @@ pub struct Arrival {
 
 /// What an external scheme is told of its port.
 #[derive(Clone, Copy, Debug)]
-pub struct ExternalPort {
+pub struct ExternalPort<'a> {
     /// What the queue may hold.
     pub limit: QueueLimit,
+    /// The buffer's parameters.
+    pub buffer: &'a BufferParams,
     /// Rate of the link.
     pub rate: BitRate,
     /// Seed for the scheme's own random numbers.
     pub seed: u64,
+    /// Weights of the users.
+    pub weights: &'a Weights,
+    /// Values of the parameters that the scheme declares, in their order.
+    pub params: &'a Map<String, Json>,
 }
 
-/// What a call wants done with packets, besides its answer.
+/// What a call wants done with packets, and tells, besides its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// Packets to drop: the offered one, or some that wait.
-    pub drops: Vec<Handle>,
+    /// Packets to drop: the offered one, or some that wait. Without a reason it is found here: the offered packet did not
+    /// fit, was not wanted, or one that waited was pushed out; at a departure the scheme did not want it.
+    pub drops: Vec<(Handle, Option<DropReason>)>,
     /// Packets to give a congestion mark.
     pub marks: Vec<Handle>,
+    /// The label that the packet given goes on with, if the scheme writes labels.
+    pub label: Option<f64>,
+    /// The drop threshold that the packet met, if the scheme has one.
+    pub threshold: Option<f64>,
+}
+
+impl Actions {
+    /// Drops `packet`, for a reason that is found here.
+    pub fn drop(&mut self, packet: Handle) {
+        self.drops.push((packet, None));
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.drops.clear();
+        self.marks.clear();
+        (self.label, self.threshold) = (None, None);
+    }
 }
 
 /// The calls that can go wrong.
@@ -83,19 +129,57 @@ pub trait ExternalDiscipline: Debug + Send {
     /// # Errors
     /// The scheme failed.
     fn dequeue(&mut self, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<Option<Handle>, String>;
+    /// Whether [`ExternalDiscipline::dequeue`] is called as well when nothing waits and the link falls idle.
+    fn is_told_of_idleness(&self) -> bool {
+        false
+    }
     /// The link's rate is `rate` from now on.
     fn set_link_rate(&mut self, rate: BitRate);
     /// What messages call a method.
     fn name_of(&self, call: Call) -> String;
+    /// What the scheme remembers, as far as it tells.
+    fn state_size(&self) -> StateSize {
+        StateSize::default()
+    }
+    /// See [`QueueDiscipline::report`].
+    fn report(&self, _report: Report<'_>) {}
 }
 
 /// Makes the scheme of a port, in whichever thread the run is.
 pub trait ExternalFactory: Debug + Send + Sync {
+    /// The parameters that it declares.
+    fn params(&self) -> &[ParamSpec] {
+        &[]
+    }
+    /// What tells its build from any other, if that is known: then it is the key `library` of a configuration.
+    fn library(&self) -> Option<&str> {
+        None
+    }
+    /// The same scheme of another build, if that is there too.
+    fn other_build(&self, _library: &str) -> Option<ExternalScheme> {
+        None
+    }
+    /// The marker that its labels come from, if it is one of the list.
+    fn marker(&self) -> MarkerScheme {
+        MarkerScheme::NONE
+    }
+    /// Checks what no single range can.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the buffer.
+    fn check(
+        &self,
+        _params: &Map<String, Json>,
+        _buffer: &BufferParams,
+        _table: &Table<'_>,
+    ) -> Result<(), ConfigError> {
+        Ok(())
+    }
     /// The scheme of an idle port.
     ///
     /// # Errors
     /// It cannot be made; one line that names it.
-    fn create(&self, port: &ExternalPort) -> Result<Box<dyn ExternalDiscipline>, String>;
+    fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String>;
 }
 
 /// An external scheme with the name that it has in a configuration.
@@ -105,11 +189,53 @@ pub struct ExternalScheme {
     pub name: Arc<str>,
     /// Makes it.
     pub factory: Arc<dyn ExternalFactory>,
+    /// Its parameters.
+    params: Arc<Map<String, Json>>,
+}
+
+impl ExternalScheme {
+    /// The scheme `name` with its defaults.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>, factory: Arc<dyn ExternalFactory>) -> Self {
+        let defaults = factory.params().iter().filter(|spec| !spec.default.is_null());
+        let params = defaults.map(|spec| (spec.name.to_string(), spec.default.clone())).collect();
+        Self { name: name.into(), factory, params: Arc::new(params) }
+    }
+
+    /// The same with the parameters of a `[queue]` table.
+    ///
+    /// # Errors
+    /// A value out of range, values that contradict each other or the buffer, or another build of its library.
+    pub(super) fn read(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        if let Some(loaded) = self.factory.library()
+            && let Some(named) = table.optional::<String>("library", None)?
+            && named != loaded
+        {
+            let problem = || format!("\"{named}\" is another build than \"{loaded}\", which is loaded");
+            let other = self.factory.other_build(&named);
+            return other.ok_or_else(|| ConfigError::new(table.key("library"), problem()))?.read(buffer, table);
+        }
+        let mut params = Map::new();
+        for spec in self.factory.params() {
+            if let Some(value) = read_declared(spec, table)? {
+                params.insert(spec.name.into(), value);
+            }
+        }
+        self.factory.check(&params, buffer, table)?;
+        Ok(Self { params: Arc::new(params), ..self })
+    }
+
+    pub(super) fn write(&self, into: &mut Map<String, Json>) {
+        if let Some(library) = self.factory.library() {
+            into.insert("library".into(), library.into());
+        }
+        into.extend(self.params.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
 }
 
 impl PartialEq for ExternalScheme {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && Arc::ptr_eq(&self.factory, &other.factory)
+        self.name == other.name && Arc::ptr_eq(&self.factory, &other.factory) && self.params == other.params
     }
 }
 
@@ -128,41 +254,47 @@ pub struct External<P>(Box<State<P>>);
 
 #[derive(Debug)]
 struct State<P> {
-    factory: Arc<dyn ExternalFactory>,
     scheme: Option<Box<dyn ExternalDiscipline>>,
-    failure: Option<String>,
     store: Store<P>,
     backlog: Backlog,
     limit: QueueLimit,
-    rate: BitRate,
     actions: Actions,
+    threshold: Option<f64>,
+    failure: Option<String>,
+    made_of: ExternalScheme,
+    buffer: BufferParams,
+    weights: Weights,
+    rate: BitRate,
 }
 
 impl<P: Packet> External<P> {
     /// An idle port. The scheme is made at its first packet, when its seed can be drawn.
     #[must_use]
-    pub fn new(scheme: &ExternalScheme, buffer: &BufferParams, rate: BitRate) -> Self {
+    pub fn new(scheme: &ExternalScheme, port: &Port<'_>) -> Self {
         Self(Box::new(State {
-            factory: scheme.factory.clone(),
             scheme: None,
-            failure: None,
             store: Store::default(),
             backlog: Backlog::default(),
-            limit: buffer.limit,
-            rate,
+            limit: port.buffer.limit,
             actions: Actions::default(),
+            threshold: None,
+            failure: None,
+            made_of: scheme.clone(),
+            buffer: port.buffer.clone(),
+            weights: port.weights.clone(),
+            rate: port.rate,
         }))
     }
 }
 
 impl<P: Packet> State<P> {
+    #[cold]
     fn make_scheme(&mut self, rng: &mut Rng) {
-        if self.scheme.is_none() && self.failure.is_none() {
-            let port = ExternalPort { limit: self.limit, rate: self.rate, seed: rng.bits() };
-            match self.factory.create(&port) {
-                Ok(scheme) => self.scheme = Some(scheme),
-                Err(problem) => self.failure = Some(problem),
-            }
+        let ExternalScheme { factory, params, .. } = &self.made_of;
+        let (limit, buffer, rate, weights) = (self.limit, &self.buffer, self.rate, &self.weights);
+        match factory.create(&ExternalPort { limit, buffer, rate, seed: rng.bits(), weights, params }) {
+            Ok(scheme) => self.scheme = Some(scheme),
+            Err(problem) => self.failure = Some(problem),
         }
     }
 
@@ -188,9 +320,9 @@ impl<P: Packet> State<P> {
             drops.marked(packet);
         }
         for index in 0..self.actions.drops.len() {
-            let handle = self.actions.drops[index];
+            let (handle, given) = self.actions.drops[index];
             let packet = self.take(handle).ok_or("dropped a packet that does not wait")?;
-            drops.dropped(&packet, reason(handle), found.unwrap_or(self.backlog));
+            drops.dropped(&packet, given.unwrap_or_else(|| reason(handle)), found.unwrap_or(self.backlog));
         }
         Ok(())
     }
@@ -204,7 +336,9 @@ impl<P: Packet> State<P> {
 impl<P: Packet> QueueDiscipline<P> for External<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let state = &mut *self.0;
-        state.make_scheme(rng);
+        if state.scheme.is_none() && state.failure.is_none() {
+            state.make_scheme(rng);
+        }
         let found = state.backlog;
         let (Some(scheme), None) = (&mut state.scheme, &state.failure) else {
             return drops.dropped(&packet, DropReason::Overlimit, found);
@@ -221,9 +355,9 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             ecn: packet.ecn(),
             label: packet.label(),
         };
-        state.actions.drops.clear();
-        state.actions.marks.clear();
+        state.actions.clear();
         let answer = scheme.enqueue(&arrival, found, now, &mut state.actions);
+        state.threshold = state.actions.threshold;
         let own_reason =
             if found.has_room_for(packet.wire_bytes(), state.limit) { DropReason::Aqm } else { DropReason::Overlimit };
         let reason = |dropped| if dropped == handle { own_reason } else { DropReason::PushedOut };
@@ -249,11 +383,10 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
     fn dequeue(&mut self, now: Time, _: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         let state = &mut *self.0;
         let (Some(scheme), None) = (&mut state.scheme, &state.failure) else { return None };
-        if state.backlog.packets == 0 {
+        if state.backlog.packets == 0 && !scheme.is_told_of_idleness() {
             return None;
         }
-        state.actions.drops.clear();
-        state.actions.marks.clear();
+        state.actions.clear();
         let answer = match scheme.dequeue(state.backlog, now, &mut state.actions) {
             Ok(answer) => answer,
             Err(problem) => {
@@ -265,7 +398,10 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             state.fail(Call::Dequeue, problem);
             return None;
         }
-        let packet = answer.and_then(|handle| state.take(handle));
+        let mut packet = answer.and_then(|handle| state.take(handle));
+        if let (Some(packet), Some(label)) = (&mut packet, state.actions.label) {
+            packet.set_label(label);
+        }
         if packet.is_none() && answer.is_some() {
             state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
         } else if packet.is_none() && state.backlog.packets > 0 {
@@ -286,9 +422,21 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         }
     }
 
-    /// The adaptor's own; the scheme's is not known.
+    #[inline]
+    fn drop_threshold(&self) -> Option<f64> {
+        self.0.threshold
+    }
+
+    /// What the scheme tells, and the adaptor's own.
     fn state_size(&self) -> StateSize {
-        StateSize { records: 0, bytes: size_of::<State<P>>() + self.0.store.bytes() }
+        let told = self.0.scheme.as_ref().map_or_else(StateSize::default, |scheme| scheme.state_size());
+        StateSize { bytes: told.bytes + size_of::<State<P>>() + self.0.store.bytes(), ..told }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        if let Some(scheme) = &self.0.scheme {
+            scheme.report(report);
+        }
     }
 
     fn failure(&self) -> Option<&str> {
@@ -378,10 +526,12 @@ mod tests {
             match self.script {
                 Script::FailEnqueue => return Err("mine: Scripted.enqueue: no".into()),
                 Script::MarkAll => actions.marks.push(packet.handle),
-                Script::DropTwice => actions.drops.extend([packet.handle; 2]),
-                Script::PushOut if backlog.packets == 3 => actions.drops.extend(self.queue.pop_front()),
+                Script::DropTwice => actions.drops.extend([(packet.handle, None); 2]),
+                Script::PushOut if backlog.packets == 3 => {
+                    self.queue.pop_front().into_iter().for_each(|old| actions.drop(old))
+                }
                 Script::KeepAll | Script::PushOut => {}
-                _ if backlog.packets == 3 => actions.drops.push(packet.handle),
+                _ if backlog.packets == 3 => actions.drop(packet.handle),
                 _ => {}
             }
             self.queue.push_back(packet.handle);
@@ -394,7 +544,7 @@ mod tests {
                 Script::GiveNothing => Ok(None),
                 Script::GiveTwice => Ok(self.queue.front().copied()),
                 Script::DropAtHead => {
-                    actions.drops.extend(self.queue.pop_front());
+                    self.queue.pop_front().into_iter().for_each(|old| actions.drop(old));
                     Ok(self.queue.pop_front())
                 }
                 _ => Ok(self.queue.pop_front()),
@@ -414,7 +564,7 @@ mod tests {
     struct Factory(Script, Arc<Mutex<Vec<u64>>>);
 
     impl ExternalFactory for Factory {
-        fn create(&self, _: &ExternalPort) -> Result<Box<dyn ExternalDiscipline>, String> {
+        fn create(&self, _: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String> {
             if self.0 == Script::FailCreate {
                 return Err("mine: Scripted: cannot".into());
             }
@@ -432,9 +582,10 @@ mod tests {
     /// Offers packets of flows 0 to `arrivals` at a port that holds 3, then serves `departures` times.
     fn bench(script: Script, ecn: Ecn, arrivals: u32, departures: usize) -> (Bench, Vec<u32>) {
         let rates = Arc::new(Mutex::new(Vec::new()));
-        let scheme = ExternalScheme { name: "mine".into(), factory: Arc::new(Factory(script, rates.clone())) };
+        let scheme = ExternalScheme::new("mine", Arc::new(Factory(script, rates.clone())));
         let buffer = BufferParams { limit: QueueLimit::Packets(3), ..Default::default() };
-        let port = External::new(&scheme, &buffer, BitRate(1_000_000));
+        let of = Port { buffer: &buffer, rate: BitRate(1_000_000), weights: &Weights::equal() };
+        let port = External::new(&scheme, &of);
         let mut bench = Bench { port, rng: Rng::stream(1, 0, "test", 0), drops: Drops::default(), rates };
         for flow in 0..arrivals {
             let packet = TestPacket { flow, ecn, ..Default::default() };
@@ -509,7 +660,7 @@ mod tests {
     #[test]
     fn equal_means_the_same_factory() {
         let factory: Arc<dyn ExternalFactory> = Arc::new(Factory(Script::Fifo, Arc::default()));
-        let scheme = |factory: &Arc<dyn ExternalFactory>| ExternalScheme { name: "a".into(), factory: factory.clone() };
+        let scheme = |factory: &Arc<dyn ExternalFactory>| ExternalScheme::new("a", factory.clone());
         assert_eq!(scheme(&factory), scheme(&factory));
         assert_ne!(scheme(&factory), scheme(&(Arc::new(Factory(Script::Fifo, Arc::default())) as _)));
         assert!(no_external("a").is_none());

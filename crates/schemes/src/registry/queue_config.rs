@@ -48,10 +48,13 @@ impl QueueConfig {
         }
     }
 
-    /// The marker that the scheme's labels come from; an external scheme takes any.
+    /// The marker that the scheme's labels come from; an external scheme that names none takes any.
     #[must_use]
     pub fn marker(&self) -> MarkerScheme {
-        self.scheme().map_or(MarkerScheme::NONE, Scheme::marker)
+        match &self.scheme {
+            SchemeParams::External(scheme) => scheme.factory.marker(),
+            listed => listed.scheme().map_or(MarkerScheme::NONE, Scheme::marker),
+        }
     }
 
     /// Reads a `[queue]` table.
@@ -70,6 +73,7 @@ impl QueueConfig {
         if let Some(scheme) = table.get("scheme").and_then(Json::as_str).and_then(find) {
             let buffer = BufferParams::read(table)?;
             Self::check_scheduler(&scheme.name, &buffer, table)?;
+            let scheme = scheme.read(&buffer, table)?;
             table.finish()?;
             return Ok(Self::external(scheme, buffer));
         }

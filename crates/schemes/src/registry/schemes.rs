@@ -94,14 +94,14 @@ macro_rules! schemes {
             pub(super) fn write(&self, into: &mut Map<String, Json>) {
                 match self {
                     $( Self::$Variant(params) => params.write(into), )+
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.write(into),
                 }
             }
 
             pub(super) fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
                 match self {
                     $( Self::$Variant(params) => AnyDiscipline::$Variant(<$Spec as SchemeSpec>::build(params, port)), )+
-                    Self::External(scheme) => AnyDiscipline::External(External::new(scheme, port.buffer, port.rate)),
+                    Self::External(scheme) => AnyDiscipline::External(External::new(scheme, port)),
                 }
             }
         }

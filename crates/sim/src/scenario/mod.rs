@@ -246,10 +246,15 @@ impl Scenario {
         Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, groups, ..self.clone() }
     }
 
-    /// The same scenario with an external discipline, on the same buffer and with the same marker.
+    /// The same scenario with an external discipline, on the same buffer; with the marker that it names, or the same.
     #[must_use]
     pub fn with_external(&self, scheme: ExternalScheme) -> Self {
-        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), ..self.clone() }
+        if *scheme.name == *self.queue.name() {
+            return self.clone();
+        }
+        let named = scheme.factory.marker();
+        let marker = if named == MarkerScheme::NONE { self.marker.clone() } else { MarkerConfig::of(named) };
+        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), marker, ..self.clone() }
     }
 
     /// Whether a queue has a scheme, or a sender a congestion control, from outside.

@@ -5,11 +5,13 @@
 //! the reference tables and the JSON Schema are made. A scenario is a tree of such tables; [`Table`] walks it and
 //! keeps the path, so that each error names the key, the value, and what is allowed.
 
+mod declared;
 mod error;
 mod params;
 mod table;
 mod value;
 
+pub use declared::{check_declared, read_declared};
 pub use error::{ConfigError, shortened};
 pub use params::{ParamSet, ParamSpec, schema_properties};
 pub use table::Table;

@@ -141,7 +141,7 @@ macro_rules! params {
                 Self {
                     $( $field: $crate::base::config::read_value(
                         stringify!($field),
-                        &serde_json::json!($default),
+                        &$crate::serde_json::json!($default),
                         $crate::params!(@range $($min, $max)?),
                     ).expect("declared defaults are well-formed"), )*
                     $( $part: <$Part>::default(), )*
@@ -156,7 +156,7 @@ macro_rules! params {
                         name: stringify!($field),
                         symbol: $crate::params!(@text $($symbol)?),
                         kind: $crate::params!(@kind $Type),
-                        default: serde_json::json!($default),
+                        default: $crate::serde_json::json!($default),
                         min: $crate::params!(@bound $($min)?),
                         max: $crate::params!(@bound $($max)?),
                         unit: <$Type as $crate::base::config::ConfigValue>::EXAMPLE,
@@ -182,7 +182,7 @@ macro_rules! params {
             }
 
             #[allow(unused_variables)]
-            fn write(&self, into: &mut serde_json::Map<String, serde_json::Value>) {
+            fn write(&self, into: &mut $crate::serde_json::Map<String, $crate::serde_json::Value>) {
                 $(
                     let value = $crate::base::config::ConfigValue::to_json(&self.$field);
                     if !value.is_null() {
@@ -194,9 +194,9 @@ macro_rules! params {
         }
     };
     (@range) => { None };
-    (@range $min:literal, $max:literal) => { Some((serde_json::json!($min), serde_json::json!($max))) };
-    (@bound) => { serde_json::Value::Null };
-    (@bound $bound:literal) => { serde_json::json!($bound) };
+    (@range $min:literal, $max:literal) => { Some(($crate::serde_json::json!($min), $crate::serde_json::json!($max))) };
+    (@bound) => { $crate::serde_json::Value::Null };
+    (@bound $bound:literal) => { $crate::serde_json::json!($bound) };
     (@text) => { "" };
     (@text $text:literal) => { $text };
     (@kind $Type:ty) => { <$Type as $crate::base::config::ConfigValue>::KIND };

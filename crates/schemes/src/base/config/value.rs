@@ -246,10 +246,10 @@ macro_rules! choices {
             const KIND: &'static str = "choice";
             const EXAMPLE: &'static str = "";
             const CHOICES: Option<&'static [&'static str]> = Some(&[$($text),+]);
-            fn parse(value: &serde_json::Value) -> Option<Self> {
+            fn parse(value: &$crate::serde_json::Value) -> Option<Self> {
                 match value.as_str()? { $( $text => Some(Self::$Variant), )+ _ => None }
             }
-            fn to_json(&self) -> serde_json::Value {
+            fn to_json(&self) -> $crate::serde_json::Value {
                 self.name().into()
             }
             fn within(&self, _: &Self, _: &Self) -> bool {

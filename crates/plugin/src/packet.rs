@@ -1,6 +1,5 @@
 //! A packet as it crosses the interface.
 
-use crate::Status;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
@@ -26,33 +25,52 @@ pub struct CPacket {
     pub reserved: u16,
 }
 
-/// The traffic class with this number.
-pub(crate) fn class(number: u8) -> Result<TrafficClass, Status> {
-    TrafficClass::ALL.get(usize::from(number)).copied().ok_or(Status::OutOfRange)
-}
+/// A number of a packet is outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadPacket;
 
 /// Codepoints of the ECN field, in the order of their bits.
 const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
+/// The bits of a codepoint.
+#[must_use]
+#[inline]
+pub const fn bits_of(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
+
 /// A packet of the caller, checked, with what schemes add.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CheckedPacket {
+pub struct CheckedPacket {
     packet: CPacket,
     class: TrafficClass,
     enqueued_at: Time,
 }
 
 impl CheckedPacket {
-    pub(crate) fn new(packet: CPacket) -> Result<Self, Status> {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// A number is outside its range.
+    #[inline]
+    pub fn new(packet: CPacket) -> Result<Self, BadPacket> {
         let is_known = usize::from(packet.ecn) < ECN.len() && packet.reserved == 0;
         if !is_known || packet.bytes == 0 || !packet.label.is_finite() {
-            return Err(Status::OutOfRange);
+            return Err(BadPacket);
         }
-        Ok(Self { packet, class: class(packet.traffic_class)?, enqueued_at: Time::ZERO })
+        let class = TrafficClass::ALL.get(usize::from(packet.traffic_class)).copied().ok_or(BadPacket)?;
+        Ok(Self { packet, class, enqueued_at: Time::ZERO })
     }
 
     /// The packet for the caller.
-    pub(crate) fn c(&self) -> CPacket {
+    #[must_use]
+    #[inline]
+    pub fn c(&self) -> CPacket {
         self.packet
     }
 }
@@ -74,12 +92,7 @@ impl Packet for CheckedPacket {
         ECN[usize::from(self.packet.ecn)]
     }
     fn set_ecn(&mut self, ecn: Ecn) {
-        self.packet.ecn = match ecn {
-            Ecn::NotEct => 0,
-            Ecn::Ect1 => 1,
-            Ecn::Ect0 => 2,
-            Ecn::Ce => 3,
-        };
+        self.packet.ecn = bits_of(ecn);
     }
     fn label(&self) -> f64 {
         self.packet.label

@@ -1,0 +1,367 @@
+//! A scheme in Rust as a library: the functions of [`SchemeTable`] over a [`SchemeSpec`].
+//!
+//! A panic ends the run with its message and place: it is caught before it would leave the library, unless the library is
+//! built with `panic = "abort"`, which ends the process.
+
+use crate::abi::{LibraryTable, MARKED, OnDrop, OnReading, Parameter, PortView, SchemeTable, VERSION};
+use crate::packet::{CPacket, CheckedPacket};
+use crate::text;
+use fairlane_schemes::base::config::{ParamSet, Table};
+use fairlane_schemes::contract::prelude::*;
+use serde_json::{Map, Value as Json};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null;
+
+/// Makes a library of the crate, with its name and version: of type `cdylib`, with schemes by their names in scenarios.
+///
+/// ```
+/// # use fairlane_schemes::aqm::droptail::DropTailScheme;
+/// fairlane_plugin::export! { "my-fifo" = DropTailScheme }
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export {
+    ($($name:literal = $Spec:ty),+ $(,)?) => {
+        /// What a host asks for the schemes of this library.
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn fairlane_schemes(_host_version: u32) -> *const $crate::abi::LibraryTable {
+            static LIBRARY: ::std::sync::OnceLock<$crate::abi::LibraryTable> = ::std::sync::OnceLock::new();
+            LIBRARY.get_or_init(|| {
+                $crate::guest::keep_panics();
+                let schemes = vec![$($crate::guest::scheme::<$Spec>($name)),+];
+                $crate::guest::library(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), schemes)
+            })
+        }
+    };
+}
+
+/// The table of a library; what it points to is never freed.
+#[must_use]
+pub fn library(name: &str, release: &str, schemes: Vec<SchemeTable>) -> LibraryTable {
+    let schemes: Vec<*const SchemeTable> = schemes.into_iter().map(|scheme| &raw const *kept(scheme)).collect();
+    let schemes = Box::leak(schemes.into_boxed_slice());
+    LibraryTable {
+        version: VERSION,
+        size: size_of::<LibraryTable>(),
+        name: c_text(name),
+        release: c_text(release),
+        schemes: schemes.as_ptr(),
+        scheme_count: schemes.len(),
+    }
+}
+
+/// The table of a scheme; what it points to is never freed.
+#[must_use]
+pub fn scheme<S: SchemeSpec>(name: &str) -> SchemeTable {
+    let specs = S::Params::specs();
+    let parameters: Vec<Parameter> = specs
+        .iter()
+        .map(|spec| Parameter {
+            name: c_text(spec.name),
+            kind: c_text(spec.kind),
+            default_value: c_value(&spec.default),
+            least: c_value(&spec.min),
+            most: c_value(&spec.max),
+            choices: spec.choices.map_or(null(), |choices| c_text(&choices.join(","))),
+            doc: c_text(&spec.doc),
+        })
+        .collect();
+    let parameters = Box::leak(parameters.into_boxed_slice());
+    SchemeTable {
+        size: size_of::<SchemeTable>(),
+        name: c_text(name),
+        summary: c_text(S::ABOUT.summary),
+        marker: if S::MARKER == MarkerScheme::NONE { null() } else { c_text(S::MARKER.name()) },
+        parameters: parameters.as_ptr(),
+        parameter_count: parameters.len(),
+        check: Some(check::<S>),
+        create: Some(create::<S>),
+        destroy: Some(destroy::<S>),
+        enqueue: Some(enqueue::<S>),
+        dequeue: Some(dequeue::<S>),
+        set_rate: Some(set_rate::<S>),
+        failure: Some(failure::<S>),
+        drop_threshold: Some(drop_threshold::<S>),
+        state_size: Some(state_size::<S>),
+        report: Some(report::<S>),
+    }
+}
+
+thread_local! {
+    /// The last panic of this thread, in one line.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Has panics keep their words for [`SchemeTable::failure`] in place of printing them. The hook is the library's alone, which
+/// has a standard library of its own.
+pub fn keep_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let words = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        let words = words.unwrap_or("a panic").split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = info.location().map(|place| format!(" ({}, line {})", place.file(), place.line()));
+        PANIC.with(|last| *last.borrow_mut() = words + &place.unwrap_or_default());
+    }));
+}
+
+/// A scheme at a port.
+struct Guest<S: SchemeSpec> {
+    discipline: S::Discipline<CheckedPacket>,
+    rng: Rng,
+    failure: String,
+}
+
+/// Hands drops and marks to the host.
+struct Sink {
+    on_drop: OnDrop,
+    context: *mut c_void,
+}
+
+impl Sink {
+    fn tell(&self, packet: &CheckedPacket, reason: u8) {
+        let packet = packet.c();
+        // SAFETY: the host gave function and context for this call; the packet lives beyond it.
+        unsafe { (self.on_drop)(self.context, &raw const packet, reason) };
+    }
+}
+
+impl DropSink<CheckedPacket> for Sink {
+    fn dropped(&mut self, packet: &CheckedPacket, reason: DropReason, _: Backlog) {
+        self.tell(packet, reason.index() as u8);
+    }
+    fn marked(&mut self, packet: &CheckedPacket) {
+        self.tell(packet, MARKED);
+    }
+}
+
+/// What a port view says, in the terms of the schemes.
+struct Description {
+    buffer: BufferParams,
+    rate: BitRate,
+    weights: Weights,
+    /// The parameters as a table of a scenario.
+    table: Json,
+}
+
+impl Description {
+    /// # Safety
+    /// `port` points to a view, and all pointers of that to what they say.
+    unsafe fn of(port: *const PortView, specs: &[fairlane_schemes::base::config::ParamSpec]) -> Self {
+        // SAFETY: guaranteed by the caller.
+        let port = unsafe { *port };
+        let limit = match port.limit_packets {
+            0 => QueueLimit::Bytes(port.limit_bytes),
+            packets => QueueLimit::Packets(packets.try_into().unwrap_or(u32::MAX)),
+        };
+        let mut table = Map::new();
+        for (index, spec) in specs.iter().enumerate().take(port.value_count) {
+            // SAFETY: there are `value_count` values, whose texts end with a zero.
+            if let Some(text) = unsafe { text::read((*port.values.add(index)).text) } {
+                table.insert(spec.name.into(), text::json_of(spec.kind, text));
+            }
+        }
+        let weights = if port.weight_count == 0 {
+            Weights::equal()
+        } else {
+            // SAFETY: there are so many weights.
+            Weights::new(unsafe { std::slice::from_raw_parts(port.weights, port.weight_count) })
+        };
+        let buffer = BufferParams { limit, mtu: Bytes(port.mtu_bytes), ..Default::default() };
+        Self { buffer, rate: BitRate(port.rate_bps), weights, table: Json::Object(table) }
+    }
+
+    fn params<S: SchemeSpec>(&self) -> Result<S::Params, ConfigError> {
+        let mut table = Table::new("", &self.table)?;
+        let params = S::Params::read(&mut table)?;
+        S::check(&params, &self.buffer, &table)?;
+        Ok(params)
+    }
+}
+
+/// Runs `body`; what it says or panics with goes to the message.
+///
+/// # Safety
+/// `message` is null or points to `size` bytes that nobody else uses.
+unsafe fn told(message: *mut c_char, size: usize, body: impl FnOnce() -> Result<(), String>) -> c_int {
+    let problem = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(problem)) => problem,
+        Err(_) => last_panic(),
+    };
+    // SAFETY: guaranteed by the caller.
+    unsafe { text::write(message, size, &problem) };
+    1
+}
+
+fn last_panic() -> String {
+    PANIC.with(|last| std::mem::take(&mut *last.borrow_mut()))
+}
+
+/// The functions of the tables. A host calls them as `fairlane.h` says.
+unsafe extern "C-unwind" fn check<S: SchemeSpec>(port: *const PortView, message: *mut c_char, size: usize) -> c_int {
+    let read = || {
+        // SAFETY: the host describes the port for this call.
+        let port = unsafe { Description::of(port, &S::Params::specs()) };
+        port.params::<S>().map(drop).map_err(|error| error.to_string())
+    };
+    // SAFETY: the host gave so much room.
+    unsafe { told(message, size, read) }
+}
+
+unsafe extern "C-unwind" fn create<S: SchemeSpec>(
+    port: *const PortView,
+    state: *mut *mut c_void,
+    message: *mut c_char,
+    size: usize,
+) -> c_int {
+    let make = || {
+        // SAFETY: the host describes the port for this call.
+        let (of, seed) = unsafe { (Description::of(port, &S::Params::specs()), (*port).seed) };
+        let params = of.params::<S>().map_err(|error| error.to_string())?;
+        let port = Port { buffer: &of.buffer, rate: of.rate, weights: &of.weights };
+        let rng = Rng::stream(seed, 0, "queue", 0);
+        let guest: Guest<S> = Guest { discipline: S::build(&params, &port), rng, failure: String::new() };
+        // SAFETY: the host gave room for a pointer.
+        unsafe { *state = Box::into_raw(Box::new(guest)).cast() };
+        Ok(())
+    };
+    // SAFETY: the host gave so much room.
+    unsafe { told(message, size, make) }
+}
+
+unsafe extern "C-unwind" fn destroy<S: SchemeSpec>(state: *mut c_void) {
+    // SAFETY: the state came from `create`, and nobody uses it afterwards. A panic in its end has nobody to tell.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(state.cast::<Guest<S>>()) })));
+}
+
+/// Calls a scheme; 1 if it panics, which `failure` tells.
+///
+/// # Safety
+/// `state` came from `create` and is used by nobody else.
+#[inline]
+unsafe fn call<S: SchemeSpec>(
+    state: *mut c_void,
+    body: impl FnOnce(&mut Guest<S>) -> Result<(), &'static str>,
+) -> c_int {
+    // SAFETY: guaranteed by the caller.
+    let guest = unsafe { &mut *state.cast::<Guest<S>>() };
+    let problem = match catch_unwind(AssertUnwindSafe(|| body(&mut *guest))) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(problem)) => problem.into(),
+        Err(_) => last_panic(),
+    };
+    guest.failure = problem;
+    1
+}
+
+unsafe extern "C-unwind" fn enqueue<S: SchemeSpec>(
+    state: *mut c_void,
+    packet: *const CPacket,
+    now_ps: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+) -> c_int {
+    let offer = |guest: &mut Guest<S>| {
+        // SAFETY: the host gave a packet for this call.
+        let packet = CheckedPacket::new(unsafe { *packet }).map_err(|_| "was given a packet out of range")?;
+        guest.discipline.enqueue(packet, Time(now_ps), &mut guest.rng, &mut Sink { on_drop, context });
+        Ok(())
+    };
+    // SAFETY: the host's own handle.
+    unsafe { call::<S>(state, offer) }
+}
+
+unsafe extern "C-unwind" fn dequeue<S: SchemeSpec>(
+    state: *mut c_void,
+    now_ps: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+    packet: *mut CPacket,
+    found: *mut u8,
+) -> c_int {
+    let ask = |guest: &mut Guest<S>| {
+        let next = guest.discipline.dequeue(Time(now_ps), &mut guest.rng, &mut Sink { on_drop, context });
+        // SAFETY: the host gave room for both.
+        unsafe {
+            *found = next.is_some().into();
+            if let Some(next) = next {
+                *packet = next.c();
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the host's own handle.
+    unsafe { call::<S>(state, ask) }
+}
+
+unsafe extern "C-unwind" fn set_rate<S: SchemeSpec>(state: *mut c_void, rate_bps: u64) {
+    let set = |guest: &mut Guest<S>| {
+        guest.discipline.set_link_rate(BitRate(rate_bps));
+        Ok(())
+    };
+    // SAFETY: the host's own handle. A panic here is told by the next call that can.
+    let _ = unsafe { call::<S>(state, set) };
+}
+
+unsafe extern "C-unwind" fn failure<S: SchemeSpec>(state: *const c_void, message: *mut c_char, size: usize) {
+    // SAFETY: the host's own handle, and so much room.
+    unsafe { text::write(message, size, &(*state.cast::<Guest<S>>()).failure) };
+}
+
+/// What a reading call gives, or `otherwise` if it panics.
+///
+/// # Safety
+/// `state` came from `create`, and nobody changes it.
+unsafe fn asked<S: SchemeSpec, T>(state: *const c_void, otherwise: T, body: impl FnOnce(&Guest<S>) -> T) -> T {
+    // SAFETY: guaranteed by the caller.
+    let guest = unsafe { &*state.cast::<Guest<S>>() };
+    catch_unwind(AssertUnwindSafe(|| body(guest))).unwrap_or(otherwise)
+}
+
+unsafe extern "C-unwind" fn drop_threshold<S: SchemeSpec>(state: *const c_void) -> f64 {
+    // SAFETY: the host's own handle.
+    unsafe { asked::<S, _>(state, f64::NAN, |guest| guest.discipline.drop_threshold().unwrap_or(f64::NAN)) }
+}
+
+unsafe extern "C-unwind" fn state_size<S: SchemeSpec>(state: *const c_void, records: *mut usize, bytes: *mut usize) {
+    // SAFETY: the host's own handle, and room for both.
+    unsafe {
+        let size = asked::<S, _>(state, StateSize::default(), |guest| guest.discipline.state_size());
+        (*records, *bytes) = (size.records, size.bytes);
+    }
+}
+
+unsafe extern "C-unwind" fn report<S: SchemeSpec>(state: *const c_void, on_reading: OnReading, context: *mut c_void) {
+    let tell = |guest: &Guest<S>| {
+        guest.discipline.report(&mut |name, value| {
+            let name = c_text(name);
+            // SAFETY: the host gave function and context for this call.
+            unsafe { on_reading(context, name, value) };
+        });
+    };
+    // SAFETY: the host's own handle.
+    unsafe { asked::<S, _>(state, (), tell) }
+}
+
+/// A text for as long as the library is there. Equal texts are kept once.
+fn c_text(text: &str) -> *const c_char {
+    static TEXTS: std::sync::Mutex<std::collections::BTreeMap<String, &'static std::ffi::CStr>> =
+        std::sync::Mutex::new(std::collections::BTreeMap::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let kept = texts.entry(text.into()).or_insert_with(|| {
+        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        Box::leak(text.into_boxed_c_str())
+    });
+    kept.as_ptr()
+}
+
+fn c_value(value: &Json) -> *const c_char {
+    if value.is_null() { null() } else { c_text(&text::text_of(value)) }
+}
+
+fn kept<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}

@@ -1,0 +1,267 @@
+//! Loads a library of schemes.
+//!
+//! What a library is said to be, name, version and the hash of its file, stands in the configuration of every run with one
+//! of its schemes, so that results of two builds are never taken for the same. A library stays loaded until the process
+//! ends.
+//!
+//! Every mistake is one line that begins with the path.
+
+mod scheme;
+
+use crate::abi::{ENTRY, Entry, LibraryTable, SchemeTable, VERSION};
+use crate::text;
+use fairlane_schemes::registry::external::ExternalScheme;
+use scheme::PluginFactory;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::ffi::c_char;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A scheme of a library.
+#[derive(Clone, Debug)]
+pub struct LoadedScheme {
+    /// The scheme, with its defaults.
+    pub scheme: ExternalScheme,
+    /// What it does, in one sentence.
+    pub summary: String,
+}
+
+/// Every scheme that was loaded, of each build.
+static EVERY_BUILD: Mutex<Vec<ExternalScheme>> = Mutex::new(Vec::new());
+
+/// The scheme of a name in a build that was loaded.
+fn loaded(name: &str, library: &str) -> Option<ExternalScheme> {
+    let every = EVERY_BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+    every.iter().find(|one| *one.name == *name && one.factory.library() == Some(library)).cloned()
+}
+
+/// Loads the library in the file `path`: its schemes.
+///
+/// # Errors
+/// It cannot be read, is no library of schemes, or has another version of the interface; one line that says which.
+pub fn load(path: &Path) -> Result<Vec<LoadedScheme>, String> {
+    load_file(path).map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
+    // A path with a folder: a bare name would be looked for in the folders of the system.
+    let path = path.canonicalize().map_err(|error| told(&error))?;
+    let content = std::fs::read(&path).map_err(|error| told(&error))?;
+    check_machine(&content)?;
+    let hash = hash_of(&content);
+    check_unchanged(&path, &hash)?;
+    // SAFETY: the user asks for the code of this library to run, its start included.
+    let library = unsafe { open(&path) }.map_err(|error| format!("cannot be loaded: {}", root_of(&error)))?;
+    // SAFETY: the symbol has this type in every version of the interface.
+    let entry = unsafe { library.get::<Entry>(ENTRY) };
+    let entry = *entry.map_err(|_| format!("is no library of schemes: it has no function {ENTRY}"))?;
+    // SAFETY: a function of the library, with the argument that the header declares.
+    let table = guarded(|| unsafe { entry(VERSION) });
+    // SAFETY: the library gives null, or a table that stays.
+    let table = unsafe { checked(table) }?;
+    // SAFETY: what a library of this version gives is what the header says.
+    let schemes = unsafe { of_table(table, &format!("sha256:{hash}")) }?;
+    // Tables and functions are used until the process ends.
+    std::mem::forget(library);
+    Ok(schemes)
+}
+
+/// The schemes of a library's table; `build` tells it from any other build.
+///
+/// # Errors
+/// A field is wrong; one line that names it.
+///
+/// # Safety
+/// All pointers of the table lead to what the header says, and stay.
+pub unsafe fn of_table(table: &'static LibraryTable, build: &str) -> Result<Vec<LoadedScheme>, String> {
+    let of = |text, what| {
+        // SAFETY: texts of a table are null or end with a zero, and stay.
+        let text = unsafe { text::read(text) }.filter(|text| is_word(text));
+        text.ok_or_else(|| format!("{what} of the library: must be a word of ASCII characters without spaces"))
+    };
+    let identity = format!("{} {} {build}", of(table.name, "name")?, of(table.release, "release")?);
+    let schemes = schemes_of(table, &identity)?;
+    for LoadedScheme { scheme, .. } in &schemes {
+        if loaded(&scheme.name, &identity).is_none() {
+            EVERY_BUILD.lock().unwrap_or_else(PoisonError::into_inner).push(scheme.clone());
+        }
+    }
+    Ok(schemes)
+}
+
+/// Loads the code with all that it needs, so that nothing can turn out to be missing in the midst of a run.
+///
+/// # Safety
+/// As for [`libloading::Library::new`].
+unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    #[cfg(unix)]
+    {
+        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+        // SAFETY: guaranteed by the caller.
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
+    }
+    #[cfg(not(unix))]
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        libloading::Library::new(path)
+    }
+}
+
+/// The table of a library whose version is ours.
+///
+/// # Safety
+/// `table` is null or points to a table that stays.
+unsafe fn checked(table: *const LibraryTable) -> Result<&'static LibraryTable, String> {
+    if table.is_null() {
+        return Err(format!("offers nothing for version {VERSION} of the interface, that of this Fairlane"));
+    }
+    // SAFETY: guaranteed by the caller; the version stands first in every version.
+    let version = unsafe { table.cast::<u32>().read() };
+    if version != VERSION {
+        let advice = if version < VERSION { "build it again with the present header" } else { "update Fairlane" };
+        return Err(format!("has version {version} of the interface, this Fairlane has version {VERSION}: {advice}"));
+    }
+    // SAFETY: tables of this version have their size at this place.
+    let size = unsafe { (*table).size };
+    if size < size_of::<LibraryTable>() {
+        return Err(format!("size of the library's table: {size} must be at least {}", size_of::<LibraryTable>()));
+    }
+    // SAFETY: it is as long as ours.
+    Ok(unsafe { &*table })
+}
+
+fn schemes_of(table: &'static LibraryTable, identity: &str) -> Result<Vec<LoadedScheme>, String> {
+    if table.scheme_count == 0 || table.schemes.is_null() {
+        return Err("has no schemes".into());
+    }
+    let mut found: Vec<LoadedScheme> = Vec::new();
+    for place in 0..table.scheme_count {
+        // SAFETY: there are so many pointers.
+        let scheme = unsafe { *table.schemes.add(place) };
+        // SAFETY: each points to a table that stays, or is null.
+        let (name, factory) =
+            unsafe { scheme_of(scheme, identity) }.map_err(|problem| format!("schemes[{place}].{problem}"))?;
+        if found.iter().any(|other| *other.scheme.name == *name) {
+            return Err(format!("schemes[{place}].name: {name} is there twice"));
+        }
+        let summary = factory.summary().to_owned();
+        found.push(LoadedScheme { scheme: ExternalScheme::new(name, Arc::new(factory)), summary });
+    }
+    Ok(found)
+}
+
+/// # Safety
+/// `scheme` is null or points to a table that stays.
+unsafe fn scheme_of(scheme: *const SchemeTable, identity: &str) -> Result<(&'static str, PluginFactory), String> {
+    if scheme.is_null() {
+        return Err("table: null".into());
+    }
+    // SAFETY: the size stands first.
+    let size = unsafe { (*scheme).size };
+    if size < size_of::<SchemeTable>() {
+        return Err(format!("size: {size} must be at least {}", size_of::<SchemeTable>()));
+    }
+    // SAFETY: it is as long as ours.
+    unsafe { PluginFactory::new(&*scheme, identity) }
+}
+
+/// Calls foreign code. What unwinds out of it, such as an exception of C++, ends the process: no rule says what state it
+/// has left.
+#[inline]
+fn guarded<T>(body: impl FnOnce() -> T) -> T {
+    struct EndsProcess;
+    impl Drop for EndsProcess {
+        fn drop(&mut self) {
+            eprintln!("error: an exception left a function of a scheme library");
+            std::process::abort();
+        }
+    }
+    let guard = EndsProcess;
+    let answer = body();
+    std::mem::forget(guard);
+    answer
+}
+
+/// The text that foreign code writes into room for a line.
+fn message_of<T>(body: impl FnOnce(*mut c_char, usize) -> T) -> (T, String) {
+    let mut room = [0u8; 512];
+    // The last byte stays zero, whatever the code writes.
+    let answer = body(room.as_mut_ptr().cast(), room.len() - 1);
+    let text = String::from_utf8_lossy(room.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
+    (answer, text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// An ELF file for another machine, of which the loader says "No such file or directory".
+fn check_machine(content: &[u8]) -> Result<(), String> {
+    /// Numbers of the ELF specification, `e_machine`.
+    const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
+        Some(62)
+    } else if cfg!(target_arch = "aarch64") {
+        Some(183)
+    } else {
+        None
+    };
+    if !cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    if !content.starts_with(b"\x7fELF") {
+        return Err("is not a library (no ELF file)".into());
+    }
+    let machine = content.get(18..20).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    match (machine, OURS) {
+        (Some(found), Some(ours)) if found != ours => {
+            Err(format!("is for another machine: its ELF number is {found}, that of this machine {ours}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file that was loaded and then overwritten in place would run its old code under its new hash.
+fn check_unchanged(path: &Path, hash: &str) -> Result<(), String> {
+    static LOADED: Mutex<Option<HashMap<(u64, u64), String>>> = Mutex::new(None);
+    #[cfg(unix)]
+    let file = {
+        use std::os::unix::fs::MetadataExt;
+        let about = path.metadata().map_err(|error| told(&error))?;
+        (about.dev(), about.ino())
+    };
+    #[cfg(not(unix))]
+    let file = {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        (0, hasher.finish())
+    };
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = loaded.get_or_insert_default().entry(file).or_insert_with(|| hash.to_owned());
+    if known == hash {
+        return Ok(());
+    }
+    Err("was overwritten since it was loaded: start again, or give the new build another file".into())
+}
+
+fn hash_of(content: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(content) {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+    }
+    text
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 80 && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// An error of the system without its number.
+fn told(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// What the loader itself says, in one line.
+fn root_of(error: &libloading::Error) -> String {
+    let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    cause.split_whitespace().collect::<Vec<_>>().join(" ")
+}

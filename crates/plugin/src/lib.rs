@@ -1,0 +1,27 @@
+//! Schemes outside the tree: the interface between a simulator and a library of schemes, from both sides.
+//!
+//! - [`abi`]: the tables that cross it, as `fairlane_scheme` and what belongs to it in `crates/capi/include/fairlane.h`
+//! - [`packet`]: a packet of C, which the rest of the C interface has too
+//! - [`guest`]: a scheme written in Rust as such a library: [`export!`]
+//! - `host`, with the feature of that name: loads a library, and runs its schemes as
+//!   [external schemes](fairlane_schemes::registry::external)
+//!
+//! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) as a scheme of the tree does, so that it moves there
+//! unchanged, and names it in [`export!`].
+
+#![allow(unsafe_code, reason = "pointers across the C interface: checked for null, each use with its reason")]
+
+pub mod abi;
+pub mod guest;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod packet;
+mod text;
+
+/// What a scheme is written with.
+pub mod prelude {
+    pub use crate::export;
+    pub use fairlane_schemes::base::units::Probability;
+    pub use fairlane_schemes::contract::prelude::*;
+    pub use fairlane_schemes::queue::managed_queue::ManagedQueue;
+}

@@ -1,0 +1,161 @@
+//! Values of parameters that are declared while the program runs, such as those of a plug-in.
+
+use super::error::{ConfigError, shown};
+use super::params::ParamSpec;
+use super::table::Table;
+use super::value::{ConfigValue, read_value};
+use crate::base::units::{BitRate, Bytes, Probability, Threshold, Time};
+use serde_json::Value as Json;
+
+/// Reads `value` of a kind, and writes it as a scenario does.
+type Read = fn(&str, &Json, Option<(Json, Json)>) -> Result<Json, ConfigError>;
+
+fn read_as<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<Json, ConfigError> {
+    read_value::<T>(key, value, range).map(|value| value.to_json())
+}
+
+/// Every kind that has values of one type.
+const KINDS: [(&str, Read); 9] = [
+    (Time::KIND, read_as::<Time>),
+    (BitRate::KIND, read_as::<BitRate>),
+    (Bytes::KIND, read_as::<Bytes>),
+    (Threshold::KIND, read_as::<Threshold>),
+    (u64::KIND, read_as::<u64>),
+    (f64::KIND, read_as::<f64>),
+    (Probability::KIND, read_as::<Probability>),
+    (bool::KIND, read_as::<bool>),
+    (String::KIND, read_as::<String>),
+];
+
+/// Checks that a declaration can be read by: its kind is known, and default and bounds are of it.
+///
+/// # Errors
+/// It cannot; the error is at the parameter's name.
+pub fn check_declared(spec: &ParamSpec) -> Result<(), ConfigError> {
+    let is_known = spec.choices.is_some() || KINDS.iter().any(|(kind, _)| *kind == spec.kind);
+    if !is_known {
+        let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).chain(["choice"]).collect();
+        let problem = format!("\"{}\" is not a kind of value, it must be one of {}", spec.kind, kinds.join(", "));
+        return Err(ConfigError::new(spec.name, problem));
+    }
+    for value in [&spec.min, &spec.max].into_iter().filter(|value| !value.is_null()) {
+        read_one(spec, spec.name, value, None)?;
+    }
+    if spec.default.is_null() { Ok(()) } else { read_one(spec, spec.name, &spec.default, range(spec)).map(drop) }
+}
+
+/// Reads the parameter from a table; its default if the key is absent, `None` if it has none.
+///
+/// # Errors
+/// As [`read_value`].
+pub fn read_declared(spec: &ParamSpec, table: &mut Table<'_>) -> Result<Option<Json>, ConfigError> {
+    let key = table.key(spec.name);
+    let value = table.get(spec.name).unwrap_or(&spec.default);
+    if value.is_null() { Ok(None) } else { read_one(spec, &key, value, range(spec)).map(Some) }
+}
+
+fn range(spec: &ParamSpec) -> Option<(Json, Json)> {
+    (!spec.min.is_null() && !spec.max.is_null()).then(|| (spec.min.clone(), spec.max.clone()))
+}
+
+fn read_one(spec: &ParamSpec, key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<Json, ConfigError> {
+    if let Some(choices) = spec.choices {
+        let is_one = value.as_str().is_some_and(|text| choices.contains(&text));
+        let problem = || format!("{} is not one of {}", shown(value), choices.join(", "));
+        return if is_one { Ok(value.clone()) } else { Err(ConfigError::new(key, problem())) };
+    }
+    let (_, read) = KINDS.iter().find(|(kind, _)| *kind == spec.kind).expect("checked when it was declared");
+    read(key, value, range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::config::ParamSet;
+    use crate::{choices, params};
+    use serde_json::json;
+
+    choices! {
+        /// A colour.
+        pub enum Colour { /// Red.
+            Red = "red", /// Blue.
+            Blue = "blue", }
+    }
+
+    params! {
+        /// A set with each kind of value.
+        pub struct Sample {
+            /// A time.
+            memory: Time = "3 s", in "1 ms"..="1 h", source "here";
+            /// A rate that may be absent.
+            rate: Option<BitRate> = null, in "1 bit/s"..="1 Gbit/s", source "here";
+            /// A size.
+            size: Bytes = "10 kB", in "1 B"..="1 GB", source "here";
+            /// A threshold.
+            threshold: Threshold = "3 packets", in "1 packets"..="9 packets", source "here";
+            /// A count.
+            flows: u64 = 1, in 1..=100, source "here";
+            /// A number.
+            factor: f64 = 1.5, in 0.0..=10.0, source "here";
+            /// A probability.
+            share: Probability = 0.5, in 0.0..=1.0, source "here";
+            /// A flag.
+            is_on: bool = true, source "here";
+            /// A text.
+            word: String = "word", source "here";
+            /// A choice.
+            colour: Colour = "red", source "here";
+        }
+    }
+
+    fn declared(value: &Json) -> Result<Json, ConfigError> {
+        let mut table = Table::new("queue", value)?;
+        let read = |spec: &ParamSpec| Ok(read_declared(spec, &mut table)?.map(|value| (spec.name.to_string(), value)));
+        let read: Vec<_> = Sample::specs().iter().map(read).collect::<Result<_, ConfigError>>()?;
+        Ok(Json::Object(read.into_iter().flatten().collect()))
+    }
+
+    fn typed(value: &Json) -> Result<Json, ConfigError> {
+        let mut map = serde_json::Map::new();
+        Sample::read(&mut Table::new("queue", value)?)?.write(&mut map);
+        Ok(Json::Object(map))
+    }
+
+    #[test]
+    fn what_is_declared_late_reads_as_what_has_a_type() {
+        for spec in Sample::specs() {
+            check_declared(&spec).unwrap();
+        }
+        for value in [
+            json!({}),
+            json!({"memory": "0.25 s", "rate": "1.5 Mbit/s", "size": "2 kB", "threshold": "4 packets", "flows": 7}),
+            json!({"factor": 2, "share": "5 %", "is_on": false, "word": "x", "colour": "blue"}),
+            json!({"memory": "0 s"}),
+            json!({"rate": "78.125 bit/s"}),
+            json!({"flows": -1}),
+            json!({"factor": 11}),
+            json!({"share": 2}),
+            json!({"is_on": 1}),
+            json!({"colour": "green"}),
+        ] {
+            assert_eq!(declared(&value), typed(&value), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_declaration_that_cannot_be_read_by_is_refused() {
+        let specs = Sample::specs();
+        let of = |name: &str| specs.iter().find(|spec| spec.name == name).unwrap().clone();
+        let message = |spec: ParamSpec| check_declared(&spec).unwrap_err().to_string();
+        assert_eq!(
+            message(ParamSpec { kind: "colour", ..of("flows") }),
+            "flows: \"colour\" is not a kind of value, it must be one of time, rate, size, threshold, count, number, \
+             probability, flag, text, choice"
+        );
+        assert_eq!(
+            message(ParamSpec { default: json!(0), ..of("flows") }),
+            "flows: 0 is out of range, it must be from 1 to 100"
+        );
+        assert_eq!(message(ParamSpec { max: json!("x"), ..of("flows") }), "flows: \"x\" is not a count such as 10");
+    }
+}
