@@ -1,6 +1,5 @@
 //! Libraries of schemes: loaded from a file, and known by the names of their schemes.
 
-use crate::external::registered_schemes;
 use fairlane_plugin::host::{self, LoadedScheme};
 use fairlane_schemes::base::config::ParamSet;
 use fairlane_schemes::contract::buffer::BufferParams;
@@ -30,10 +29,6 @@ fn loaded() -> MutexGuard<'static, BTreeMap<String, Known>> {
 pub fn load_scheme_library(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
     let library = py.detach(|| host::load(&path)).map_err(PyValueError::new_err)?;
     let names: Vec<String> = library.iter().map(|loaded| loaded.scheme.name.to_string()).collect();
-    let python = registered_schemes();
-    if let Some(taken) = names.iter().find(|name| python.contains(name)) {
-        return Err(PyValueError::new_err(format!("{}: a scheme in Python is called {taken}", path.display())));
-    }
     let mut all = loaded();
     for one in &library {
         let known = Known { scheme: one.scheme.clone(), about: about(one) };

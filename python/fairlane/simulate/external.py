@@ -92,9 +92,11 @@ def load_scheme_lib(given: SchemeLib, origin: str = "scheme_lib") -> None:
     for path in [given] if isinstance(given, str | Path) else given or ():
         check_kind(origin, path, (str, Path), "the path of a library")
         try:
-            _fairlane.load_scheme_library(Path(path))
+            loaded = _fairlane.load_scheme_library(Path(path))
         except ValueError as error:
             raise UserError(f"{origin}: {error}") from error
+        if taken := set(loaded) & set(_fairlane.registered_schemes()):
+            raise UserError(f"{origin}: {path}: a scheme in Python is called {min(taken)}, too")
 
 
 def external_part(scenario: str) -> tuple[str, str] | None:

@@ -298,6 +298,7 @@ impl<P: Packet> State<P> {
         }
     }
 
+    #[inline]
     fn take(&mut self, handle: Handle) -> Option<P> {
         let packet = self.store.remove(handle)?;
         self.backlog.remove(packet.wire_bytes());
@@ -305,6 +306,7 @@ impl<P: Packet> State<P> {
     }
 
     /// Marks and drops what the last call asked for; the problem, if there is one.
+    #[inline]
     fn act(
         &mut self,
         reason: impl Fn(Handle) -> DropReason,
@@ -358,8 +360,11 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         state.actions.clear();
         let answer = scheme.enqueue(&arrival, found, now, &mut state.actions);
         state.threshold = state.actions.threshold;
-        let own_reason =
-            if found.has_room_for(packet.wire_bytes(), state.limit) { DropReason::Aqm } else { DropReason::Overlimit };
+        let has_room = !state.backlog.exceeds(state.limit);
+        if has_room && answer.is_ok() && state.actions.drops.is_empty() && state.actions.marks.is_empty() {
+            return;
+        }
+        let own_reason = if has_room { DropReason::Aqm } else { DropReason::Overlimit };
         let reason = |dropped| if dropped == handle { own_reason } else { DropReason::PushedOut };
         match answer {
             Err(problem) => state.failure = Some(problem),
@@ -474,10 +479,15 @@ impl<P> Store<P> {
         packet.as_mut().filter(|_| *serial == handle.serial)
     }
 
+    #[inline]
     fn remove(&mut self, handle: Handle) -> Option<P> {
-        self.get_mut(handle)?;
+        let (serial, packet) = self.slots.get_mut(handle.slot as usize)?;
+        if *serial != handle.serial {
+            return None;
+        }
+        let packet = packet.take()?;
         self.free.push(handle.slot);
-        self.slots[handle.slot as usize].1.take()
+        Some(packet)
     }
 
     fn bytes(&self) -> usize {
@@ -515,6 +525,14 @@ mod tests {
         FailCreate,
     }
 
+    impl Scripted {
+        fn drop_oldest(&mut self, actions: &mut Actions) {
+            if let Some(oldest) = self.queue.pop_front() {
+                actions.drop(oldest);
+            }
+        }
+    }
+
     impl ExternalDiscipline for Scripted {
         fn enqueue(
             &mut self,
@@ -527,9 +545,7 @@ mod tests {
                 Script::FailEnqueue => return Err("mine: Scripted.enqueue: no".into()),
                 Script::MarkAll => actions.marks.push(packet.handle),
                 Script::DropTwice => actions.drops.extend([(packet.handle, None); 2]),
-                Script::PushOut if backlog.packets == 3 => {
-                    self.queue.pop_front().into_iter().for_each(|old| actions.drop(old))
-                }
+                Script::PushOut if backlog.packets == 3 => self.drop_oldest(actions),
                 Script::KeepAll | Script::PushOut => {}
                 _ if backlog.packets == 3 => actions.drop(packet.handle),
                 _ => {}
@@ -544,7 +560,7 @@ mod tests {
                 Script::GiveNothing => Ok(None),
                 Script::GiveTwice => Ok(self.queue.front().copied()),
                 Script::DropAtHead => {
-                    self.queue.pop_front().into_iter().for_each(|old| actions.drop(old));
+                    self.drop_oldest(actions);
                     Ok(self.queue.pop_front())
                 }
                 _ => Ok(self.queue.pop_front()),
