@@ -14,6 +14,7 @@ import fairlane
 from conftest import FAIRLANE, Cli, execute, files
 from fairlane import Scenario
 from fairlane.cli.main import commands
+from fairlane.cli.terminal import Terminal, lines, texts
 from fairlane.skeletons.scenario_file import profiles, scenario_file
 
 
@@ -171,6 +172,22 @@ def test_init_asks_on_a_terminal(cli: Cli, workdir: Path) -> None:
     before = files(workdir)
     assert "profile of TCP" not in on_terminal(cli, "init", "b.toml", "--profile", "ns3", "--buffer", "30 packets")
     assert set(files(workdir)) - set(before) == {"b.toml"}
+
+
+@pytest.mark.parametrize("width", range(40, 81))
+def test_no_line_of_a_text_ends_between_a_number_and_its_interval(width: int) -> None:
+    out = Terminal()
+    out.width = width
+    table = texts("claim", "measured")
+    said = "worst at Db_ms = 5: 15.08 ± 0.11 at f0 = 1 to 16.569 ± 0.088 at f0 = 20"
+    table.add_row("rises", lines(said, "12% ± 3"))
+    with out.capture() as captured:
+        out.print(said)
+        out.print(table)
+    shown = captured.get()
+    assert all(shown.count(number) == 2 for number in ("15.08 ± 0.11", "16.569 ± 0.088")), shown
+    assert "12% ± 3" in shown
+    assert "\ue000" not in shown
 
 
 def test_tables_of_eighty_columns_have_every_number_whole(cli: Cli) -> None:

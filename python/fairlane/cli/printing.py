@@ -289,12 +289,15 @@ def print_pairs(result: Pairs, folder: Path) -> None:
 def print_adversaries(result: Adversaries, folder: Path) -> None:
     """A row per scheme: what the light user has of its share, and what the heavy ones do."""
     out = Terminal()
-    table = texts("scheme", "shares by", "share of the light user", "under WFQ", "light", "heavy", "crowd")
+    groups = ("light", "heavy", "crowd")
+    numbers = Numbers("scheme", "shares by", lines("share of the", "light user"), lines("under", "WFQ"))
+    words = texts("scheme", *groups)
     for one in result.document()["found"]:
         shares = (format_interval(share["mean"], share["half_width"]) for share in (one["share"], one["ideal_share"]))
-        words = (one["groups"].get(group, "") for group in ("light", "heavy", "crowd"))
-        table.add_row(one["name"], one["shares_by"], *shares, *words)
-    out.print(table)
+        numbers.add_row(one["name"], one["shares_by"], *shares)
+        words.add_row(one["name"], *(one["groups"].get(group, "") for group in groups))
+    out.numbers(numbers)
+    out.print(words)
     out.print(
         f"{len(result.beaten)} of {len(result.found)} leave the light user less than half of its max-min share; "
         f"means ± half width of the 95% interval; {result.cost.words}; scenario files are in {folder}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, Group
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +17,22 @@ from fairlane.base.text import name, visible
 
 WIDTH_OF_FILES = 160
 """Of texts in pipes and files."""
+_GLUE = "\ue000"
+"""Stands for a space at which no line ends, in text that is being wrapped: rich takes any space as an end."""
+_WITH_INTERVAL = re.compile(r"(\d%?) ± (\d)")
+
+
+class Whole(Text):
+    """Text in which no line ends between a number and its interval."""
+
+    def wrap(self, console: Console, width: int, *arguments: Any, **options: Any) -> Lines:
+        """As of any text."""
+        glued = self.copy()
+        glued.plain = _WITH_INTERVAL.sub(rf"\1{_GLUE}±{_GLUE}\2", self.plain)
+        wrapped = glued.wrap(console, width, *arguments, **options)
+        for line in wrapped:
+            line.plain = line.plain.replace(_GLUE, " ")
+        return wrapped
 
 
 class Terminal(Console):
@@ -27,7 +45,13 @@ class Terminal(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """The text, what is not printed in it as escapes."""
-        return super().render_str(visible(text), **options)
+        return Whole("").append_text(super().render_str(visible(text), **options))
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As a console does; of texts on lines of their own no line ends within a number."""
+        # What stands in a group is wrapped by itself, and not joined with other texts before.
+        shown = (Group(self.render_str(one)) if isinstance(one, str) else one for one in objects)
+        super().print(*shown, **options)
 
     def head(self, title: str, rest: str) -> None:
         """Prints a line that begins with a title in bold."""
@@ -96,7 +120,7 @@ def texts(*heads: str) -> Table:
 
 def lines(*parts: str) -> Text:
     """A cell of several lines."""
-    return Text("\n".join(map(visible, parts)))
+    return Whole("\n".join(map(visible, parts)))
 
 
 def _cell(text: str | Text) -> Text:
