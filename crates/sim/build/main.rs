@@ -11,9 +11,16 @@ use std::path::{Path, PathBuf};
 fn main() -> io::Result<()> {
     let sim = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let crates = sim.parent().expect("the crate is in a folder");
-    let sources = [crates.join("schemes/src"), sim.join("src")];
-    let lock = crates.parent().expect("the folder is in the workspace").join("Cargo.lock");
+    let (schemes, own) = (crates.join("schemes/src"), sim.join("src"));
     let mut fingerprint = Fingerprint::new();
+    let (sources, lock) = if schemes.is_dir() {
+        let root = crates.parent().expect("the folder is in the workspace");
+        (vec![schemes, own], root.join("Cargo.lock"))
+    } else {
+        // A package of a registry: it needs the schemes of its own version, which never change there.
+        fingerprint.text("fairlane-schemes", env!("CARGO_PKG_VERSION"));
+        (vec![own], sim.join("Cargo.lock"))
+    };
     for folder in &sources {
         println!("cargo::rerun-if-changed={}", folder.display());
         for file in rust_files(folder)? {
