@@ -17,7 +17,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen test-long test-stacks vectors verdicts clean
+.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -73,6 +73,7 @@ lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew,
 	@command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }
 	$(LOCK) --group dev --output-file requirements/dev.txt
 	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
+	$(LOCK) --group site --constraint requirements/optional.txt --output-file requirements/site.txt
 	for folder in fuzz $(STACKS) $(TEMPLATE); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
 
 playground: web/dist/playground.html ## Build the playground, one page for browsers: web/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
@@ -89,6 +90,14 @@ web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --silent
 	@touch $@
 
+site: setup $(VENV)/.site ## Build the site, which needs no server: target/site/index.html; its links are checked
+	@$(MAKE) --no-print-directory playground || echo "site: without the playground, for the reason above"
+	$(BIN)/python site/build.py --out target/site
+	$(BIN)/python site/links.py target/site
+
+site-links: ## Look up the links of the site that lead elsewhere; says so where there is no network
+	$(PYTHON) site/links.py target/site --external
+
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
@@ -103,11 +112,12 @@ lint: setup ## Check format, lints, types and stubs
 	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt --check) || exit 1; done
 	cd $(TEMPLATE) && cargo clippy --quiet --locked --target-dir $${CARGO_TARGET_DIR:-$(CURDIR)/target}/scheme-lib -- -D warnings
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
-	$(BIN)/ruff format --check --quiet python tests benches tools
-	$(BIN)/ruff check --quiet python tests benches tools
+	$(BIN)/ruff format --check --quiet python tests benches site tools
+	$(BIN)/ruff check --quiet python tests benches site tools
 	$(BIN)/mypy
 	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
 	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
+	MYPYPATH=site:python $(BIN)/mypy $(wildcard site/*.py)
 	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
 	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
@@ -117,10 +127,10 @@ lint: setup ## Check format, lints, types and stubs
 format: setup ## Format all code
 	cargo fmt --all
 	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt) || exit 1; done
-	$(BIN)/ruff format python tests benches tools
+	$(BIN)/ruff format python tests benches site tools
 	$(BIN)/python -m fairlane.typed_generator
 	$(BIN)/python tools/notebook.py
-	$(BIN)/ruff check --fix python tests benches tools
+	$(BIN)/ruff check --fix python tests benches site tools
 	$(BIN)/python -m fairlane.docs_generator docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
@@ -219,6 +229,11 @@ $(VENV)/.packages: requirements/dev.txt
 	@$(PYTHON) -m venv $(VENV) \
 		|| { echo "error: Python has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+# What builds the site, beside them.
+$(VENV)/.site: requirements/site.txt $(VENV)/.packages
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/site.txt
 	@touch $@
 
 # The package itself, editable, with the extension built in release mode: again when Rust code changes.

@@ -17,7 +17,7 @@ from conftest import ROOT, Done, execute
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+)(?: ; .*)? \\")
-LOCKS = {"dev": ["dev"], "optional": ["dev", "optional"]}
+LOCKS = {"dev": ["dev"], "optional": ["dev", "optional"], "site": ["site"]}
 
 
 def pins(lock: str) -> dict[str, list[str]]:
@@ -30,7 +30,8 @@ def pins(lock: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_what_is_declared_is_locked_in_a_version_that_fits(lock: str) -> None:
-    declared = [*DECLARED["project"]["dependencies"], DECLARED["build-system"]["requires"][0]]
+    declared = [*DECLARED["project"]["dependencies"]]
+    declared += DECLARED["build-system"]["requires"] if "dev" in LOCKS[lock] else []
     declared += [line for group in LOCKS[lock] for line in DECLARED["dependency-groups"][group]]
     locked = pins(lock)
     for requirement in map(Requirement, declared):
@@ -39,9 +40,12 @@ def test_what_is_declared_is_locked_in_a_version_that_fits(lock: str) -> None:
         assert all(requirement.specifier.contains(version) for version in versions), f"{requirement}: run make lock"
 
 
-def test_the_optional_lock_has_the_versions_of_the_other() -> None:
-    optional = pins("optional")
-    assert {name: optional.get(name) for name in pins("dev")} == pins("dev")
+@pytest.mark.parametrize(("lock", "other"), [("optional", "dev"), ("site", "dev"), ("site", "optional")])
+def test_locks_have_the_same_versions(lock: str, other: str) -> None:
+    one, two = pins(lock), pins(other)
+    both = one.keys() & (two.keys() if lock == "site" else one.keys() | two.keys())
+    assert both
+    assert {name: one.get(name) for name in both if name in two} == {name: two[name] for name in both if name in two}
 
 
 @pytest.mark.parametrize("lock", LOCKS)

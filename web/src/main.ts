@@ -46,7 +46,14 @@ class Page {
       resized = window.setTimeout(() => this.redraw(), 150);
     });
     addEventListener("keydown", (event) => this.key(event));
+    if (location.search === "?example") this.embed();
     this.go(this.state);
+  }
+
+  /** An example in a page that has said what it is: without a head and stories, and the frame may be as high as all of it. */
+  private embed(): void {
+    document.documentElement.classList.add("example");
+    new ResizeObserver(() => parent.postMessage({ playgroundHeight: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
   }
 
   /** The state of the address; of one that has but a story, that of its step. */

@@ -30,7 +30,8 @@ pub enum Verdict {
 
 /// Active queue management that decides when a packet arrives: the early-drop half of a discipline.
 ///
-/// [`crate::queue::managed_queue::ManagedQueue`] joins it with buffer, limit and scheduler to a [`QueueDiscipline`].
+/// [`crate::queue::managed_queue::ManagedQueue`] joins it with buffer, limit and scheduler to a
+/// [`QueueDiscipline`](crate::contract::discipline::QueueDiscipline).
 pub trait Aqm {
     /// Whether the scheme can drop before the queue is full.
     const DROPS_EARLY: bool = true;
@@ -53,20 +54,20 @@ pub trait Aqm {
     /// The link asked for a packet and none waited. May be called again for the same idle period.
     #[inline]
     fn idle(&mut self, _now: Time) {}
-    /// See [`QueueDiscipline::set_link_rate`]; called once before the first packet, too.
+    /// See `QueueDiscipline::set_link_rate`; called once before the first packet, too.
     fn set_link_rate(&mut self, _rate: BitRate) {}
-    /// See [`QueueDiscipline::drop_threshold`].
+    /// See `QueueDiscipline::drop_threshold`.
     fn drop_threshold(&self) -> Option<f64> {
         None
     }
-    /// See [`QueueDiscipline::drop_probability`].
+    /// See `QueueDiscipline::drop_probability`.
     fn drop_probability(&self) -> Option<f64> {
         None
     }
-    /// See [`QueueDiscipline::state_size`]. A scheme that allocates or keeps records says so here.
+    /// See `QueueDiscipline::state_size`. A scheme that allocates or keeps records says so here.
     fn state_size(&self) -> StateSize {
         StateSize { records: 0, bytes: size_of_val(self) }
     }
-    /// See [`QueueDiscipline::report`].
+    /// See `QueueDiscipline::report`.
     fn report(&self, _report: Report<'_>) {}
 }

@@ -13,7 +13,7 @@ pub const LOG2_OF_ZERO_Q31: i64 = -64 << 31;
 
 /// The base-2 logarithm in Q31. An argument with f fraction bits has a result that is f (`f << 31`) too large.
 ///
-/// Real-valued, with x = 2^e * (1 + (i + r) / 256), i whole, 0 <= r < 1, and d = LOG2[i+1] - LOG2[i]:
+/// Real-valued, with x = 2^e * (1 + (i + r) / 256), i whole, 0 <= r < 1, and `d = LOG2[i+1] - LOG2[i]`:
 ///
 /// ```text
 /// log2(x) = e + log2(1 + (i + r)/256)  ~  e + LOG2[i] + r * d + r * (1 - r)/2 * ln 2 * d^2

@@ -45,7 +45,7 @@ pub fn catalogue<P: Packet>() -> Vec<SchemeInfo> {
     Scheme::ALL.iter().map(|&scheme| describe::<P>(scheme)).collect()
 }
 
-/// Bytes that the scheme holds at an idle port for packets `P`, with its default parameters; see [`StateSize`].
+/// Bytes that the scheme holds at an idle port for packets `P`, with its default parameters; see `StateSize`.
 #[must_use]
 pub fn idle_bytes<P: Packet>(scheme: Scheme) -> usize {
     let config = QueueConfig::of(scheme, BufferParams::default());

@@ -1,0 +1,133 @@
+"""What pages of docs/ have on the site and not on GitHub.
+
+The chapter of every scheme has its live example: the playground, set to the scheme. An address of the playground
+(`web/src/state.ts`) names schemes and groups of users; what it does not name is as at the playground's start, which is
+a user with ten TCP flows and five users with one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from pygments.lexers.rust import RustLexer
+
+from fairlane.simulate.catalogue import schemes
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+MISSING = "This site was built without the playground, which needs npm and Rust's target wasm32-unknown-unknown.\n"
+CHILDREN = {"docs/congestion-controls": "congestion-controls/*"}
+"""Pages that list others, and where these are."""
+_PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+_ADDRESS = re.compile(r"^```text\n(#schemes=.*)\n```\n", re.MULTILINE)
+"""An address of the playground: on the site one can go there."""
+FOLDER = "docs/schemes/"
+START = "A user with ten TCP flows and five users with one share 10 Mbit/s."
+FLOOD = (
+    "Five users with two TCP flows each share 10 Mbit/s with one who sends 8 Mbit/s of datagrams and never backs off.",
+    "&group=tcp~5~2~cubic~20~1~5~0~tcp&group=udp~1~1~cubic~20~1~8~0~flood",
+)
+SCALABLE = (
+    "A user of TCP Prague, which understands marks, and a user of CUBIC share 10 Mbit/s.",
+    "&group=tcp~1~1~prague~20~1~5~0~prague&group=tcp~1~1~cubic~20~1~5~0~cubic",
+)
+EXAMPLES = {
+    **dict.fromkeys(("afc", "afd", "black", "care", "choke", "fred", "red_pd", "sfb"), FLOOD),
+    **dict.fromkeys(("docsis_qp", "dualpi2"), SCALABLE),
+}
+"""Sentence and groups of schemes that show nothing of their own at the playground's start."""
+
+
+def setup(app: Sphinx) -> dict[str, bool | int]:
+    """Registers what Sphinx calls; pages are read anew when this file has changed."""
+    app.add_config_value("playground", default=False, rebuild="env", types=bool)
+    app.add_lexer("rust,no_run", RustLexer)  # rustdoc's word for an example that it only compiles
+    app.connect("source-read", _add)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": crc32(Path(__file__).read_bytes())}
+
+
+def address(scheme: str) -> str:
+    """What stands behind the # of the playground's address."""
+    names = scheme if scheme == "droptail" else f"droptail,{scheme}"
+    return f"schemes={names}{EXAMPLES.get(scheme, ('', ''))[1]}"
+
+
+def _add(app: Sphinx, page: str, source: list[str]) -> None:
+    if page == "figures":
+        app.env.note_reread()  # it has what other pages show
+        source[0] += figures(Path(app.srcdir))
+    elif page in CHILDREN:
+        source[0] += toctree([CHILDREN[page]])
+    elif page == "docs/README":
+        app.env.note_reread()
+        source[0] += toctree(unplaced(Path(app.srcdir)))
+    elif page.startswith(FOLDER):
+        _add_example(app, page, source)
+    elif page == "try" and not app.config.playground:
+        source[0] += MISSING
+    elif app.config.playground:
+        root = "../" * page.count("/")
+        source[0] = _ADDRESS.sub(rf'\g<0>\n<a href="{root}playground.html\1">Open it</a>\n', source[0])
+
+
+def toctree(pages: Sequence[str]) -> str:
+    """The place of pages in the navigation, below the one that has this."""
+    lines = "\n".join(pages)
+    return f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n" if pages else ""
+
+
+def unplaced(pages: Path) -> list[str]:
+    """Pages of docs/ that no page of the site's own has a place for: they stand below the list of all."""
+    own = [page.read_text(encoding="utf-8") for page in (Path(__file__).parent / "pages").rglob("*.md")]
+    placed = {name for text in own for name in re.findall(r"^(?:\.\./)*(docs/\S+)$", text, re.MULTILINE)}
+    places = {page.relative_to(pages).with_suffix("").as_posix() for page in pages.glob("docs/*.md")}
+    places |= {page.relative_to(pages).with_suffix("").as_posix() for page in pages.glob("docs/howto/*.md")}
+    return [f"/{name}" for name in sorted(places - placed)]
+
+
+def figures(pages: Path) -> str:
+    """Every picture with its caption and the page that shows it."""
+    shown = []
+    for page in sorted(pages.glob("docs/**/*.md")):
+        text = page.read_text(encoding="utf-8")
+        title, link = text.partition("\n")[0].removeprefix("# "), page.relative_to(pages)
+        pictures = [one for one in _PICTURE.findall(text) if "tutorial-outputs" not in one[1]]
+        shown += [f"\n## [{title}]({link})\n"] if pictures else []
+        for caption, picture in pictures:
+            place = (page.parent / picture).resolve().relative_to(pages.resolve())
+            shown.append(f"\n[![{caption}]({place})]({link})\n\n{caption}.\n")
+    return "".join(shown)
+
+
+def _add_example(app: Sphinx, page: str, source: list[str]) -> None:
+    scheme = page.removeprefix(FOLDER)
+    titles = {one["name"]: one["title"] for one in schemes()}
+    if scheme not in titles:
+        return
+    before, parameters, after = source[0].partition("\n## Parameters\n")
+    example = _example(app, scheme) if parameters else ""
+    # Found first by its name; a reader who looks for "red" wants neither "shared" nor "fred".
+    index = f"```{{index}} ! {scheme}\n```\n\n"
+    source[0] = index + before + example + parameters + after
+
+
+def _example(app: Sphinx, scheme: str) -> str:
+    """A section with the playground in a frame; on a phone a link, for a frame would catch the finger that scrolls."""
+    if not app.config.playground:
+        return f"\n## Live example\n\n{MISSING}"
+    page, state = f"{'../' * FOLDER.count('/')}playground.html", address(scheme)
+    said = EXAMPLES.get(scheme, (START, ""))[0]
+    against = "" if scheme == "droptail" else ", first under drop-tail, then under the scheme"
+    return f"""
+## Live example
+
+{said.removesuffix(".")}{against}: every packet is simulated here, in your browser.
+<a href="{page}#{state}">On a page of its own</a> there is more room.
+
+<iframe class="live" src="{page}?example#{state}" title="Playground with {scheme}" loading="lazy"></iframe>
+"""

@@ -1,0 +1,115 @@
+"""Checks the links of the built site: `python site/links.py target/site [--external]`.
+
+Without `--external` those that lead to a file of the site, with their anchors: between pages, to the playground, to the
+crates, to the Python package. With it those that lead elsewhere; where there is no network it says so and passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+TIMEOUT_S = 20
+GONE = (404, 410)
+"""Other answers of a server, such as 403 to what is no browser, say nothing of the page."""
+_SCRIPT = re.compile(r"(<script[^>]*>).*?</script>", re.DOTALL)
+_LINK = re.compile(r'<[^>]*?\b(?:href|src)="([^"]*)"')
+_ANCHOR = re.compile(r'\b(?:id|name)="([^"]*)"')
+_LINES = re.compile(r"\d+(-\d+)?")
+"""Lines of a source file in the documentation of crates, which a script marks."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python site/links.py", description="Check the links of the built site.")
+    parser.add_argument("site", type=Path)
+    parser.add_argument("--external", action="store_true", help="those that lead elsewhere")
+    options = parser.parse_args(arguments)
+    pages = {page: _SCRIPT.sub(r"\1", page.read_text(encoding="utf-8")) for page in options.site.rglob("*.html")}
+    if not pages:
+        print(f"error: {options.site}: no pages, run: make site", file=sys.stderr)
+        return 2
+    return _external(options.site, pages) if options.external else _internal(options.site, pages)
+
+
+def _internal(site: Path, pages: Mapping[Path, str]) -> int:
+    anchors = {page.resolve(): {unescape(one) for one in _ANCHOR.findall(text)} for page, text in pages.items()}
+    known: dict[Path, bool] = {}
+    checked, broken = 0, []
+    for page, link in _links(pages):
+        address = urlsplit(link)
+        # rustdoc asks for a list of further implementations of each trait and writes one only where there are any.
+        if address.scheme or address.netloc or "/trait.impl/" in address.path:
+            continue
+        checked += 1
+        target = (page.parent / unquote(address.path)).resolve() if address.path else page.resolve()
+        if target not in known:
+            known[target] = target.is_file()
+        # What stands behind the # of the playground is what it shows; places within crates are rustdoc's own to check.
+        is_place = target.name != "playground.html" and not (
+            _of_crates(site, page) or _LINES.fullmatch(address.fragment)
+        )
+        if not known[target]:
+            broken.append(f"{page.relative_to(site)}: {link}: no such file")
+        elif (
+            address.fragment
+            and is_place
+            and not {address.fragment, unquote(address.fragment)} & anchors.get(target, set())
+        ):
+            broken.append(f"{page.relative_to(site)}: {link}: no such place in it")
+    for line in sorted(set(broken)):
+        print(line)
+    print(f"links: {checked} in {len(pages)} pages, {len(set(broken))} broken")
+    return 1 if broken else 0
+
+
+def _of_crates(site: Path, page: Path) -> bool:
+    return page.relative_to(site).parts[0] == "rust"
+
+
+def _external(site: Path, pages: Mapping[Path, str]) -> int:
+    """The crates link to the documentation of others at every turn, so that they are left out."""
+    own = {page: text for page, text in pages.items() if not _of_crates(site, page)}
+    links = sorted({link.partition("#")[0] for _, link in _links(own) if link.startswith(("http://", "https://"))})
+    with ThreadPoolExecutor(8) as threads:
+        answers = dict(zip(links, threads.map(_problem, links), strict=True))
+    unreached = {link: text for link, (text, answered) in answers.items() if text and not answered}
+    if links and len(unreached) == len(links):
+        print(f"links: skipped, none of {len(links)} can be reached: {unreached[links[0]]}")
+        return 0
+    broken = {link: text for link, (text, _) in answers.items() if text}
+    for link, text in broken.items():
+        print(f"{link}: {text}")
+    print(f"links: {len(links)} lead elsewhere, {len(broken)} broken")
+    return 1 if broken else 0
+
+
+def _problem(link: str) -> tuple[str, bool]:
+    """What is wrong with an address, nothing if it is well; and whether anybody answered."""
+    request = urllib.request.Request(link, headers={"User-Agent": "links.py"})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S):
+            return "", True
+    except urllib.error.HTTPError as error:
+        return (str(error) if error.code in GONE else ""), True
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error)), False
+
+
+def _links(pages: Mapping[Path, str]) -> Iterator[tuple[Path, str]]:
+    for page, text in pages.items():
+        for link in _LINK.findall(text):
+            if not link.startswith(("data:", "javascript:", "mailto:")):
+                yield page, unescape(link)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

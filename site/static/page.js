@@ -1,0 +1,37 @@
+// What every page needs beside the theme: frames as high as what they show, and what the theme leaves out for those who
+// use a keyboard or have the page read to them.
+"use strict";
+{
+  // A frame with an example of the playground says how high it is (web/src/main.ts).
+  addEventListener("message", ({ source, data }) => {
+    const height = data?.playgroundHeight;
+    if (!Number.isFinite(height)) return;
+    for (const frame of document.querySelectorAll("iframe.live")) {
+      if (frame.contentWindow === source) frame.style.height = `${Math.min(Math.max(height, 300), 4000)}px`;
+    }
+  });
+
+  /** What is wider or higher than its place can be scrolled by keys. */
+  const reachable = () => {
+    for (const region of document.querySelectorAll("article :is(.table-wrapper, .output div, pre)")) {
+      const scrolls = region.scrollWidth > region.clientWidth || region.scrollHeight > region.clientHeight;
+      if (scrolls && getComputedStyle(region).overflowX !== "visible") region.tabIndex = 0;
+      else region.removeAttribute("tabindex");
+    }
+  };
+
+  const start = () => {
+    for (const caption of document.querySelectorAll(".caption[role=heading]")) caption.ariaLevel = "2";
+    for (const [place, name] of [[".sidebar-drawer", "Pages"], [".toc-drawer", "On this page"]]) {
+      document.querySelector(place)?.setAttribute("aria-label", name);
+    }
+    // A head without words is no head.
+    for (const head of document.querySelectorAll("th")) if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
+    reachable();
+    addEventListener("resize", reachable);
+    addEventListener("load", reachable);
+  };
+
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
+}

@@ -1,0 +1,120 @@
+// Tables of eight rows and more sort by a click on a head, those of twelve and more filter by words and by verdict.
+// A page with several tables of verdicts, that of the reproductions, has a filter for all of them at its top.
+"use strict";
+{
+  const SORTED = 8, FILTERED = 12, BROAD = 10;
+
+  const h = (name, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(name), properties);
+    element.append(...children);
+    return element;
+  };
+  const text = (row, column) => row.cells[column]?.textContent.trim() ?? "";
+
+  /** The number that a cell begins with: of "0.841 ± 0.003 · 16" the first; undefined if it is none. */
+  const number = (cell) => {
+    const found = cell.match(/^[−–+-]?\d[\d\u202f ]*(\.\d+)?(e[+-]?\d+)?/i);
+    return found ? Number(found[0].replace(/[\u202f ]/g, "").replace(/^[−–]/, "-")) : undefined;
+  };
+
+  /** Numbers by size, words as in a dictionary, rows that have nothing last, whatever the direction. */
+  const sort = (table, column, ascending) => {
+    const body = table.tBodies[0];
+    const rows = [...body.rows].map((row) => ({ row, cell: text(row, column) }));
+    const empty = ({ cell }) => cell === "" || cell === "–";
+    const numeric = rows.every((one) => empty(one) || number(one.cell) !== undefined);
+    const order = (a, b) => (numeric ? number(a.cell) - number(b.cell) : a.cell.localeCompare(b.cell, "en", { numeric: true }));
+    rows.sort((a, b) => empty(a) - empty(b) || (empty(a) ? 0 : ascending ? order(a, b) : order(b, a)));
+    body.append(...rows.map(({ row }) => row));
+  };
+
+  const makeSortable = (table) => {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      if (!head.textContent.trim()) return;
+      const button = h("button", { type: "button", className: "sort" }, ...head.childNodes);
+      button.addEventListener("click", () => {
+        const ascending = head.getAttribute("aria-sort") !== "ascending";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+        sort(table, column, ascending);
+      });
+      head.replaceChildren(button);
+    });
+  };
+
+  /** In tables of many columns the place stands below the number: "0.841 ± 0.003 · 16 (15–17)". */
+  const narrow = (table) => {
+    table.classList.add("broad");
+    for (const cell of table.tBodies[0].querySelectorAll("td")) {
+      const [value, place] = cell.childElementCount <= 1 ? cell.textContent.split(" · ") : [];
+      if (place) cell.replaceChildren(value, " ", h("small", {}, place));
+    }
+  };
+
+  const verdictColumn = (table) => [...table.tHead.rows[0].cells].findIndex((head) => head.textContent.trim() === "verdict");
+  const verdictOf = (table, row) => text(row, verdictColumn(table)).match(/^[a-z ]+/i)?.[0].trim() ?? "";
+
+  /** Fields for words and for a verdict; `counted` of `total` rows are shown below tables that they rule. */
+  const filter = (tables, name, changed) => {
+    const words = h("input", { type: "search", placeholder: "words" });
+    const verdicts = [...new Set(tables.filter((table) => verdictColumn(table) >= 0)
+      .flatMap((table) => [...table.tBodies[0].rows].map((row) => verdictOf(table, row))))].filter(Boolean).sort();
+    const verdict = h("select", {}, h("option", { value: "" }, "any"), ...verdicts.map((one) => h("option", { value: one }, one)));
+    const output = h("output");
+    const place = h("div", { className: "filter", role: "group", ariaLabel: name }, h("label", {}, "Rows with", words));
+    if (verdicts.length > 1) place.append(h("label", {}, "Verdict", verdict));
+    place.append(output);
+    place.addEventListener("input", () => changed());
+    return { place, words, verdict, output };
+  };
+
+  const apply = (table, fields) => {
+    const wanted = fields.flatMap(({ words }) => words.value.toLowerCase().split(/\s+/)).filter(Boolean);
+    const verdicts = fields.map(({ verdict }) => verdict.value).filter(Boolean);
+    let shown = 0;
+    for (const row of table.tBodies[0].rows) {
+      const content = row.textContent.toLowerCase();
+      row.hidden = !wanted.every((word) => content.includes(word))
+        || !verdicts.every((one) => verdictOf(table, row) === one);
+      if (!row.hidden) shown++;
+    }
+    return [shown, table.tBodies[0].rows.length];
+  };
+
+  const start = () => {
+    const tables = [...document.querySelectorAll("article table")].filter((table) => table.tHead && table.tBodies[0]);
+    tables.filter((table) => table.tBodies[0].rows.length >= SORTED).forEach(makeSortable);
+    tables.filter((table) => table.tHead.rows[0].cells.length >= BROAD).forEach(narrow);
+    const judged = tables.filter((table) => verdictColumn(table) >= 0);
+    const told = ([shown, total]) => (shown === total ? `${total} rows` : `${shown} of ${total} rows`);
+    const own = new Map();
+    let all;
+    const update = () => {
+      let sum = [0, 0];
+      for (const table of tables) {
+        const fields = [own.get(table), judged.includes(table) ? all : undefined].filter(Boolean);
+        if (!fields.length) continue;
+        const counts = apply(table, fields);
+        if (own.has(table)) own.get(table).output.value = told(counts);
+        if (judged.includes(table)) sum = sum.map((one, index) => one + counts[index]);
+      }
+      if (all) all.output.value = told(sum);
+    };
+    for (const table of tables.filter((one) => one.tBodies[0].rows.length >= FILTERED)) {
+      const fields = filter([table], "Filter of the table below", update);
+      own.set(table, fields);
+      (table.closest(".table-wrapper") ?? table).before(fields.place);
+    }
+    if (judged.length > 2) {
+      all = filter(judged, "Filter of all claims of this page", update);
+      all.place.classList.add("all");
+      all.place.prepend(h("b", {}, "All claims of this page"));
+      document.querySelector("article h1").after(all.place);
+    }
+    update();
+  };
+
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
+}

@@ -1,0 +1,210 @@
+"""The how-tos keep their word: their files and commands run as they stand there, and say what the pages say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from conftest import ROOT, Cli
+from fairlane import Scenario, run
+
+HOWTOS = ROOT / "docs" / "howto"
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"([\w-]+\.(?:py|toml))")
+
+
+class Page:
+    """The blocks of a page: files that it has one write, commands, code."""
+
+    def __init__(self, name: str) -> None:
+        self.text = (HOWTOS / f"{name}.md").read_text(encoding="utf-8")
+        self.files: dict[str, str] = {}
+        self.code: list[str] = []
+        self.commands: list[tuple[list[str], list[str]]] = []
+        self.addresses: list[str] = []
+        for block in _FENCE.finditer(self.text):
+            paragraph = self.text[: block.start()].rstrip("\n").rsplit("\n\n", 1)[-1]
+            named = _FILE.search(paragraph)
+            match block[1]:
+                case "toml" | "python" if named and paragraph.endswith(":"):
+                    self.files[named[1]] = block[2]
+                case "python":
+                    self.code.append(block[2])
+                case "console":
+                    command, *shown = block[2].splitlines()
+                    self.commands.append((shlex.split(command.removeprefix("$ fairlane ")), shown))
+                case "text" if block[2].startswith("#"):
+                    self.addresses.append(block[2].strip())
+
+    def write(self, folder: Path) -> None:
+        for name, content in self.files.items():
+            (folder / name).write_text(content, encoding="utf-8")
+
+    def commands_that_fail(self, cli: Cli) -> list[str]:
+        """Runs all commands; what they print begins as the page shows it. Those with another exit code than 0.
+
+        Numbers may differ by 5 %, so that a page is read again when it has become wrong, not with every change of TCP.
+        """
+        failed = []
+        for command, shown in self.commands:
+            done = cli(*command)
+            expected = words_of([line for line in shown if line != "..."])
+            about = [
+                [pytest.approx(word, rel=0.05) if isinstance(word, float) else word for word in line]
+                for line in expected
+            ]
+            assert words_of(done.stdout.splitlines())[: len(expected)] == about, command
+            assert done.returncode in (0, 1), done.stderr
+            if done.returncode:
+                failed.append(" ".join(command))
+        return failed
+
+
+def words_of(lines: list[str]) -> list[list[Any]]:
+    """The words of lines without rules; numbers as such, without the half widths of their intervals."""
+    found = []
+    for line in lines:
+        if "───" not in line:
+            words = re.sub(r" ± \S+", "", line).split()
+            number = re.compile(r"\d+(\.\d+)?")
+            found.append([float(word) if number.fullmatch(word) else word for word in words])
+    return found
+
+
+@pytest.fixture
+def here(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder in which commands run, for code as well."""
+    monkeypatch.chdir(workdir)
+    monkeypatch.syspath_prepend(workdir)
+    yield workdir
+    sys.modules.pop("my_aqm", None)
+
+
+def rows_of(shown: list[str], *names: str) -> list[list[float]]:
+    """The means of the rows of shown tables that begin with some words."""
+    rows = [line.split() for line in shown if line.split()[: len(names)] == list(names)]
+    return [[float(word) for word in row if re.fullmatch(r"[\d.]+", word)] for row in rows]
+
+
+def test_compare_my_aqm(cli: Cli, here: Path) -> None:
+    page = Page("compare-my-aqm")
+    assert list(page.files) == ["my_aqm.py"]
+    page.write(here)
+    assert page.commands_that_fail(cli) == []
+    names: dict[str, Any] = {}
+    exec(page.code[0], names)
+    delays = names["delays_ms"]
+    assert len(delays) == 12
+    assert all(abs(delay - 15) < 2 for (name, _, _), delay in delays.items() if name == "pie")
+    own = {
+        at: delay
+        for (name, *at), delay in ((key, value) for key, value in delays.items())
+        if name == "my-aqm"
+        for at in [tuple(at)]
+    }
+    least, most = (re.search(rf"{word}\s(\d+) ms", page.text) for word in ("from", "to"))
+    assert least
+    assert most
+    assert own[1, "200 ms"] == min(own.values()) == pytest.approx(int(least[1]), abs=2)
+    assert own[8, "20 ms"] == max(own.values()) == pytest.approx(int(most[1]), rel=0.05)
+
+
+def test_is_my_line_fair(cli: Cli, here: Path) -> None:
+    page = Page("is-my-line-fair")
+    page.write(here)
+    assert list(page.files) == ["line.toml", "fair.toml"]
+    fair = here / "fair.toml"
+    fair.write_text(page.files["line.toml"] + "\n" + page.files["fair.toml"], encoding="utf-8")
+    assert page.commands_that_fail(cli) == ["check fair.toml"]
+    # 1.8 times as much, a fifth; eight connections eight times as much; close to 1.
+    shown = page.commands[0][1]
+    assert [row[-2] for row in rows_of(shown, "droptail", "backup")] == [pytest.approx(1.8, abs=0.05)]
+    assert [row[-2] for row in rows_of(shown, "droptail", "work")] == [pytest.approx(0.2, abs=0.02)]
+    (backup,), (work,) = rows_of(shown, "fq_codel", "backup"), rows_of(shown, "fq_codel", "work")
+    assert backup[1] / work[1] == pytest.approx(8, abs=0.1)
+
+
+def test_teach_a_class(cli: Cli, here: Path) -> None:
+    page = Page("teach-a-class")
+    page.write(here)
+    assert list(page.files) == ["homework.py", "homework.toml"]
+    fails = page.commands_that_fail(cli)
+    assert fails == ["check homework.toml --scheme-module homework.py --set queue.scheme=droptail"]
+    assert (here / "grade.xml").exists()
+    names: dict[str, Any] = {}
+    exec(page.code[0], names)
+    points = names["swept"].points_frame()
+    means = {
+        (scheme, flows): mean
+        for scheme, flows, metric, mean in points.select(
+            "point.queue.scheme", "point.groups[0].sources[0].flows", "metric", "mean"
+        ).iter_rows()
+        if metric == "throughput_ratio"
+    }
+    # As many times as much as the user has flows, under ABC at most as much.
+    assert all(
+        means[name, flows] == pytest.approx(flows, rel=0.15) for name in ("droptail", "fq_codel") for flows in (2, 16)
+    )
+    assert means["abc", 16] == pytest.approx(0.7, abs=0.05)
+    assert all(means["abc", flows] < 1.1 for flows in (1, 2, 4, 8, 16))
+
+
+RUN = {"warmup": "5 s", "measure": "15 s", "replications": 1, "seed": 1}
+
+
+def shares(address: str, flows: dict[str, int] | None = None) -> dict[str, dict[str, float]]:
+    """Mbit/s of a user of each group under each scheme of an address of the playground, in the native engine."""
+    query = parse_qs(address.removeprefix("#"))
+    groups = []
+    for text in query["group"]:
+        kind, users, number, control, rtt, weight, rate, _, name = text.split("~")
+        tcp = {"kind": "tcp", "flows": (flows or {}).get(name, int(number)), "congestion_control": control}
+        source = tcp if kind == "tcp" else {"kind": "poisson", "rate": f"{rate} Mbit/s"}
+        timing = {"rtt": f"{rtt} ms", "start_until": "1 s"}
+        groups.append({"name": name, "users": int(users), "weight": float(weight), **timing, "sources": [source]})
+    found = {}
+    for scheme in query["schemes"][0].split(","):
+        scenario = {
+            "name": "playground",
+            "run": RUN,
+            "topology": {"bottleneck_rate": "10 Mbit/s", "bottleneck_delay": "1 ms"},
+            "tcp": {"profile": "linux"},
+            "queue": {"scheme": scheme, "limit": f"{query.get('buffer', ['100'])[0]} packets"},
+            "groups": groups,
+        }
+        summary = run(Scenario.from_dict(scenario)).summary
+        found[scheme] = {one["name"]: one["throughput_bps"]["mean"] / 1e6 for one in summary["groups"]}
+        found[scheme]["wait_ms"] = summary["links"][0]["delay"][0]["p99_s"]["mean"] * 1000
+    return found
+
+
+def test_the_exercises_show_what_the_lesson_says() -> None:
+    who, buffer, flows, flood = map(str, Page("teach-a-class").addresses)
+    # Each flow gets about the same: 10 Mbit/s over 5 flows, then over 10.
+    two = shares(who)["droptail"]
+    assert (two["one flow"], two["four flows"]) == (pytest.approx(2, abs=0.6), pytest.approx(8, abs=0.6))
+    ten = shares(who, {"four flows": 9})["droptail"]
+    assert (ten["one flow"], ten["four flows"]) == (pytest.approx(1, abs=0.4), pytest.approx(9, abs=0.4))
+    # 500 packets of 1514 bytes at 10 Mbit/s.
+    full = shares(buffer)
+    most_ms = 500 * 1514 * 8 / 10e6 * 1000
+    assert full["droptail"]["wait_ms"] == pytest.approx(most_ms, rel=0.05)
+    assert full["codel"]["wait_ms"] < 12
+    # Ten of 15 flows; a user of six.
+    heavy = {scheme: of["heavy"] for scheme, of in shares(flows).items()}
+    assert heavy["droptail"] == pytest.approx(20 / 3, abs=0.5)
+    assert heavy["fq_codel"] == pytest.approx(20 / 3, abs=0.1)
+    assert heavy["abc"] == pytest.approx(10 / 8, abs=0.15)
+    # A share of eleven flows, and twice that.
+    left = shares(flood)
+    assert left["droptail"]["tcp"] == pytest.approx(0.1, abs=0.05)
+    assert left["red"]["tcp"] == pytest.approx(0.3, abs=0.05)
+    assert left["fq_codel"]["flood"] == pytest.approx(10 / 11, abs=0.05)
+    assert left["fq_codel"]["tcp"] == pytest.approx(20 / 11, abs=0.05)
