@@ -59,23 +59,6 @@ static __always_inline int has_tag(const struct __sk_buff *skb)
 	return ethertype == bpf_htons(TAG_ETHERTYPE);
 }
 
-/* Tags that hosts wrote are taken off; the outermost tag is never theirs behind here. */
-static __always_inline int strip_tags(struct __sk_buff *skb, struct ingress_stats *stats)
-{
-	int i;
-
-	if (!has_tag(skb))
-		return TC_ACT_UNSPEC;
-	stats->stripped++;
-	for (i = 0; i < MOST_TAGS; i++) {
-		if (!has_tag(skb))
-			return TC_ACT_UNSPEC;
-		if (bpf_skb_vlan_pop(skb))
-			break;
-	}
-	return has_tag(skb) ? refuse(stats) : TC_ACT_UNSPEC;
-}
-
 /* Moves the label from the tag into the mark. */
 static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats *stats)
 {
@@ -88,17 +71,28 @@ static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats 
 	}
 	if (bpf_skb_vlan_pop(skb))
 		return refuse(stats);
+	if (upper == TAG_NONE) {
+		skb->mark = 0;
+		return TC_ACT_UNSPEC;
+	}
 	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1;
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
 
+/* Puts a tag around a packet, whatever tags of others it has. */
+static __always_inline int push_tag(struct __sk_buff *skb, __u32 upper, __u32 dei)
+{
+	__u32 tci = upper >> 12 << 13 | dei | (upper & 0xfff);
+
+	return bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE), tci) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 static __always_inline int put_tag(struct __sk_buff *skb)
 {
 	__u32 mark = skb->mark, upper = (mark & MARK_ACTIVITY) >> TAG_LOST_BITS;
-	__u32 tci = upper >> 12 << 13 | (mark & MARK_EF ? TAG_DEI : 0) | (upper & 0xfff);
 
-	return bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE), tci) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return push_tag(skb, upper < TAG_NONE ? upper : TAG_NONE - 1, mark & MARK_EF ? TAG_DEI : 0);
 }
 
 /* ---- the IPv6 option ---- */
@@ -361,13 +355,12 @@ static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier)
 /* What has no label must not bring one of its own to a neighbour that believes it. */
 __noinline int put_none(struct __sk_buff *skb, __u32 carrier)
 {
-	struct ingress_stats *stats = stats_of_cpu();
-
 	if (carrier == CARRIER_OPTION)
 		return strip_option(skb);
 	if (carrier == CARRIER_SHIM)
 		return refuse_shim(skb);
-	return stats ? strip_tags(skb, stats) : TC_ACT_UNSPEC;
+	/* The neighbour takes the outermost tag for ours: around one of somebody else it must be. */
+	return has_tag(skb) ? push_tag(skb, TAG_NONE, 0) : TC_ACT_UNSPEC;
 }
 
 #endif

@@ -35,13 +35,14 @@ struct {
 	__type(value, struct rule);
 } rules SEC(".maps");
 
+/* Users by tags, PPPoE session, tunnel. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
+	__uint(max_entries, 1048576);
+	__type(key, struct number_key);
 	__type(value, struct rule);
-} vlan_rules SEC(".maps");
+} number_rules SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -50,7 +51,7 @@ struct {
 	__type(value, struct mark_rule);
 } mark_rules SEC(".maps");
 
-/* For sources of no other rule, and for users that find the table full. */
+/* For addresses of no other rule, and for those that find no place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -58,13 +59,43 @@ struct {
 	__type(value, struct rule);
 } default_rule SEC(".maps");
 
-/* The tool sets the size. */
+/* Meters: the fixed ones, those of configured users, those of addresses. The tool sets the size. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65537);
-	__type(key, struct user_key);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
 	__type(value, struct user);
 } users SEC(".maps");
+
+/* The place of an address that has a meter of its own. The tool sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct user_key);
+	__type(value, __u32);
+} addresses SEC(".maps");
+
+/* Places that addresses had; first in, first out, so that one is used again as late as can be. The tool sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 65536);
+	__type(value, __u32);
+} free_places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pool);
+} pools SEC(".maps");
+
+/* Meters of addresses that first came in at a port. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORT_PLACES);
+	__type(key, __u32);
+	__type(value, __u32);
+} port_addresses SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

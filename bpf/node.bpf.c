@@ -10,9 +10,8 @@
  * leads to them.
  */
 #include "carriers.h"
-
-#define CLOCK_MONOTONIC 1
-#define EXISTS_ALREADY (-16) /* EBUSY of bpf_timer_init */
+#include "places.h"
+#include <bpf/bpf_core_read.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -26,13 +25,24 @@ struct gnet_stats_queue {
 } __attribute__((preserve_access_index));
 
 struct Qdisc {
+	__u32 flags;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;
 } __attribute__((preserve_access_index));
 
-struct net_device {
+struct netdev_queue {
 	struct Qdisc *qdisc;
 } __attribute__((preserve_access_index));
+
+struct net_device {
+	struct Qdisc *qdisc;
+	struct netdev_queue *_tx;
+	__u32 real_num_tx_queues;
+} __attribute__((preserve_access_index));
+
+/* TCQ_F_MQROOT of net/sch_generic.h: mq, whose queues are those of its children. */
+#define QDISC_OF_MANY 8
+#define MOST_QUEUES 64
 
 struct sk_buff {
 	struct net_device *dev;
@@ -42,55 +52,78 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 /* ---- ingress ---- */
 
-/* The meter of a user that has none yet; that of the default user if there is no room. */
-static __noinline struct user *new_user(struct user_key *key, struct ingress_stats *stats)
+/* Counts why a packet has no address. */
+static __always_inline void count_hidden(const struct source *source, struct ingress_stats *stats)
 {
-	struct user fresh = {};
-	__u32 zero = 0;
-	struct user *user;
-	struct rule *rule;
+	stats->not_ip += source->hides == HIDES_NOT_IP;
+	stats->malformed += source->hides == HIDES_MALFORMED;
+	stats->too_many_tags += source->hides == HIDES_TAGS;
+	stats->pppoe_not_ip += source->hides == HIDES_PPPOE;
+	stats->mpls_not_ip += source->hides == HIDES_MPLS;
+}
 
-	bpf_map_update_elem(&users, key, &fresh, BPF_NOEXIST);
-	user = bpf_map_lookup_elem(&users, key);
-	if (user)
-		return user;
-	stats->no_room++;
-	rule = bpf_map_lookup_elem(&default_rule, &zero);
-	return rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
+/* The place of an address that has a meter of its own. */
+static __noinline __u32 place_of_address(const struct source *source, const struct rule *rule,
+					 const struct port_config *port, const struct node_config *node)
+{
+	struct newcomer new = {
+		.owner = rule->place,
+		.user_limit = rule->address_limit,
+		.port = port->ifindex % PORT_PLACES,
+		.port_limit = port->address_limit,
+	};
+	__u32 *place;
+
+	address_key(source, port->user_is, &new.key);
+	place = bpf_map_lookup_elem(&addresses, &new.key);
+	if (place)
+		return *place;
+	new.now_ns = clock_ns();
+	return place_of_newcomer(&new, node);
 }
 
 /* Counts the packet for its user and writes the label into the mark. */
-static __always_inline int meter(struct __sk_buff *skb, struct ingress_stats *stats)
+static __always_inline int meter(struct __sk_buff *skb, const struct port_config *port, struct ingress_stats *stats)
 {
 	struct source source;
-	struct user_key key;
 	struct node_config *node;
 	struct user *user;
 	struct rule *rule;
 	__u64 now, age, sum = 0;
-	__u32 zero = 0, class, mark = skb->mark;
+	__u32 zero = 0, class, mark = skb->mark, place;
 	__s64 log2_sum = 0;
 	__s32 activity;
 
 	skb->mark = 0;
-	source_of(skb, &source);
-	if (source.has_hop_by_hop && strip_option(skb) == TC_ACT_SHOT)
-		return TC_ACT_SHOT;
 	node = bpf_map_lookup_elem(&config, &zero);
 	if (!node)
 		return TC_ACT_UNSPEC;
-	rule = rule_of_mark(node, mark) ?: rule_of(node, &source);
-	if (!rule)
-		return TC_ACT_UNSPEC;
+	if (node->carriers & 1U << CARRIER_SHIM && has_shim(skb))
+		return refuse(stats);
+	source_of(skb, port->is_layer3, port->user_is, &source);
+	if (source.has_hop_by_hop && node->carriers & 1U << CARRIER_OPTION && strip_option(skb) == TC_ACT_SHOT)
+		return TC_ACT_SHOT;
 	if (!source.is_ip)
-		stats->not_ip++;
-	user_key_of(rule, &source, &key);
-	user = bpf_map_lookup_elem(&users, &key);
-	if (!user) {
-		user = new_user(&key, stats);
-		if (!user)
+		count_hidden(&source, stats);
+	rule = rule_of_mark(node, mark);
+	if (!rule && KNOWS(node, KIND_TUNNEL))
+		rule = rule_of_tunnel(skb);
+	if (!rule)
+		rule = rule_of(node, &source);
+	if (!rule) {
+		rule = bpf_map_lookup_elem(&default_rule, &zero);
+		if (!rule)
 			return TC_ACT_UNSPEC;
+		place = source.is_ip ? PLACE_DEFAULT : PLACE_UNPARSED;
+	} else {
+		place = rule->place;
 	}
+	place += port->user_is;
+	if (rule->address_limit && source.is_ip)
+		place = place_of_address(&source, rule, port, node);
+	user = bpf_map_lookup_elem(&users, &place);
+	if (!user)
+		return TC_ACT_UNSPEC;
 	class = rule->class_rule == RULE_EF || (rule->class_rule == RULE_DSCP && source.dscp == DSCP_EF) ? CLASS_EF :
 													    CLASS_BE;
 	now = clock_ns();
@@ -127,9 +160,7 @@ int fairlane_ingress(struct __sk_buff *skb)
 		return take_label(skb, port->carrier, stats);
 	if (port->ingress != INGRESS_METER)
 		return TC_ACT_UNSPEC;
-	if (strip_tags(skb, stats) == TC_ACT_SHOT)
-		return TC_ACT_SHOT;
-	return has_shim(skb) ? refuse(stats) : meter(skb, stats);
+	return meter(skb, port, stats);
 }
 
 /* At ports whose neighbours write shims only. */
@@ -142,33 +173,81 @@ int fairlane_unwrap(struct xdp_md *context)
 
 /* ---- egress ---- */
 
-/* Writes a drop to the account of the user, if this node meters it. */
-__noinline int count_drop(struct __sk_buff *skb)
+/* The place of the meter that a packet was counted in when it came, if that was here and its headers still say so. */
+static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struct node_config *node, __u32 is_layer3)
 {
+	__u32 zero = 0, from = skb->ingress_ifindex % PORT_PLACES, user_is = 0, *found;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &from);
 	struct source source;
 	struct user_key key;
-	struct node_config *node;
-	struct user *user;
 	struct rule *rule;
-	__u32 zero = 0;
 
-	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, &source);
-	node = bpf_map_lookup_elem(&config, &zero);
-	if (!node)
-		return 0;
+	/* As what it is metered is the affair of the port that it came in at. */
+	if (port && port->ifindex == skb->ingress_ifindex)
+		user_is = port->user_is & 1;
+	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), user_is,
+		     &source);
 	rule = rule_of(node, &source);
-	if (!rule)
-		return 0;
-	user_key_of(rule, &source, &key);
-	user = bpf_map_lookup_elem(&users, &key);
-	if (!user) {
-		/* The table was full when the packet came: it counted for the default user. */
+	if (!rule) {
 		rule = bpf_map_lookup_elem(&default_rule, &zero);
-		user = rule ? bpf_map_lookup_elem(&users, &rule->key) : 0;
+		if (!rule || !source.is_ip)
+			return PLACE_UNPARSED + user_is;
 	}
+	if (!rule->address_limit || !source.is_ip)
+		return rule->place + user_is;
+	address_key(&source, user_is, &key);
+	found = bpf_map_lookup_elem(&addresses, &key);
+	return found ? *found : PLACE_OVERFLOW + user_is;
+}
+
+/* Writes a drop to the account of the user. */
+__noinline int count_drop(struct __sk_buff *skb)
+{
+	__u32 zero = 0, place = skb->ifindex % PORT_PLACES;
+	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	struct user *user;
+
+	if (!node || !port)
+		return 0;
+	place = place_of_dropped(skb, node, port->is_layer3);
+	user = bpf_map_lookup_elem(&users, &place);
 	if (user)
 		__sync_fetch_and_add(&user->dropped, 1);
 	return 0;
+}
+
+/* Packets and bytes in all queues of an interface. */
+struct queues {
+	struct netdev_queue *first;
+	__u32 packets, bytes;
+};
+
+static long count_one_queue(__u32 index, struct queues *queues)
+{
+	void *queue = (void *)queues->first + (__u64)index * bpf_core_type_size(struct netdev_queue);
+	struct Qdisc *qdisc = 0;
+	__u32 packets = 0, bytes = 0;
+
+	if (bpf_core_read(&qdisc, sizeof(qdisc), &((struct netdev_queue *)queue)->qdisc))
+		return 1;
+	bpf_core_read(&packets, sizeof(packets), &qdisc->q.qlen);
+	bpf_core_read(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
+	queues->packets += packets;
+	queues->bytes += bytes;
+	return 0;
+}
+
+/* The link is one, however many queues lead to it. Returns bytes above packets. */
+__noinline __u64 queue_of_many(struct __sk_buff *skb)
+{
+	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
+	struct net_device *device = kernel_skb->dev;
+	struct queues queues = { .first = device->_tx };
+	__u32 count = device->real_num_tx_queues;
+
+	bpf_loop(count < MOST_QUEUES ? count : MOST_QUEUES, count_one_queue, &queues, 0);
+	return (__u64)queues.bytes << 32 | queues.packets;
 }
 
 /* What waits in the root qdisc, in the unit of the port. It is read outside of the lock of the qdisc. */
@@ -184,9 +263,19 @@ static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
 		packets = input ? input->packets : 0;
 		bytes = input ? input->bytes : 0;
 	} else {
+		struct Qdisc *root;
+
 		kernel_skb = bpf_cast_to_kern_ctx(skb);
-		packets = kernel_skb->dev->qdisc->q.qlen;
-		bytes = kernel_skb->dev->qdisc->qstats.backlog;
+		root = kernel_skb->dev->qdisc;
+		if (root->flags & QDISC_OF_MANY) {
+			__u64 both = queue_of_many(skb);
+
+			packets = both;
+			bytes = both >> 32;
+		} else {
+			packets = root->q.qlen;
+			bytes = root->qstats.backlog;
+		}
 	}
 	return unit == UNIT_PACKETS ? (__s64)packets * FAIR_PACKET : bytes;
 }
@@ -224,6 +313,56 @@ static __always_inline void accept(const struct port_config *port, struct port_s
 		state->free_at_ns = now + queue + share;
 }
 
+/* ---- ECN (RFC 3168) ---- */
+
+#define ECN_CE 3
+
+/* Where the IP header of a packet is that can be marked, and its version below; 0 if it cannot. */
+__noinline __u32 markable(struct __sk_buff *skb, __u32 is_layer3)
+{
+	struct source source;
+	__u8 bytes[2];
+
+	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), 0,
+		     &source);
+	if (!source.is_ip || bpf_skb_load_bytes(skb, source.ip_at, bytes, 2))
+		return 0;
+	if (!(source.version == 4 ? bytes[1] & ECN_CE : bytes[1] >> 4 & ECN_CE))
+		return 0;
+	return source.ip_at << 4 | source.version;
+}
+
+/* Writes CE: in IPv4 the checksum of the header follows (RFC 1624), IPv6 has none. */
+__noinline int mark_ce(struct __sk_buff *skb, __u32 place)
+{
+	__u32 at = place >> 4;
+	__u8 old[2], new[2];
+
+	if (bpf_skb_load_bytes(skb, at, old, 2))
+		return TC_ACT_UNSPEC;
+	new[0] = old[0];
+	new[1] = old[1] | ((place & 15) == 4 ? ECN_CE : ECN_CE << 4);
+	if (new[1] == old[1])
+		return TC_ACT_UNSPEC;
+	if ((place & 15) == 4) {
+		bpf_l3_csum_replace(skb, at + 10, bpf_htons(old[0] << 8 | old[1]), bpf_htons(new[0] << 8 | new[1]), 2);
+		bpf_skb_store_bytes(skb, at + 1, &new[1], 1, 0);
+	} else {
+		bpf_skb_store_bytes(skb, at + 1, &new[1], 1, BPF_F_RECOMPUTE_CSUM);
+	}
+	return TC_ACT_UNSPEC;
+}
+
+/*
+ * Whether a packet that ABC drops is marked instead. Not where a user of half the average rate is dropped as well
+ * (activity one below A_avg in eq. (10)): who sends on in spite of its marks shall not take the queue from the others
+ * (RFC 7567 4.2.1).
+ */
+static __always_inline int is_marked(const struct port_config *port, __u32 place, __s64 queue)
+{
+	return place && queue < port->q_base + port->gamma;
+}
+
 /* ABC decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
@@ -231,7 +370,8 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 	__s32 activity = fair_unbiased(mark & MARK_ACTIVITY), average;
 	__u64 now = clock_ns();
 	__s64 queue = queue_of(skb, port), share = share_of_queue(port, bytes), threshold;
-	int verdict = TC_ACT_UNSPEC;
+	__u32 place = port->marks_ecn ? markable(skb, port->is_layer3) : 0;
+	int verdict = TC_ACT_UNSPEC, marks = 0;
 
 	bpf_spin_lock(&state->lock);
 	queue = virtual_queue(port, state, now, queue);
@@ -240,19 +380,21 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 	state->average = average;
 	state->queue = queue;
 	state->threshold = threshold;
-	if (queue >= threshold) {
+	marks = queue >= threshold && is_marked(port, place, queue);
+	if (queue >= threshold && !marks) {
 		state->dropped++;
 		verdict = TC_ACT_SHOT;
 	} else if (port->limit && queue + share > port->limit) {
 		state->overlimit++;
 		verdict = TC_ACT_SHOT;
 	} else {
+		state->marked += marks;
 		if (is_labelled)
 			fair_averager_accept(&state->averager, &port->decay, activity, now);
 		accept(port, state, now, queue, share, bytes, is_labelled);
 	}
 	bpf_spin_unlock(&state->lock);
-	return verdict;
+	return marks && verdict == TC_ACT_UNSPEC ? mark_ce(skb, place) : verdict;
 }
 
 static __always_inline __u32 random_bits(void)
@@ -334,71 +476,4 @@ int fairlane_egress(struct __sk_buff *skb)
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];
 	return port->carrier ? put_label(skb, port->carrier) : TC_ACT_UNSPEC;
-}
-
-/* ---- ageing ---- */
-
-struct sweeper {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sweeper);
-} sweepers SEC(".maps");
-
-struct bpf_map;
-
-struct sweep {
-	__u64 now_ns;
-	__u64 timeout_ns;
-	__u64 expired;
-};
-
-static long expire(struct bpf_map *map, struct user_key *key, struct user *user, struct sweep *sweep)
-{
-	/* A packet may have come since the sweep began. */
-	if (key->kind != KIND_DEFAULT && sweep->now_ns > user->last_ns && sweep->now_ns - user->last_ns > sweep->timeout_ns) {
-		bpf_map_delete_elem(map, key);
-		sweep->expired++;
-	}
-	return 0;
-}
-
-static int sweep_users(void *map, __u32 *index, struct sweeper *sweeper)
-{
-	struct ingress_stats *stats = stats_of_cpu();
-	struct sweep sweep = { .now_ns = bpf_ktime_get_ns() };
-	struct node_config *node;
-	__u32 zero = 0;
-
-	node = bpf_map_lookup_elem(&config, &zero);
-	if (!node)
-		return 0;
-	sweep.timeout_ns = node->user_timeout_ns;
-	bpf_for_each_map_elem(&users, expire, &sweep, 0);
-	if (stats)
-		stats->expired += sweep.expired;
-	bpf_timer_start(&sweeper->timer, node->sweep_ns, 0);
-	return 0;
-}
-
-/* Run once by the tool; again by a new version of it, whose code then takes over. */
-SEC("tc")
-int fairlane_start(struct __sk_buff *skb)
-{
-	__u32 zero = 0;
-	struct sweeper *sweeper = bpf_map_lookup_elem(&sweepers, &zero);
-	long error;
-
-	if (!sweeper)
-		return 1;
-	error = bpf_timer_init(&sweeper->timer, &sweepers, CLOCK_MONOTONIC);
-	if (error && error != EXISTS_ALREADY)
-		return 2;
-	if (bpf_timer_set_callback(&sweeper->timer, sweep_users))
-		return 3;
-	return bpf_timer_start(&sweeper->timer, 1000000, 0) ? 4 : 0;
 }

@@ -24,6 +24,11 @@ enum { CLASS_BE, CLASS_EF, CLASSES };
  * are lost; what comes out is the middle of the activities with these upper bits, which is wrong by 2^-10 at most.
  */
 #define TAG_ETHERTYPE 0x88a8
+/*
+ * Tags of others stay where they are: a node puts its own around them. What has a tag of that kind but no label gets one
+ * around it that says so; the highest activity is a unit less for it.
+ */
+#define TAG_NONE 0x7fff
 #define TAG_DEI 0x1000
 #define TAG_LOST_BITS (FAIR_ACTIVITY_BITS - 15)
 

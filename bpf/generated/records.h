@@ -7,6 +7,9 @@
 #define MOST_MARKS 16
 /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */
 #define PORT_PLACES 1024
+/* What the search for silent users does at a time: places looked at, users expired. */
+#define SLICE_LOOKED 256
+#define SLICE_EXPIRED 64
 
 enum { SCHEME_ABC = 0, SCHEME_CSFQ = 1 };
 enum { RULE_BE = 0, RULE_EF = 1, RULE_DSCP = 2 };
@@ -14,24 +17,28 @@ enum { UNIT_PACKETS = 0, UNIT_BYTES = 1, UNIT_VIRTUAL = 2 };
 enum { INGRESS_NONE = 0, INGRESS_METER = 1, INGRESS_TRUSTED = 2 };
 enum { AQM_NONE = 0, AQM_ABC = 1, AQM_CSFQ = 2 };
 enum { CARRIER_NONE = 0, CARRIER_TAG = 1, CARRIER_OPTION = 2, CARRIER_SHIM = 3 };
-enum { KIND_ADDRESS = 0, KIND_DEFAULT = 1, KIND_VLAN = 2, KIND_MARK = 3 };
+enum { USER_IS_SOURCE = 0, USER_IS_DESTINATION = 1 };
+enum { KIND_FREE = 0, KIND_ADDRESS = 1, KIND_DEFAULT = 2, KIND_OVERFLOW = 3, KIND_UNPARSED = 4, KIND_VLAN = 5, KIND_MARK = 6, KIND_SERVICE = 7, KIND_TAGS = 8, KIND_SESSION = 9, KIND_TUNNEL = 10 };
+enum { PLACE_DEFAULT = 0, PLACE_OVERFLOW = 2, PLACE_UNPARSED = 4, PLACE_FIRST = 6 };
 
 /* The node. */
 struct node_config {
 	__u64 start_ns; /* t0 of all meters, on the monotonic clock. */
 	__u64 netns; /* Inode of the network namespace of the ports. */
 	__u64 user_timeout_ns; /* Silence after which a meter makes room. */
-	__u64 sweep_ns; /* Time between two searches for silent users. */
+	__u64 sweep_ns; /* Time for a search of the whole table for silent users. */
 	struct fair_decay decay; /* Of M_AM, or of K of CSFQ. */
 	__s64 log2_memory; /* log2 of that memory in ns, Q31: tells memories apart. */
 	__u32 factor_q20[2]; /* Accounting factor of each class. */
 	__s64 log2_tick; /* log2 of a tick over the memory, Q31: CSFQ. */
 	__u32 scheme; /* What labels say and ports decide by. */
-	__u32 vlans; /* Number of users by VLAN. */
 	__u32 marks; /* Number of users by mark. */
-	__u32 reserved; /* Zero. */
+	__u32 kinds; /* What users are known by, a bit for each kind. */
+	__u32 first_address; /* Place of the first address that has a meter of its own. */
+	__u32 addresses; /* Number of such places. */
+	__u32 carriers; /* What carries labels at the ports of the node, a bit for each carrier. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct node_config) == 88, "node_config");
+_Static_assert(sizeof(struct node_config) == 96, "node_config");
 _Static_assert(__builtin_offsetof(struct node_config, start_ns) == 0, "node_config.start_ns");
 _Static_assert(__builtin_offsetof(struct node_config, netns) == 8, "node_config.netns");
 _Static_assert(__builtin_offsetof(struct node_config, user_timeout_ns) == 16, "node_config.user_timeout_ns");
@@ -41,9 +48,11 @@ _Static_assert(__builtin_offsetof(struct node_config, log2_memory) == 48, "node_
 _Static_assert(__builtin_offsetof(struct node_config, factor_q20) == 56, "node_config.factor_q20");
 _Static_assert(__builtin_offsetof(struct node_config, log2_tick) == 64, "node_config.log2_tick");
 _Static_assert(__builtin_offsetof(struct node_config, scheme) == 72, "node_config.scheme");
-_Static_assert(__builtin_offsetof(struct node_config, vlans) == 76, "node_config.vlans");
-_Static_assert(__builtin_offsetof(struct node_config, marks) == 80, "node_config.marks");
-_Static_assert(__builtin_offsetof(struct node_config, reserved) == 84, "node_config.reserved");
+_Static_assert(__builtin_offsetof(struct node_config, marks) == 76, "node_config.marks");
+_Static_assert(__builtin_offsetof(struct node_config, kinds) == 80, "node_config.kinds");
+_Static_assert(__builtin_offsetof(struct node_config, first_address) == 84, "node_config.first_address");
+_Static_assert(__builtin_offsetof(struct node_config, addresses) == 88, "node_config.addresses");
+_Static_assert(__builtin_offsetof(struct node_config, carriers) == 92, "node_config.carriers");
 
 /* Key of the trie: IPv4 addresses are ::ffff:0:0/96. */
 struct prefix_key {
@@ -56,29 +65,44 @@ _Static_assert(__builtin_offsetof(struct prefix_key, address) == 4, "prefix_key.
 
 /* The identity of a meter, which survives every change of the configuration. Aligned: copied in three steps. */
 struct user_key {
-	__u8 address[16]; /* Of the prefix, or the address itself; VLAN; value and mask of a mark. */
+	__u8 address[16]; /* Of the prefix, or the address itself; numbers of other kinds. */
 	__u8 bits; /* Length of the prefix; 128 for an address. */
 	__u8 kind; /* What the user is known by. */
-	__u8 reserved[6]; /* Zero. */
+	__u8 user_is; /* Whether it is metered as a source or as a destination. */
+	__u8 reserved[5]; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct user_key) == 24, "user_key");
 _Static_assert(__builtin_offsetof(struct user_key, address) == 0, "user_key.address");
 _Static_assert(__builtin_offsetof(struct user_key, bits) == 16, "user_key.bits");
 _Static_assert(__builtin_offsetof(struct user_key, kind) == 17, "user_key.kind");
-_Static_assert(__builtin_offsetof(struct user_key, reserved) == 18, "user_key.reserved");
+_Static_assert(__builtin_offsetof(struct user_key, user_is) == 18, "user_key.user_is");
+_Static_assert(__builtin_offsetof(struct user_key, reserved) == 19, "user_key.reserved");
 
-/* Rate and class of a user. */
+/* What a user is known by, other than addresses and marks. */
+struct number_key {
+	__u32 kind; /* What the numbers are. */
+	__u32 first; /* The first. */
+	__u32 second; /* The second, or zero. */
+} __attribute__((aligned(4)));
+_Static_assert(sizeof(struct number_key) == 12, "number_key");
+_Static_assert(__builtin_offsetof(struct number_key, kind) == 0, "number_key.kind");
+_Static_assert(__builtin_offsetof(struct number_key, first) == 4, "number_key.first");
+_Static_assert(__builtin_offsetof(struct number_key, second) == 8, "number_key.second");
+
+/* Meter, rate and class of a user. */
 struct rule {
-	struct user_key key; /* Of the meter that the prefix has. */
 	__s64 offset; /* What the reference rate adds to the label, Q31. */
+	__u32 place; /* Of its meter as a source; that as a destination follows. */
+	__u32 address_limit; /* Most meters of its addresses at a time; 0 if all share one. */
 	__u32 class_rule; /* Which packets are expedited. */
-	__u32 per_address; /* Whether each address has a meter of its own. */
+	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct rule) == 40, "rule");
-_Static_assert(__builtin_offsetof(struct rule, key) == 0, "rule.key");
-_Static_assert(__builtin_offsetof(struct rule, offset) == 24, "rule.offset");
-_Static_assert(__builtin_offsetof(struct rule, class_rule) == 32, "rule.class_rule");
-_Static_assert(__builtin_offsetof(struct rule, per_address) == 36, "rule.per_address");
+_Static_assert(sizeof(struct rule) == 24, "rule");
+_Static_assert(__builtin_offsetof(struct rule, offset) == 0, "rule.offset");
+_Static_assert(__builtin_offsetof(struct rule, place) == 8, "rule.place");
+_Static_assert(__builtin_offsetof(struct rule, address_limit) == 12, "rule.address_limit");
+_Static_assert(__builtin_offsetof(struct rule, class_rule) == 16, "rule.class_rule");
+_Static_assert(__builtin_offsetof(struct rule, reserved) == 20, "rule.reserved");
 
 /* Users by mark: the first whose mask and value fit counts. */
 struct mark_rule {
@@ -86,7 +110,7 @@ struct mark_rule {
 	__u32 mask; /* Which bits count. */
 	struct rule rule; /* What the user has. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct mark_rule) == 48, "mark_rule");
+_Static_assert(sizeof(struct mark_rule) == 32, "mark_rule");
 _Static_assert(__builtin_offsetof(struct mark_rule, value) == 0, "mark_rule.value");
 _Static_assert(__builtin_offsetof(struct mark_rule, mask) == 4, "mark_rule.mask");
 _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule");
@@ -101,8 +125,13 @@ struct user {
 	__u64 packets; /* Packets metered. */
 	__u64 bytes; /* Bytes metered, from the IP header on. */
 	__u64 dropped; /* Packets that an AQM of this node dropped. */
+	struct user_key key; /* Who it is. */
+	__u32 owner; /* Of an address: the place of the user whose limit it counts for. */
+	__u32 port; /* Of an address: the place of the port that it first came in at. */
+	__u32 addresses; /* Of a user: its addresses that have meters. */
+	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct user) == 64, "user");
+_Static_assert(sizeof(struct user) == 104, "user");
 _Static_assert(__builtin_offsetof(struct user, lock) == 0, "user.lock");
 _Static_assert(__builtin_offsetof(struct user, activity) == 4, "user.activity");
 _Static_assert(__builtin_offsetof(struct user, meter) == 8, "user.meter");
@@ -111,6 +140,32 @@ _Static_assert(__builtin_offsetof(struct user, last_ns) == 32, "user.last_ns");
 _Static_assert(__builtin_offsetof(struct user, packets) == 40, "user.packets");
 _Static_assert(__builtin_offsetof(struct user, bytes) == 48, "user.bytes");
 _Static_assert(__builtin_offsetof(struct user, dropped) == 56, "user.dropped");
+_Static_assert(__builtin_offsetof(struct user, key) == 64, "user.key");
+_Static_assert(__builtin_offsetof(struct user, owner) == 88, "user.owner");
+_Static_assert(__builtin_offsetof(struct user, port) == 92, "user.port");
+_Static_assert(__builtin_offsetof(struct user, addresses) == 96, "user.addresses");
+_Static_assert(__builtin_offsetof(struct user, reserved) == 100, "user.reserved");
+
+/* The search for silent users: a slice of the table at a time. */
+struct pool {
+	__u32 fresh; /* Places that were ever given to addresses; those behind have not been touched. */
+	__u32 cursor; /* Where the next slice begins. */
+	__u32 live; /* Addresses that have meters. */
+	__u32 most_looked; /* Most places that a slice has looked at. */
+	__u32 most_expired; /* Most users that a slice has expired. */
+	__u32 reserved; /* Zero. */
+	__u64 slices; /* Slices so far. */
+	__u64 most_ns; /* Longest time of a slice, in ns. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct pool) == 40, "pool");
+_Static_assert(__builtin_offsetof(struct pool, fresh) == 0, "pool.fresh");
+_Static_assert(__builtin_offsetof(struct pool, cursor) == 4, "pool.cursor");
+_Static_assert(__builtin_offsetof(struct pool, live) == 8, "pool.live");
+_Static_assert(__builtin_offsetof(struct pool, most_looked) == 12, "pool.most_looked");
+_Static_assert(__builtin_offsetof(struct pool, most_expired) == 16, "pool.most_expired");
+_Static_assert(__builtin_offsetof(struct pool, reserved) == 20, "pool.reserved");
+_Static_assert(__builtin_offsetof(struct pool, slices) == 24, "pool.slices");
+_Static_assert(__builtin_offsetof(struct pool, most_ns) == 32, "pool.most_ns");
 
 /* What happens at a port. */
 struct port_config {
@@ -120,6 +175,10 @@ struct port_config {
 	__u32 carrier; /* What carries labels on the link. */
 	__u32 unit; /* Of the queue. */
 	__u32 made_clsact; /* Whether the tool made the clsact qdisc. */
+	__u32 user_is; /* Whether users that come in are sources or destinations. */
+	__u32 address_limit; /* Most meters of addresses that come in here at a time. */
+	__u32 is_layer3; /* Whether packets begin with their IP header. */
+	__u32 marks_ecn; /* Whether the AQM marks packets that can be marked, in place of dropping them. */
 	__u32 qdisc_class[2]; /* skb->priority of each class, 0 leaves it. */
 	__s64 q_min; /* Q_min. */
 	__s64 q_base; /* Q_base; of CSFQ the threshold of its queue. */
@@ -129,21 +188,25 @@ struct port_config {
 	__u64 ns_per_byte_q20; /* What a byte adds to the virtual queue. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_config) == 136, "port_config");
+_Static_assert(sizeof(struct port_config) == 152, "port_config");
 _Static_assert(__builtin_offsetof(struct port_config, ifindex) == 0, "port_config.ifindex");
 _Static_assert(__builtin_offsetof(struct port_config, ingress) == 4, "port_config.ingress");
 _Static_assert(__builtin_offsetof(struct port_config, aqm) == 8, "port_config.aqm");
 _Static_assert(__builtin_offsetof(struct port_config, carrier) == 12, "port_config.carrier");
 _Static_assert(__builtin_offsetof(struct port_config, unit) == 16, "port_config.unit");
 _Static_assert(__builtin_offsetof(struct port_config, made_clsact) == 20, "port_config.made_clsact");
-_Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 24, "port_config.qdisc_class");
-_Static_assert(__builtin_offsetof(struct port_config, q_min) == 32, "port_config.q_min");
-_Static_assert(__builtin_offsetof(struct port_config, q_base) == 40, "port_config.q_base");
-_Static_assert(__builtin_offsetof(struct port_config, gamma) == 48, "port_config.gamma");
-_Static_assert(__builtin_offsetof(struct port_config, limit) == 56, "port_config.limit");
-_Static_assert(__builtin_offsetof(struct port_config, decay) == 64, "port_config.decay");
-_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 80, "port_config.ns_per_byte_q20");
-_Static_assert(__builtin_offsetof(struct port_config, csfq) == 88, "port_config.csfq");
+_Static_assert(__builtin_offsetof(struct port_config, user_is) == 24, "port_config.user_is");
+_Static_assert(__builtin_offsetof(struct port_config, address_limit) == 28, "port_config.address_limit");
+_Static_assert(__builtin_offsetof(struct port_config, is_layer3) == 32, "port_config.is_layer3");
+_Static_assert(__builtin_offsetof(struct port_config, marks_ecn) == 36, "port_config.marks_ecn");
+_Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 40, "port_config.qdisc_class");
+_Static_assert(__builtin_offsetof(struct port_config, q_min) == 48, "port_config.q_min");
+_Static_assert(__builtin_offsetof(struct port_config, q_base) == 56, "port_config.q_base");
+_Static_assert(__builtin_offsetof(struct port_config, gamma) == 64, "port_config.gamma");
+_Static_assert(__builtin_offsetof(struct port_config, limit) == 72, "port_config.limit");
+_Static_assert(__builtin_offsetof(struct port_config, decay) == 80, "port_config.decay");
+_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 96, "port_config.ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, csfq) == 104, "port_config.csfq");
 
 /* What a port has done; under one lock with what it counts. */
 struct port_state {
@@ -158,9 +221,10 @@ struct port_state {
 	__u64 dropped; /* Packets dropped by the AQM. */
 	__u64 overlimit; /* Packets dropped at the limit. */
 	__u64 unlabelled; /* Accepted packets without a label. */
+	__u64 marked; /* Accepted packets that were marked in place of dropped (ECN). */
 	struct fair_csfq csfq; /* State of CSFQ. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_state) == 168, "port_state");
+_Static_assert(sizeof(struct port_state) == 176, "port_state");
 _Static_assert(__builtin_offsetof(struct port_state, lock) == 0, "port_state.lock");
 _Static_assert(__builtin_offsetof(struct port_state, average) == 4, "port_state.average");
 _Static_assert(__builtin_offsetof(struct port_state, averager) == 8, "port_state.averager");
@@ -172,7 +236,8 @@ _Static_assert(__builtin_offsetof(struct port_state, accepted_bytes) == 64, "por
 _Static_assert(__builtin_offsetof(struct port_state, dropped) == 72, "port_state.dropped");
 _Static_assert(__builtin_offsetof(struct port_state, overlimit) == 80, "port_state.overlimit");
 _Static_assert(__builtin_offsetof(struct port_state, unlabelled) == 88, "port_state.unlabelled");
-_Static_assert(__builtin_offsetof(struct port_state, csfq) == 96, "port_state.csfq");
+_Static_assert(__builtin_offsetof(struct port_state, marked) == 96, "port_state.marked");
+_Static_assert(__builtin_offsetof(struct port_state, csfq) == 104, "port_state.csfq");
 
 /* Counters of what happens to labels, of one processor. */
 struct ingress_stats {
@@ -180,20 +245,32 @@ struct ingress_stats {
 	__u64 trusted; /* Packets whose label came over a trusted link. */
 	__u64 stripped; /* Packets from untrusted ports that had a label. */
 	__u64 refused; /* Packets dropped because no label could be taken from them or put onto them. */
-	__u64 not_ip; /* Packets without an IP address, counted for the default user. */
-	__u64 no_room; /* Packets of users that found the table full. */
+	__u64 not_ip; /* Packets of protocols other than IP. */
+	__u64 malformed; /* Packets whose headers are cut off or contradict themselves. */
+	__u64 too_many_tags; /* Packets with more tags than are looked through. */
+	__u64 pppoe_not_ip; /* Packets of PPPoE that are not IP: discovery, control. */
+	__u64 mpls_not_ip; /* Packets of MPLS that are not IP below at most four labels. */
+	__u64 no_room; /* Packets of addresses that found the table full. */
+	__u64 user_full; /* Packets of addresses whose user has as many meters as it may. */
+	__u64 port_full; /* Packets of addresses that came in at a port that has as many meters as it may. */
 	__u64 expired; /* Users forgotten. */
 	__u64 too_large; /* Packets dropped because a label made them too large for their link. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct ingress_stats) == 64, "ingress_stats");
+_Static_assert(sizeof(struct ingress_stats) == 112, "ingress_stats");
 _Static_assert(__builtin_offsetof(struct ingress_stats, metered) == 0, "ingress_stats.metered");
 _Static_assert(__builtin_offsetof(struct ingress_stats, trusted) == 8, "ingress_stats.trusted");
 _Static_assert(__builtin_offsetof(struct ingress_stats, stripped) == 16, "ingress_stats.stripped");
 _Static_assert(__builtin_offsetof(struct ingress_stats, refused) == 24, "ingress_stats.refused");
 _Static_assert(__builtin_offsetof(struct ingress_stats, not_ip) == 32, "ingress_stats.not_ip");
-_Static_assert(__builtin_offsetof(struct ingress_stats, no_room) == 40, "ingress_stats.no_room");
-_Static_assert(__builtin_offsetof(struct ingress_stats, expired) == 48, "ingress_stats.expired");
-_Static_assert(__builtin_offsetof(struct ingress_stats, too_large) == 56, "ingress_stats.too_large");
+_Static_assert(__builtin_offsetof(struct ingress_stats, malformed) == 40, "ingress_stats.malformed");
+_Static_assert(__builtin_offsetof(struct ingress_stats, too_many_tags) == 48, "ingress_stats.too_many_tags");
+_Static_assert(__builtin_offsetof(struct ingress_stats, pppoe_not_ip) == 56, "ingress_stats.pppoe_not_ip");
+_Static_assert(__builtin_offsetof(struct ingress_stats, mpls_not_ip) == 64, "ingress_stats.mpls_not_ip");
+_Static_assert(__builtin_offsetof(struct ingress_stats, no_room) == 72, "ingress_stats.no_room");
+_Static_assert(__builtin_offsetof(struct ingress_stats, user_full) == 80, "ingress_stats.user_full");
+_Static_assert(__builtin_offsetof(struct ingress_stats, port_full) == 88, "ingress_stats.port_full");
+_Static_assert(__builtin_offsetof(struct ingress_stats, expired) == 96, "ingress_stats.expired");
+_Static_assert(__builtin_offsetof(struct ingress_stats, too_large) == 104, "ingress_stats.too_large");
 
 /* Inputs of a replay, in place of the clock, the qdisc and the random number. */
 struct replay_input {

@@ -5,6 +5,7 @@
 
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{KernelError, Mode, Programs, configure, empty_ns, empty_unwrap_ns};
+use fairlane_node::records::Places;
 use serde_json::json;
 
 const REPEAT: u32 = 1_000_000;
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ],
         "ports": [{"interface": "lo", "arrivals": "meter", "queue": {"scheme": "abc", "limit": "24 packets"}}],
     }))?;
-    let programs = Programs::load(Mode::Unpinned, config.users_table.limit)?;
+    let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
     configure(&programs, &config, &[LOOPBACK], 1)?;
     println!("{:<16} {:>6} {:>6} {:>6} {:>6} {:>15}", "packet", "empty", "meter", "AQM", "both", "both, net");
     for (name, frame) in [("IPv4, 1500 B", ipv4()), ("IPv6, 1500 B", ipv6())] {
@@ -56,8 +57,9 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
     let node = |carrier: &str| -> Result<Programs, Box<dyn std::error::Error>> {
         let arrivals = if carrier == "none" { "none" } else { "trusted" };
         let port = json!({"interface": "lo", "arrivals": arrivals, "carrier": carrier});
-        let programs = Programs::load(Mode::Unpinned, 1)?;
-        configure(&programs, &NodeConfig::read(&json!({"ports": [port]}))?, &[LOOPBACK], 1)?;
+        let config = NodeConfig::read(&json!({"ports": [port]}))?;
+        let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
+        configure(&programs, &config, &[LOOPBACK], 1)?;
         Ok(programs)
     };
     let once = |programs: &Programs, program: &str, frame: &[u8]| {

@@ -280,7 +280,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
 }
 
 #[test]
-fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
+fn labels_travel_in_a_tag_and_forged_ones_are_none() {
     skip_unless_live!();
     let lab = Lab::two_nodes();
     let edge = lab.config(
@@ -330,22 +330,17 @@ fn labels_travel_in_a_tag_and_forged_ones_are_stripped() {
         );
         lab.python("c", &frames);
     }
+    // They were metered, but nobody took their tags off: such a tag is no label, and the edge has no interface for it.
     let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
-    assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(40), &Json::from(0)));
-    assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
+    assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(0), &Json::from(0)));
+    assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(37)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
-    // Three tags are more than are stripped: such packets end at the edge.
-    let deep = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
-                for _ in range(5): s.send(bytes.fromhex('02000a01000102000a010002')+struct.pack('!HH',0x88a8,1)*3+bytes(60))";
-    lab.python("c", deep);
-    assert_eq!(lab.status("a", &edge)["ingress"]["refused"], 5);
     // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
     lab.python("a", own);
-    assert_eq!(lab.status("a", &edge)["ingress"]["stripped"], 45 + 5);
-    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 77);
+    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 37);
     lab.node_ok("a", "detach", &edge);
     lab.node_ok("b", "detach", &core);
 }
@@ -364,8 +359,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     lab.python("c", frames);
     let status = lab.status("n", &config);
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
-    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames are not IP.
-    assert_eq!(status["ingress"]["not_ip"], 60, "{status}");
+    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames have none.
+    assert_eq!(status["ingress"]["malformed"], 60, "{status}");
     lab.node_ok("n", "detach", &config);
 }
 

@@ -11,7 +11,7 @@ mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
-pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme};
+pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme, UserIs};
 pub use prefix::Prefix;
 pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
@@ -22,6 +22,7 @@ use fairlane_schemes::label::abc::{AbcMarkerParams, AbcMeterKind};
 use fairlane_schemes::label::csfq::CsfqMarkerParams;
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 choices! {
@@ -178,19 +179,30 @@ impl NodeConfig {
                 ));
             }
         }
-        for (i, user) in users.iter().enumerate() {
-            if users[..i].iter().any(|other| other.who == user.who) {
-                return Err(ConfigError::new(
-                    format!("users[{i}].{}", user.who.key()),
-                    format!("\"{}\" belongs to another user already", user.who),
-                ));
-            }
-        }
-        let marks = users.iter().filter(|user| matches!(user.who, Who::Mark(_))).count();
-        if marks > User::MOST_MARKS {
-            return Err(ConfigError::new("users", format!("{marks} users by mark, {} at most", User::MOST_MARKS)));
-        }
+        check_users(&users, &users_table)?;
         Ok(Self { node, scheme, abc_marker, csfq_marker, users_table, default_user, users, ports })
+    }
+}
+
+/// Nobody has what another user has, and all have room.
+fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigError> {
+    let mut known = HashSet::new();
+    for (i, user) in users.iter().enumerate() {
+        if let Some(who) = user.who.iter().find(|who| !known.insert(**who)) {
+            let problem = format!("\"{who}\" belongs to another user already");
+            return Err(ConfigError::new(format!("users[{i}].{}", who.key()), problem));
+        }
+    }
+    let marks = known.iter().filter(|who| matches!(who, Who::Mark(_))).count();
+    if marks > User::MOST_MARKS {
+        return Err(ConfigError::new("users", format!("{marks} users by mark, {} at most", User::MOST_MARKS)));
+    }
+    match table.configured {
+        Some(places) if users.len() > places as usize => Err(ConfigError::new(
+            "users_table.configured",
+            format!("{places} is too few, there are {} [[users]]", users.len()),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -258,12 +270,14 @@ mod tests {
     #[test]
     fn the_example_has_every_key_and_its_default() {
         let config = NodeConfig::read(&example()).unwrap();
-        assert_eq!((config.ports.len(), config.users.len()), (2, 4));
+        assert_eq!((config.ports.len(), config.users.len()), (2, 5));
         let json = example();
         let has = |table: &str, specs: Vec<fairlane_schemes::base::config::ParamSpec>, same: bool| {
             for spec in specs {
                 let value = json.pointer(&format!("{table}/{}", spec.name));
                 assert!(value.is_some(), "{table}/{}", spec.name);
+                // What has no default is shown with some value.
+                let same = same && !spec.default.is_null();
                 assert!(!same || value == Some(&spec.default), "{table}/{}: {value:?}", spec.name);
             }
         };
@@ -275,6 +289,17 @@ mod tests {
         has("/ports/1", PortParams::specs(), false);
         has("/ports/1/queue", QueueParams::specs(), false);
         has("/ports/1/queue", AbcParams::specs(), true);
+    }
+
+    #[test]
+    fn the_example_of_a_point_of_presence_is_a_right_one() {
+        let json: Json = toml::from_str(include_str!("../../../../examples/node/pop.toml")).unwrap();
+        let config = NodeConfig::read(&json).unwrap();
+        assert_eq!(config.ports.iter().map(|port| port.params.user_is).collect::<Vec<_>>(), [
+            UserIs::Source,
+            UserIs::Destination
+        ]);
+        assert_eq!(config.users[2].who.len(), 2);
     }
 
     #[test]
@@ -335,9 +360,9 @@ mod tests {
             ("/ports/1/queue/scheme", json!("csfq"), "ports[1].queue.averager_memory: unknown key"),
             ("/users/2/vlan", json!(4095), "users[2].vlan: 4095 is out of range, it must be from 1 to 4094"),
             (
-                "/users/3/mark",
+                "/users/4/mark",
                 json!("0x10/0x0f"),
-                "users[3].mark: \"0x10/0x0f\" is not a mark with its mask, no bit outside of it such as \"0x10/0xff\"",
+                "users[4].mark: \"0x10/0x0f\" is not a mark with its mask, no bit outside of it such as \"0x10/0xff\"",
             ),
             ("/ports", json!([]), "ports: missing, give at least one [[ports]] table"),
         ];
@@ -351,8 +376,8 @@ mod tests {
             message(&json)
         };
         assert_eq!(
-            with("/users/0", "vlan", json!(7)),
-            "users[0].prefix: is one too many, give one of prefix, vlan, mark"
+            with("/users/0", "c_vlan", json!(7)),
+            "users[0].c_vlan: is the inner tag and needs s_vlan, the outer one; a single 802.1Q tag is vlan"
         );
         let mut mixed = json!({"ports": [{"interface": "a", "rate": "10 Mbit/s", "queue": {"scheme": "csfq"}}]});
         assert_eq!(message(&mixed), "ports[0].queue.scheme: \"csfq\" does not go with marker.scheme \"abc\"");

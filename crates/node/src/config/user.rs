@@ -37,14 +37,18 @@ params! {
         traffic_class: ClassRule = "BE", source "abc2018 III-D";
         /// What has a meter of its own.
         meter_of: MeterOf = "prefix", source "our choice";
+        /// Most meters of addresses at a time, if each has one; without it only users_table.limit bounds them.
+        address_limit: Option<u32> = null, in 1..=1048576, source "our choice";
     }
 }
 
 params! {
     /// The table of meters.
     pub struct UserTableParams {
-        /// Meters at a time; further users share the meter of the default user.
+        /// Meters of addresses at a time; further addresses share one meter, which is nobody else's.
         limit: u32 = 65536, in 1..=1048576, source "our choice";
+        /// Places for configured users, which addresses never take; without it twice as many as there are at attach.
+        configured: Option<u32> = null, in 1..=1048576, source "our choice";
         /// A meter that has seen nothing for so long makes room; at least 10 memories, when e^-10 of it is left.
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
     }
@@ -65,10 +69,18 @@ impl UserTableParams {
 /// What a user is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Who {
-    /// Its source addresses; of several prefixes that fit, the longest counts.
+    /// Addresses; of several prefixes that fit, the longest counts.
     Prefix(Prefix),
     /// The outermost 802.1Q tag that its packets come with, 1 to 4094.
     Vlan(u32),
+    /// Two tags, outer and inner, whichever of the two protocols each has.
+    Tags(u32, u32),
+    /// The outer of two tags, or the single tag if it is one of 802.1ad.
+    Service(u32),
+    /// The number of a PPPoE session.
+    Session(u32),
+    /// The number of a tunnel, as the kernel's tunnel interfaces give it: VNI, GRE key.
+    Tunnel(u32),
     /// The mark that its packets have when they come to the program.
     Mark(MarkMatch),
 }
@@ -80,23 +92,50 @@ impl Who {
         match self {
             Self::Prefix(_) => "prefix",
             Self::Vlan(_) => "vlan",
+            Self::Tags(..) => "c_vlan",
+            Self::Service(_) => "s_vlan",
+            Self::Session(_) => "pppoe_session",
+            Self::Tunnel(_) => "tunnel",
             Self::Mark(_) => "mark",
         }
     }
 
-    /// Exactly one of the keys.
-    fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        let prefix = table.optional("prefix", None)?.map(Self::Prefix);
-        let vlan = table.optional::<u32>("vlan", Some((1.into(), 4094.into())))?.map(Self::Vlan);
-        let mark = table.optional("mark", None)?.map(Self::Mark);
-        match (prefix, vlan, mark) {
-            (Some(who), None, None) | (None, Some(who), None) | (None, None, Some(who)) => Ok(who),
-            (None, None, None) => Err(ConfigError::new(
+    /// All that a table says, at least one.
+    fn read(table: &mut Table<'_>) -> Result<Vec<Self>, ConfigError> {
+        let vlan = || Some((1.into(), 4094.into()));
+        let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
+        all.extend(table.optional("vlan", vlan())?.map(Self::Vlan));
+        let service = table.optional("s_vlan", vlan())?;
+        let customer = table.optional("c_vlan", vlan())?;
+        all.extend(match (service, customer) {
+            (Some(service), Some(customer)) => Some(Self::Tags(service, customer)),
+            (Some(service), None) => Some(Self::Service(service)),
+            (None, None) => None,
+            (None, Some(_)) => {
+                let problem = "is the inner tag and needs s_vlan, the outer one; a single 802.1Q tag is vlan";
+                return Err(ConfigError::new(table.key("c_vlan"), problem));
+            }
+        });
+        all.extend(table.optional("pppoe_session", Some((1.into(), 65534.into())))?.map(Self::Session));
+        all.extend(table.optional("tunnel", Some((0.into(), u32::MAX.into())))?.map(Self::Tunnel));
+        all.extend(table.optional("mark", None)?.map(Self::Mark));
+        if all.is_empty() {
+            return Err(ConfigError::new(
                 table.key("prefix"),
-                "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\"; or give vlan or mark",
-            )),
-            _ => Err(ConfigError::new(table.key("prefix"), "is one too many, give one of prefix, vlan, mark")),
+                "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\", or a list of them; or give \
+                 vlan, s_vlan and c_vlan, pppoe_session, tunnel or mark",
+            ));
         }
+        Ok(all)
+    }
+}
+
+/// One prefix or a list of them.
+fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
+    if table.get("prefix").is_some_and(|value| value.is_array()) {
+        Ok(table.optional::<Vec<Prefix>>("prefix", None)?.unwrap_or_default())
+    } else {
+        Ok(table.optional::<Prefix>("prefix", None)?.into_iter().collect())
     }
 }
 
@@ -106,29 +145,33 @@ impl fmt::Display for Who {
         match self {
             Self::Prefix(prefix) => prefix.fmt(f),
             Self::Vlan(vlan) => write!(f, "vlan {vlan}"),
+            Self::Tags(service, customer) => write!(f, "s_vlan {service} c_vlan {customer}"),
+            Self::Service(service) => write!(f, "s_vlan {service}"),
+            Self::Session(session) => write!(f, "pppoe_session {session}"),
+            Self::Tunnel(tunnel) => write!(f, "tunnel {tunnel}"),
             Self::Mark(mark) => write!(f, "mark {mark}"),
         }
     }
 }
 
-/// One user.
+/// One user: all that it is known by shares one meter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     /// Name in reports.
     pub name: String,
-    /// What it is known by: marks count before VLANs, VLANs before prefixes.
-    pub who: Who,
+    /// What it is known by, at least one; by the first its meter is found again.
+    pub who: Vec<Who>,
     /// Rate and class.
     pub params: UserParams,
 }
 
 impl User {
-    /// Users by mark, which are tried one after another.
+    /// Marks of users, which are tried one after another.
     pub const MOST_MARKS: usize = 16;
 
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let who = Who::read(table)?;
-        let name = table.optional("name", None)?.unwrap_or_else(|| who.to_string());
+        let name = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());
         let params = UserParams::read(table)?;
         table.finish()?;
         Ok(Self { name, who, params })

@@ -7,19 +7,18 @@
 use super::lock::Lock;
 use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
 use super::tcx::{self, Side};
+use super::links::{Framing, links};
+use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
-use crate::config::{Hook, NodeConfig, NodeScheme, Who};
-use crate::records::{NodeRecord, PortRecord, PortState, PrefixKey, RuleRecord, UserKey, UserState};
-use fairlane_schemes::fixed::OutOfRange;
+use crate::config::{Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
+use crate::records::{NodeRecord, Places, PortRecord, PortState, RuleRecord, UserKey, UserState};
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::HashSet;
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use zerocopy::IntoBytes;
 
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
@@ -56,11 +55,9 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
     let was_attached = folder.join("ports").exists();
-    if was_attached {
-        check_users_limit(config, folder)?;
-    }
+    let places = if was_attached { places_there(config, folder)? } else { Places::of(config) };
     let has_tcx = config.node.hook == Hook::Auto && tcx::is_there();
-    let outcome = Programs::load(Mode::Pinned(folder), config.users_table.limit).and_then(|programs| {
+    let outcome = Programs::load(Mode::Pinned(folder), places).and_then(|programs| {
         let records = fill(&programs, config, &interfaces, has_tcx)?;
         hook_all(&programs, &records, folder, has_tcx)?;
         // What an earlier attach used that had another hook.
@@ -189,12 +186,24 @@ fn is_private_mount(folder: &Path) -> Option<bool> {
     Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
 }
 
-pub(super) fn check_users_limit(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
-    let (from, to) = (open_pinned(folder, "users")?.max_entries() - 1, config.users_table.limit);
-    if from == to {
-        return Ok(());
+/// The places of the tables that are there, if `config` does not ask for others.
+pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places, KernelError> {
+    if !folder.join("addresses").exists() {
+        return Err(KernelError::OtherVersion("users".into()));
     }
-    Err(KernelError::NeedsDetach { key: "users_table.limit", from: from.to_string(), to: to.to_string() })
+    let addresses = open_pinned(folder, "addresses")?.max_entries();
+    let there = Places::of_table(open_pinned(folder, "users")?.max_entries(), addresses);
+    let changed = |key, from: u32, to: u32| {
+        Err(KernelError::NeedsDetach { key, from: from.to_string(), to: to.to_string() })
+    };
+    let wanted = config.users_table.configured.unwrap_or(there.configured).max(config.users.len() as u32);
+    if addresses != config.users_table.limit {
+        changed("users_table.limit", addresses, config.users_table.limit)
+    } else if there.configured != wanted {
+        changed("users_table.configured", there.configured, wanted)
+    } else {
+        Ok(there)
+    }
 }
 
 /// Writes a configuration into the maps of programs that no packet reaches: for tests and benchmarks. `interfaces` are
@@ -244,7 +253,8 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
     let start_ns = if is_new { start_ns } else { before.start_ns };
-    let record = NodeRecord::new(config, start_ns, netns()?).map_err(|error| unfit("marker", &error))?;
+    let places = Places::of_table(programs.handle("users")?.max_entries(), programs.handle("addresses")?.max_entries());
+    let record = NodeRecord::new(config, start_ns, netns()?, places).map_err(|error| unfit("marker", &error))?;
     if !is_new && before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
@@ -270,40 +280,17 @@ fn memory_in_words(log2_q31: i64) -> String {
 }
 
 fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
-    let default = RuleRecord::new(UserKey::DEFAULT, &config.default_user, config);
-    programs.write("default_rule", &ZERO, &default.map_err(|error| unfit("default_user", &error))?)?;
-    if programs.user_state(&UserKey::DEFAULT)?.is_none() {
-        programs.write("users", &UserKey::DEFAULT, &UserState::default())?;
-    }
-    let mut wanted = HashSet::new();
-    let mut marks = 0u32;
-    for user in &config.users {
-        let rule = RuleRecord::new(UserKey::of(&user.who), &user.params, config);
-        let rule = rule.map_err(|error| unfit("users", &error))?;
-        match &user.who {
-            Who::Prefix(prefix) => {
-                let key = PrefixKey::new(prefix);
-                programs.write("rules", &key, &rule)?;
-                wanted.insert(("rules", key.as_bytes().to_vec()));
-            }
-            Who::Vlan(vlan) => {
-                programs.write("vlan_rules", vlan, &rule)?;
-                wanted.insert(("vlan_rules", vlan.as_bytes().to_vec()));
-            }
-            Who::Mark(mark) => {
-                programs.write("mark_rules", &marks, &rule.of_mark(mark))?;
-                marks += 1;
-            }
+    for (place, key) in UserKey::fixed() {
+        let before = programs.read::<UserState>("users", &place)?.unwrap_or_default();
+        if before.key != key {
+            programs.write("users", &place, &UserState { key, ..UserState::default() })?;
+            let received = UserState { key: key.as_a(UserIs::Destination), ..UserState::default() };
+            programs.write("users", &(place + 1), &received)?;
         }
     }
-    for map in ["rules", "vlan_rules"] {
-        for key in programs.keys(map) {
-            if !wanted.contains(&(map, key.clone())) {
-                programs.remove(map, &key);
-            }
-        }
-    }
-    Ok(())
+    let default = RuleRecord::new(0, &config.default_user, config).map_err(|error| unfit("default_user", &error))?;
+    programs.write("default_rule", &ZERO, &default)?;
+    UserTable::of(programs)?.fill(config)
 }
 
 fn fill_ports(
@@ -313,18 +300,20 @@ fn fill_ports(
     make_clsact: impl Fn(&str, u32) -> Result<bool, KernelError>,
 ) -> Result<Vec<PortRecord>, KernelError> {
     let before = programs.ports()?;
+    let links = links().map_err(KernelError::system("asking for interfaces"))?;
     for record in before.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
         programs.with_fd("fairlane_egress", |fd| hook::leave_clsact(fd, record));
         programs.write("ports", &PortRecord::place(record.ifindex), &PortRecord::default())?;
     }
-    let unit = config.default_user.reference_rate;
     let mut records = Vec::new();
     for (port, index) in config.ports.iter().zip(interfaces) {
         let known = before.iter().find(|record| record.ifindex == *index);
         let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
-        let record =
-            PortRecord::new(port, *index, made_clsact, unit).map_err(|error| unfit(&port.interface, &error))?;
+        let record = PortRecord::new(config, port, *index, made_clsact);
+        let mut record = record.map_err(|error| unfit(&port.interface, &error))?;
+        let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
+        record.is_layer3 = is_layer3(port, framing)?.into();
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
             programs.write("port_states", &place, &PortState::initial())?;
@@ -335,9 +324,18 @@ fn fill_ports(
     Ok(records)
 }
 
-/// The configuration was checked against ranges that the integer arithmetic holds; this is a second line.
-fn unfit(key: &str, error: &OutOfRange) -> KernelError {
-    KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
+/// Whether the packets of a port begin with their IP header.
+fn is_layer3(port: &Port, framing: Framing) -> Result<bool, KernelError> {
+    let wrong = |problem: String| Err(KernelError::Framing { interface: port.interface.clone(), problem });
+    match framing {
+        Framing::Ethernet => Ok(false),
+        Framing::Layer3 if port.params.carrier == Carrier::None => Ok(true),
+        Framing::Layer3 => {
+            let carrier = port.params.carrier.name();
+            wrong(format!("has no Ethernet header, its carrier can be \"none\" only, not \"{carrier}\""))
+        }
+        Framing::Other(kind) => wrong(format!("has neither Ethernet nor IP in front (it is {kind:?})")),
+    }
 }
 
 /// Starts the search for silent users, then lets packets in: through links with pins in `folder`, or through clsact.

@@ -1,11 +1,12 @@
 //! What `attach` needs, tried, one thing after another.
 
-use super::attach::{check_pin_path, check_users_limit, same_place};
+use super::attach::{check_pin_path, places_there, same_place};
 use super::links::{Link, links, root_qdiscs};
 use super::programs::{Mode, Programs};
 use super::tcx;
-use crate::config::{Arrivals, BacklogSource, Carrier, NodeConfig, Port, QueueScheme};
+use crate::config::{Arrivals, BacklogSource, Carrier, MeterOf, NodeConfig, Port, QueueScheme, Who};
 use crate::io::aggregating_offloads;
+use crate::records::Places;
 use fairlane_schemes::base::units::Threshold;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -53,9 +54,9 @@ impl Finding {
 #[must_use]
 pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let exists = |path: &str| (!Path::new(path).exists()).then(|| format!("there is no {path}"));
-    let users = config.map_or(1, |config| config.users_table.limit);
+    let places = config.map_or(Places { configured: 1, addresses: 1 }, Places::of);
     // Loading uses everything but tc: types of the kernel, its functions, timers, locks, maps, and room for them.
-    let programs = Programs::load(Mode::Unpinned, users).err().map(|error| error.to_string());
+    let programs = Programs::load(Mode::Unpinned, places).err().map(|error| error.to_string());
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
         Finding::of("kernel programs", programs),
@@ -84,17 +85,34 @@ fn has_bpf_file_system() -> Option<String> {
 
 fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
     let what = "users table";
-    let (users, limit) = (config.users.len(), config.users_table.limit);
-    if folder.join("users").exists()
-        && let Err(error) = check_users_limit(config, folder)
-    {
-        return Finding::new(what, State::Missing, error.to_string());
+    let mut places = Places::of(config);
+    if folder.join("users").exists() {
+        match places_there(config, folder) {
+            Ok(there) => places = there,
+            Err(error) => return Finding::new(what, State::Missing, error.to_string()),
+        }
     }
-    if users > limit as usize {
-        let text = format!("{users} users are configured, users_table.limit is {limit}: the others share one meter");
+    if let Some(text) = too_small(config) {
         return Finding::new(what, State::Warning, text);
     }
-    Finding::new(what, State::Ok, format!("{users} users of {limit}"))
+    let (users, addresses) = (config.users.len(), places.addresses);
+    Finding::new(what, State::Ok, format!("{users} users of {}, room for {addresses} addresses", places.configured))
+}
+
+/// Says so if a prefix has more addresses with a meter each than the table has places, and no limit of its own.
+fn too_small(config: &NodeConfig) -> Option<String> {
+    let limit = config.users_table.limit;
+    let prefixes = config.users.iter().filter(|user| {
+        user.params.meter_of == MeterOf::Address && user.params.address_limit.is_none()
+    });
+    prefixes.flat_map(|user| &user.who).find_map(|who| match who {
+        Who::Prefix(prefix) if u32::from(128 - prefix.bits()) > limit.ilog2() => Some(format!(
+            "{prefix} has 2^{} addresses with a meter each, users_table.limit is {limit}: the others share one meter; \
+             give the prefix an address_limit, or meter_of = \"prefix\"",
+            128 - prefix.bits()
+        )),
+        _ => None,
+    })
 }
 
 /// One finding for each port that is as it should be, or one for each thing that is not.
@@ -125,7 +143,7 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
 }
 
 /// Qdiscs that keep no backlog of their own: the AQM would see an empty queue.
-const WITHOUT_BACKLOG: [&str; 3] = ["noqueue", "mq", "pfifo_fast"];
+const WITHOUT_BACKLOG: [&str; 2] = ["noqueue", "pfifo_fast"];
 
 /// What hosts on Ethernet send at most, with a label.
 const LARGEST_LABELLED: u32 = 1508;
@@ -189,5 +207,6 @@ fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
 /// What `attach` has to say about the ports that are there.
 #[must_use]
 pub fn warnings(config: &NodeConfig) -> Vec<Finding> {
-    ports(config).into_iter().filter(|finding| finding.state == State::Warning).collect()
+    let table = too_small(config).map(|text| Finding::new("users table", State::Warning, text));
+    table.into_iter().chain(ports(config)).filter(|finding| finding.state == State::Warning).collect()
 }

@@ -2,7 +2,7 @@
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -16,6 +16,18 @@ const LINKS: u32 = 1;
 /// Room for what the kernel says before it is read: after more, it says that something was lost.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
+/// What packets of an interface begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// An Ethernet header.
+    #[default]
+    Ethernet,
+    /// The IP header: tun, PPP, WireGuard.
+    Layer3,
+    /// Something else.
+    Other(LinkLayerType),
+}
+
 /// A network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
@@ -27,6 +39,8 @@ pub struct Link {
     pub is_up: bool,
     /// Largest packet.
     pub mtu: Option<u32>,
+    /// What its packets begin with.
+    pub framing: Framing,
     /// Segments that one packet may become on its way out.
     pub gso_max_segs: Option<u32>,
 }
@@ -34,7 +48,12 @@ pub struct Link {
 impl Link {
     fn of(message: &LinkMessage) -> Self {
         let is_up = message.header.flags.contains(LinkFlags::Up);
-        let mut link = Self { index: message.header.index, is_up, ..Self::default() };
+        let framing = match message.header.link_layer_type {
+            LinkLayerType::Ether | LinkLayerType::Loopback => Framing::Ethernet,
+            LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip => Framing::Layer3,
+            other => Framing::Other(other),
+        };
+        let mut link = Self { index: message.header.index, is_up, framing, ..Self::default() };
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),

@@ -13,12 +13,14 @@ mod messages;
 mod programs;
 mod snapshot;
 mod tcx;
+mod users;
 
 pub use attach::{Attached, Ports, attach, configure, detach, is_attached, ports_of};
 pub use check::{Finding, State, check, warnings};
 pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
 pub use snapshot::{PortView, Snapshot, UserView};
+pub use users::UserTable;
 
 use std::io;
 use std::path::PathBuf;
@@ -42,6 +44,17 @@ pub enum KernelError {
     /// The indices of two interfaces fall on one place of the map of ports.
     #[error("ports: the indices of \"{0}\" and \"{1}\" differ by a multiple of {2}; make one of them anew")]
     SamePlace(String, String, u32),
+    /// A port is of a kind whose packets cannot be read.
+    #[error("ports: the interface \"{interface}\" {problem}")]
+    Framing {
+        /// The interface.
+        interface: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// More users are configured than there is room for.
+    #[error("users_table.configured: {0} places are taken, more need a detach first")]
+    NoPlace(u32),
     /// The folder for pins cannot be used.
     #[error("node.pin_path: {path}: {problem}")]
     PinPath {

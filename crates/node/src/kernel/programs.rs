@@ -1,8 +1,10 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
 use super::{KernelError, messages};
-use crate::records::{IngressStats, PortRecord, PortState, Record, ReplayInput, UserKey, UserState};
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput};
+use crate::records::{
+    IngressStats, NodeRecord, Places, PoolRecord, PortRecord, PortState, Record, ReplayInput, UserKey, UserState,
+};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use zerocopy::IntoBytes;
@@ -15,13 +17,17 @@ static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), 
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
 
 /// Maps that outlive the tool.
-pub(super) const PINNED: [&str; 10] = [
+pub(super) const PINNED: [&str; 14] = [
     "config",
     "rules",
-    "vlan_rules",
+    "number_rules",
     "mark_rules",
     "default_rule",
     "users",
+    "addresses",
+    "free_places",
+    "pools",
+    "port_addresses",
     "ports",
     "port_states",
     "stats",
@@ -70,15 +76,15 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Loads the programs, with room for `users` besides the default user.
+    /// Loads the programs, with room for so many users.
     ///
     /// # Errors
     /// The kernel lacks what they need, refuses them, or the process lacks a capability.
-    pub fn load(mode: Mode<'_>, users: u32) -> Result<Self, KernelError> {
+    pub fn load(mode: Mode<'_>, places: Places) -> Result<Self, KernelError> {
         messages::keep();
         let doing = "loading the kernel programs";
         let mut open = ObjectBuilder::default().open_memory(&NODE.0).map_err(KernelError::refused(doing))?;
-        prepare(&mut open, mode, users).map_err(KernelError::refused(doing))?;
+        prepare(&mut open, mode, places).map_err(KernelError::refused(doing))?;
         let object = open.load().map_err(KernelError::refused(doing))?;
         Ok(Self { object })
     }
@@ -107,12 +113,35 @@ impl Programs {
         Ok(self.read("port_states", &PortRecord::place(index))?.unwrap_or_default())
     }
 
-    /// The state of a user, if it has any.
+    /// The state of the meter with `key`, if there is one: of an address, or looked for among all others.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
-        self.read("users", key)
+        if let Some(place) = self.read::<u32>("addresses", key)? {
+            return self.read("users", &place);
+        }
+        let first_address = self.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default().first_address;
+        for place in 0..first_address {
+            let user: Option<UserState> = self.read("users", &place)?;
+            if user.is_some_and(|user| user.key == *key) {
+                return Ok(user);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the search for silent users has done.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn pool(&self) -> Result<PoolRecord, KernelError> {
+        Ok(self.read("pools", &ZERO)?.unwrap_or_default())
+    }
+
+    /// A map of its own descriptor.
+    pub(super) fn handle(&self, name: &str) -> Result<MapHandle, KernelError> {
+        MapHandle::try_from(&self.map(name)).map_err(KernelError::refused(format!("opening map {name}")))
     }
 
     /// The counters of ingress.
@@ -312,11 +341,13 @@ fn with_empty<T>(
     with(&program)
 }
 
-fn prepare(open: &mut OpenObject, mode: Mode<'_>, users: u32) -> libbpf_rs::Result<()> {
+fn prepare(open: &mut OpenObject, mode: Mode<'_>, places: Places) -> libbpf_rs::Result<()> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        if name == "users" {
-            map.set_max_entries(users + 1)?;
+        match name.as_str() {
+            "users" => map.set_max_entries(places.all())?,
+            "addresses" | "free_places" => map.set_max_entries(places.addresses)?,
+            _ => {}
         }
         if name.ends_with(".rodata.mode")
             && mode == Mode::Replay

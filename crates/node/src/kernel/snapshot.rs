@@ -3,11 +3,14 @@
 use super::KernelError;
 use super::attach::{netns, open_pinned};
 use super::programs::{ZERO, read, read_ingress_stats, read_ports};
-use crate::records::{IngressStats, NodeRecord, PortRecord, PortState, UserKey, UserState};
-use libbpf_rs::MapCore;
+use super::users::entries;
+use crate::records::{
+    IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState,
+};
+use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::path::Path;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 /// The state of a node at one moment; entries are read one after another while packets pass.
 #[derive(Clone, Debug)]
@@ -20,6 +23,10 @@ pub struct Snapshot {
     pub users: Vec<UserView>,
     /// Counters of ingress.
     pub ingress: IngressStats,
+    /// Places of the table.
+    pub places: Places,
+    /// Addresses that have meters, and the search for silent ones.
+    pub pool: PoolRecord,
 }
 
 /// One port.
@@ -50,6 +57,16 @@ impl Snapshot {
     /// # Errors
     /// The kernel refuses, or the node is in another network namespace.
     pub fn read(folder: &Path) -> Result<Option<Self>, KernelError> {
+        let Some(mut snapshot) = Self::without_users(folder)? else { return Ok(None) };
+        snapshot.users = read_users(&open_pinned(folder, "users")?, &snapshot)?;
+        Ok(Some(snapshot))
+    }
+
+    /// The same without users: its time does not depend on how many there are.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn without_users(folder: &Path) -> Result<Option<Self>, KernelError> {
         if !folder.join("ports").exists() {
             return Ok(None);
         }
@@ -66,16 +83,28 @@ impl Snapshot {
             ports.push(PortView { index, interface: name.unwrap_or_else(|| format!("#{index}")), record, state });
         }
         ports.sort_by_key(|port| port.index);
-        let map = open_pinned(folder, "users")?;
-        let mut users = Vec::new();
-        for key in map.keys() {
-            // Gone since the key was read: silent for too long.
-            let Some(state) = read(&map, "users", &key)? else { continue };
-            let key = UserKey::read_from_bytes(&key).map_err(|_| KernelError::OtherVersion("users".into()))?;
-            users.push(UserView { key, state });
-        }
-        users.sort_by_key(|user| user.key);
         let ingress = read_ingress_stats(&open_pinned(folder, "stats")?)?;
-        Ok(Some(Self { node, ports, users, ingress }))
+        let pool = read(&open_pinned(folder, "pools")?, "pools", ZERO.as_bytes())?.unwrap_or_default();
+        let all = open_pinned(folder, "users")?.max_entries();
+        let places = Places::of_table(all, open_pinned(folder, "addresses")?.max_entries());
+        Ok(Some(Self { node, ports, users: Vec::new(), ingress, places, pool }))
     }
+}
+
+/// Everybody who has sent or received, and the default user.
+fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<Vec<UserView>, KernelError> {
+    let end = snapshot.places.first_address() + snapshot.pool.fresh;
+    let mut users = Vec::new();
+    for entry in entries::<u32, UserState>(map, "users")? {
+        let (place, state) = entry?;
+        if place >= end {
+            break;
+        }
+        let is_there = state.key.kind() != Kind::Free && state.last_ns != 0;
+        if is_there || state.key == UserKey::DEFAULT {
+            users.push(UserView { key: state.key, state });
+        }
+    }
+    users.sort_by_key(|user| user.key);
+    Ok(users)
 }

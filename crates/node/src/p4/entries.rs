@@ -169,7 +169,7 @@ pub fn unused_keys(json: &Json) -> Vec<String> {
         names.iter().filter(|name| table.get(name).is_some()).map(|name| format!("{path}.{name}")).collect()
     };
     let mut found = in_table("node", &json["node"], &["pin_path", "hook"]);
-    found.extend(in_table("users_table", &json["users_table"], &["limit", "timeout"]));
+    found.extend(in_table("users_table", &json["users_table"], &["limit", "configured", "timeout"]));
     for (i, port) in json["ports"].as_array().into_iter().flatten().enumerate() {
         found.extend(in_table(&format!("ports[{i}]"), port, &["qdisc_class_be", "qdisc_class_ef"]));
     }
@@ -275,9 +275,13 @@ fn users(config: &NodeConfig, meters: u32) -> Result<Vec<Entry>, ConfigError> {
     let (action, params) = user(&config.default_user, config, 128, &mut registers, "default_user")?;
     let mut entries = vec![Entry { table: "default_user", key: None, action, params }];
     for (i, of) in config.users.iter().enumerate() {
-        let Who::Prefix(prefix) = of.who else {
-            let problem = format!("\"{}\", a P4 switch knows users by prefix only", of.who);
-            return Err(ConfigError::new(format!("users[{i}].{}", of.who.key()), problem));
+        let prefix = match of.who[..] {
+            [Who::Prefix(prefix)] => prefix,
+            [Who::Prefix(_), other, ..] | [other, ..] => {
+                let problem = format!("\"{other}\", a P4 switch knows users by one prefix each");
+                return Err(ConfigError::new(format!("users[{i}].{}", other.key()), problem));
+            }
+            [] => continue,
         };
         let host_bits = u32::from(128 - prefix.bits());
         let (action, params) = user(&of.params, config, host_bits, &mut registers, &format!("users[{i}]"))?;
@@ -472,7 +476,7 @@ mod tests {
         let crowd = json!({"ports": [{"interface": "eth0"}], "users": users});
         assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096: see -DUSERS and --users");
         let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
-        assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by prefix only");
+        assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by one prefix each");
         let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
         let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
         assert_eq!(message(&option), problem);

@@ -1,9 +1,12 @@
 //! The records of a configuration.
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
-use super::maps::{Kind, MarkRuleRecord, NodeRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit, UserKey};
+use super::maps::{
+    Kind, MarkRuleRecord, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit, UserKey,
+};
 use crate::config::{
-    BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserParams, Who,
+    Arrivals, BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs,
+    UserParams, Who,
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
@@ -14,58 +17,157 @@ impl NodeRecord {
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(config: &NodeConfig, start_ns: u64, netns: u64) -> Result<Self, OutOfRange> {
+    pub fn new(config: &NodeConfig, start_ns: u64, netns: u64, places: Places) -> Result<Self, OutOfRange> {
         let params = FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate)?;
         let rates = RateConstants::new(config.csfq_marker.rate_constant)?;
         let (decay, log2_memory) = match config.scheme {
             NodeScheme::Abc => (params.decay(), params.log2_memory_q31()),
             NodeScheme::Csfq => (rates.decay(), rates.log2_constant_q31()),
         };
-        let users = |is: fn(&Who) -> bool| config.users.iter().filter(|user| is(&user.who)).count() as u32;
+        let who = || config.users.iter().flat_map(|user| &user.who);
         let factors = [config.abc_marker.accounting_be, config.abc_marker.accounting_ef];
         let user_timeout_ns = nanos(config.users_table.timeout);
         Ok(Self {
             start_ns,
             netns,
             user_timeout_ns,
-            // A tenth of the timeout, a second at most: expiry is late by no more than that.
-            sweep_ns: (user_timeout_ns / 10).min(1_000_000_000),
+            // Expiry is late by no more than that, or by what the slices take that a large table needs.
+            sweep_ns: user_timeout_ns / 10,
             decay: DecayRecord::new(decay),
             log2_memory,
             factor_q20: [Accounting::new(factors[0])?.q20(), Accounting::new(factors[1])?.q20()],
             log2_tick: rates.log2_tick_q31(),
             scheme: config.scheme as u32,
-            vlans: users(|who| matches!(who, Who::Vlan(_))),
-            marks: users(|who| matches!(who, Who::Mark(_))),
-            reserved: 0,
+            marks: who().filter(|who| matches!(who, Who::Mark(_))).count() as u32,
+            kinds: who().fold(0, |kinds, who| kinds | 1 << who.kind() as u32),
+            first_address: places.first_address(),
+            addresses: places.addresses,
+            carriers: config.ports.iter().fold(0, |all, port| all | 1 << port.params.carrier as u32),
         })
     }
 }
 
+/// How many places the table of meters has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Configured users, two places each: as a source, as a destination.
+    pub configured: u32,
+    /// Addresses that have meters of their own.
+    pub addresses: u32,
+}
+
+impl Places {
+    /// Configured users that there is room for at least.
+    const FEWEST: u32 = 1024;
+
+    /// What a configuration asks for.
+    #[must_use]
+    pub fn of(config: &NodeConfig) -> Self {
+        let twice = (config.users.len() as u32).saturating_mul(2).max(Self::FEWEST);
+        let configured = config.users_table.configured.unwrap_or(twice);
+        Self { configured, addresses: config.users_table.limit }
+    }
+
+    /// The place of the first address.
+    #[must_use]
+    pub fn first_address(self) -> u32 {
+        Place::First as u32 + 2 * self.configured
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> u32 {
+        self.first_address() + self.addresses
+    }
+
+    /// What a table of `all` places has, `addresses` of them for addresses.
+    #[must_use]
+    pub fn of_table(all: u32, addresses: u32) -> Self {
+        Self { configured: all.saturating_sub(addresses + Place::First as u32) / 2, addresses }
+    }
+
+    /// The places of configured users, one of each two.
+    pub fn of_users(self) -> impl Iterator<Item = u32> {
+        (Place::First as u32..self.first_address()).step_by(2)
+    }
+}
+
+impl Who {
+    /// What the user is known by.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Prefix(_) => Kind::Address,
+            Self::Vlan(_) => Kind::Vlan,
+            Self::Tags(..) => Kind::Tags,
+            Self::Service(_) => Kind::Service,
+            Self::Session(_) => Kind::Session,
+            Self::Tunnel(_) => Kind::Tunnel,
+            Self::Mark(_) => Kind::Mark,
+        }
+    }
+
+    /// Its numbers, if that is what it is known by.
+    fn numbers(&self) -> (u32, u32) {
+        match *self {
+            Self::Prefix(_) => (0, 0),
+            Self::Tags(first, second) => (first, second),
+            Self::Vlan(first) | Self::Service(first) | Self::Session(first) | Self::Tunnel(first) => (first, 0),
+            Self::Mark(mark) => (mark.value, mark.mask),
+        }
+    }
+}
+
+impl NumberKey {
+    /// The key of what has numbers.
+    #[must_use]
+    pub fn new(who: &Who) -> Self {
+        let (first, second) = who.numbers();
+        Self { kind: who.kind() as u32, first, second }
+    }
+}
+
 impl UserKey {
-    /// The meter of sources without a user.
+    /// The meter of addresses without a user.
     pub const DEFAULT: Self = Self::new([0; 16], 0, Kind::Default);
+    /// The meter of addresses that found no place of their own.
+    pub const OVERFLOW: Self = Self::new([0; 16], 0, Kind::Overflow);
+    /// The meter of packets in which no address is found.
+    pub const UNPARSED: Self = Self::new([0; 16], 0, Kind::Unparsed);
+
+    /// The meters that every node has, with their places.
+    #[must_use]
+    pub fn fixed() -> [(u32, Self); 3] {
+        [
+            (Place::Default as u32, Self::DEFAULT),
+            (Place::Overflow as u32, Self::OVERFLOW),
+            (Place::Unparsed as u32, Self::UNPARSED),
+        ]
+    }
 
     /// The meter of an IPv6 address, or of an IPv4 address mapped into it; of what else the user is known by.
     #[must_use]
     pub const fn new(address: [u8; 16], bits: u8, kind: Kind) -> Self {
-        Self { address, bits, kind: kind as u8, reserved: [0; 6] }
+        Self { address, bits, kind: kind as u8, user_is: 0, reserved: [0; 5] }
     }
 
-    /// The meter of a user.
+    /// The meter of a user as a source.
     #[must_use]
     pub fn of(who: &Who) -> Self {
-        let words = |first: u32, second: u32, kind| {
-            let mut address = [0; 16];
-            address[..4].copy_from_slice(&first.to_be_bytes());
-            address[4..8].copy_from_slice(&second.to_be_bytes());
-            Self::new(address, 0, kind)
-        };
-        match who {
-            Who::Prefix(prefix) => Self::new(prefix.octets(), prefix.bits(), Kind::Address),
-            Who::Vlan(vlan) => words(*vlan, 0, Kind::Vlan),
-            Who::Mark(mark) => words(mark.value, mark.mask, Kind::Mark),
+        if let Who::Prefix(prefix) = who {
+            return Self::new(prefix.octets(), prefix.bits(), Kind::Address);
         }
+        let (first, second) = who.numbers();
+        let mut address = [0; 16];
+        address[..4].copy_from_slice(&first.to_be_bytes());
+        address[4..8].copy_from_slice(&second.to_be_bytes());
+        Self::new(address, 0, who.kind())
+    }
+
+    /// The same user as a source or as a destination.
+    #[must_use]
+    pub fn as_a(self, user_is: UserIs) -> Self {
+        Self { user_is: user_is as u8, ..self }
     }
 }
 
@@ -78,17 +180,20 @@ impl PrefixKey {
 }
 
 impl RuleRecord {
-    /// The rule that gives `key` its rate and class.
+    /// The rule that gives rate and class to the user whose meters are at `place`.
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(key: UserKey, params: &UserParams, config: &NodeConfig) -> Result<Self, OutOfRange> {
+    pub fn new(place: u32, params: &UserParams, config: &NodeConfig) -> Result<Self, OutOfRange> {
         let offset = match config.scheme {
             NodeScheme::Abc => FixedMeterParams::new(config.abc_marker.memory, params.reference_rate)?.offset_q31(),
             NodeScheme::Csfq => RateConstants::new(config.csfq_marker.rate_constant)?.offset_q31(params.reference_rate),
         };
-        let per_address = (params.meter_of == MeterOf::Address).into();
-        Ok(Self { key, offset, class_rule: params.traffic_class as u32, per_address })
+        let address_limit = match params.meter_of {
+            MeterOf::Prefix => 0,
+            MeterOf::Address => params.address_limit.unwrap_or(u32::MAX),
+        };
+        Ok(Self { offset, place, address_limit, class_rule: params.traffic_class as u32, reserved: 0 })
     }
 
     /// With the mark that it counts for.
@@ -102,11 +207,16 @@ impl PortRecord {
     /// Places of ports in the maps.
     pub const PLACES: u32 = 1024;
 
-    /// The record of a port; `unit` is the reference rate of weight 1.
+    /// The record of a port of a node.
     ///
     /// # Errors
     /// The integer arithmetic cannot hold a parameter.
-    pub fn new(port: &Port, ifindex: u32, made_clsact: bool, unit: BitRate) -> Result<Self, OutOfRange> {
+    pub fn new(config: &NodeConfig, port: &Port, ifindex: u32, made_clsact: bool) -> Result<Self, OutOfRange> {
+        // The reference rate of weight 1.
+        let unit = config.default_user.reference_rate;
+        let metered = config.ports.iter().filter(|port| port.params.arrivals == Arrivals::Meter).count() as u32;
+        // Nobody can take the places of another port.
+        let address_limit = port.params.address_limit.unwrap_or(config.users_table.limit.div_ceil(metered.max(1)));
         let rate = port.params.rate.unwrap_or(BitRate(1));
         let is_virtual = port.queue.backlog == BacklogSource::Virtual;
         let named = port.thresholds();
@@ -139,6 +249,10 @@ impl PortRecord {
             carrier: port.params.carrier as u32,
             unit: queue_unit as u32,
             made_clsact: made_clsact.into(),
+            user_is: port.params.user_is as u32,
+            address_limit,
+            is_layer3: 0,
+            marks_ecn: port.queue.ecn.into(),
             qdisc_class: port.qdisc_classes(),
             q_min,
             q_base,
@@ -174,6 +288,13 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
         Threshold::Packets(packets) => packets * PACKET as f64,
     };
     units.round() as i64
+}
+
+impl PoolRecord {
+    /// Places that a slice looks at. One costs 20 to 30 ns, so that 256 of them and 64 expiries stay below 100 us.
+    pub const SLICE_LOOKED: u32 = 256;
+    /// Users that a slice expires, each of which costs 200 to 500 ns.
+    pub const SLICE_EXPIRED: u32 = 64;
 }
 
 impl PortState {

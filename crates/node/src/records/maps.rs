@@ -15,17 +15,61 @@ impl CType for SpinLock {
     }
 }
 
-/// What a user is known by.
+/// What a user is known by. What has a number has it in the first four bytes of a key, a second one in the next four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A prefix of source addresses.
+    /// A place that nobody has.
+    Free,
+    /// A prefix of addresses.
     Address,
     /// Nothing: who has no user of its own.
     Default,
-    /// The number of a VLAN, in the first four bytes.
+    /// Nothing: addresses that found no place.
+    Overflow,
+    /// Nothing: packets in which no address is found.
+    Unparsed,
+    /// The number of the outermost 802.1Q tag.
     Vlan,
-    /// Value and mask of a mark, four bytes each.
+    /// Value and mask of a mark.
     Mark,
+    /// The number of the outer of two tags, or of a single 802.1ad tag, whatever is within.
+    Service,
+    /// The numbers of outer and inner tag.
+    Tags,
+    /// A PPPoE session.
+    Session,
+    /// The number of a tunnel, as the kernel's tunnel interfaces give it.
+    Tunnel,
+}
+
+impl Kind {
+    /// All of them.
+    pub(super) const ALL: [Self; 11] = [
+        Self::Free,
+        Self::Address,
+        Self::Default,
+        Self::Overflow,
+        Self::Unparsed,
+        Self::Vlan,
+        Self::Mark,
+        Self::Service,
+        Self::Tags,
+        Self::Session,
+        Self::Tunnel,
+    ];
+}
+
+/// What comes before the places of users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Of the default user; each meter has two places, as a source and as a destination.
+    Default = 0,
+    /// Of addresses that found no place of their own.
+    Overflow = 2,
+    /// Of packets in which no address is found.
+    Unparsed = 4,
+    /// The first of configured users.
+    First = 6,
 }
 
 /// The unit of a queue.
@@ -51,7 +95,7 @@ records! {
         netns: u64,
         /// Silence after which a meter makes room.
         user_timeout_ns: u64,
-        /// Time between two searches for silent users.
+        /// Time for a search of the whole table for silent users.
         sweep_ns: u64,
         /// Of M_AM, or of K of CSFQ.
         decay: DecayRecord,
@@ -63,15 +107,20 @@ records! {
         log2_tick: i64,
         /// What labels say and ports decide by.
         scheme: u32,
-        /// Number of users by VLAN.
-        vlans: u32,
         /// Number of users by mark.
         marks: u32,
-        /// Zero.
-        reserved: u32,
+        /// What users are known by, a bit for each kind.
+        kinds: u32,
+        /// Place of the first address that has a meter of its own.
+        first_address: u32,
+        /// Number of such places.
+        addresses: u32,
+        /// What carries labels at the ports of the node, a bit for each carrier.
+        carriers: u32,
     }
 
     /// Key of the trie: IPv4 addresses are ::ffff:0:0/96.
+    #[derive(Hash)]
     struct PrefixKey = prefix_key {
         /// Length of the prefix.
         bits: u32,
@@ -83,26 +132,41 @@ records! {
     #[derive(Hash, PartialOrd, Ord)]
     #[repr(align(8))]
     struct UserKey = user_key {
-        /// Of the prefix, or the address itself; VLAN; value and mask of a mark.
+        /// Of the prefix, or the address itself; numbers of other kinds.
         address: [u8; 16],
         /// Length of the prefix; 128 for an address.
         bits: u8,
         /// What the user is known by.
         kind: u8,
+        /// Whether it is metered as a source or as a destination.
+        user_is: u8,
         /// Zero.
-        reserved: [u8; 6],
+        reserved: [u8; 5],
     }
 
-    /// Rate and class of a user.
+    /// What a user is known by, other than addresses and marks.
+    #[derive(Hash)]
+    struct NumberKey = number_key {
+        /// What the numbers are.
+        kind: u32,
+        /// The first.
+        first: u32,
+        /// The second, or zero.
+        second: u32,
+    }
+
+    /// Meter, rate and class of a user.
     struct RuleRecord = rule {
-        /// Of the meter that the prefix has.
-        key: UserKey,
         /// What the reference rate adds to the label, Q31.
         offset: i64,
+        /// Of its meter as a source; that as a destination follows.
+        place: u32,
+        /// Most meters of its addresses at a time; 0 if all share one.
+        address_limit: u32,
         /// Which packets are expedited.
         class_rule: u32,
-        /// Whether each address has a meter of its own.
-        per_address: u32,
+        /// Zero.
+        reserved: u32,
     }
 
     /// Users by mark: the first whose mask and value fit counts.
@@ -133,6 +197,36 @@ records! {
         bytes: u64,
         /// Packets that an AQM of this node dropped.
         dropped: u64,
+        /// Who it is.
+        key: UserKey,
+        /// Of an address: the place of the user whose limit it counts for.
+        owner: u32,
+        /// Of an address: the place of the port that it first came in at.
+        port: u32,
+        /// Of a user: its addresses that have meters.
+        addresses: u32,
+        /// Zero.
+        reserved: u32,
+    }
+
+    /// The search for silent users: a slice of the table at a time.
+    struct PoolRecord = pool {
+        /// Places that were ever given to addresses; those behind have not been touched.
+        fresh: u32,
+        /// Where the next slice begins.
+        cursor: u32,
+        /// Addresses that have meters.
+        live: u32,
+        /// Most places that a slice has looked at.
+        most_looked: u32,
+        /// Most users that a slice has expired.
+        most_expired: u32,
+        /// Zero.
+        reserved: u32,
+        /// Slices so far.
+        slices: u64,
+        /// Longest time of a slice, in ns.
+        most_ns: u64,
     }
 
     /// What happens at a port.
@@ -149,6 +243,14 @@ records! {
         unit: u32,
         /// Whether the tool made the clsact qdisc.
         made_clsact: u32,
+        /// Whether users that come in are sources or destinations.
+        user_is: u32,
+        /// Most meters of addresses that come in here at a time.
+        address_limit: u32,
+        /// Whether packets begin with their IP header.
+        is_layer3: u32,
+        /// Whether the AQM marks packets that can be marked, in place of dropping them.
+        marks_ecn: u32,
         /// skb->priority of each class, 0 leaves it.
         qdisc_class: [u32; 2],
         /// Q_min.
@@ -191,6 +293,8 @@ records! {
         overlimit: u64,
         /// Accepted packets without a label.
         unlabelled: u64,
+        /// Accepted packets that were marked in place of dropped (ECN).
+        marked: u64,
         /// State of CSFQ.
         csfq: CsfqRecord,
     }
@@ -205,10 +309,22 @@ records! {
         stripped: u64,
         /// Packets dropped because no label could be taken from them or put onto them.
         refused: u64,
-        /// Packets without an IP address, counted for the default user.
+        /// Packets of protocols other than IP.
         not_ip: u64,
-        /// Packets of users that found the table full.
+        /// Packets whose headers are cut off or contradict themselves.
+        malformed: u64,
+        /// Packets with more tags than are looked through.
+        too_many_tags: u64,
+        /// Packets of PPPoE that are not IP: discovery, control.
+        pppoe_not_ip: u64,
+        /// Packets of MPLS that are not IP below at most four labels.
+        mpls_not_ip: u64,
+        /// Packets of addresses that found the table full.
         no_room: u64,
+        /// Packets of addresses whose user has as many meters as it may.
+        user_full: u64,
+        /// Packets of addresses that came in at a port that has as many meters as it may.
+        port_full: u64,
         /// Users forgotten.
         expired: u64,
         /// Packets dropped because a label made them too large for their link.

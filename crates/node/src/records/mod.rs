@@ -7,15 +7,16 @@ mod fixed;
 mod maps;
 mod reports;
 
+pub use configured::Places;
 pub use declare::{CType, Field, Layout, Record};
 pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 pub use maps::{
-    IngressStats, Kind, MarkRuleRecord, NodeRecord, PortRecord, PortState, PrefixKey, ReplayInput, RuleRecord,
-    SpinLock, UserKey, UserState,
+    IngressStats, Kind, MarkRuleRecord, NodeRecord, NumberKey, PoolRecord, PortRecord, PortState, PrefixKey,
+    ReplayInput, RuleRecord, SpinLock, UserKey, UserState,
 };
 
-use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User};
-use maps::Unit;
+use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};
+use maps::{Place, Unit};
 
 /// The layouts of the records of the maps.
 #[must_use]
@@ -29,9 +30,13 @@ pub fn headers() -> [(&'static str, String); 2] {
     let constants = format!(
         "/* Users by mark, which are tried one after another. */\n#define MOST_MARKS {}\n\
          /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */\n\
-         #define PORT_PLACES {}\n\n",
+         #define PORT_PLACES {}\n\
+         /* What the search for silent users does at a time: places looked at, users expired. */\n\
+         #define SLICE_LOOKED {}\n#define SLICE_EXPIRED {}\n\n",
         User::MOST_MARKS,
-        PortRecord::PLACES
+        PortRecord::PLACES,
+        PoolRecord::SLICE_LOOKED,
+        PoolRecord::SLICE_EXPIRED
     );
     let numbers = declare::enumerations! {
         SCHEME_ABC = NodeScheme::Abc, SCHEME_CSFQ = NodeScheme::Csfq;
@@ -41,7 +46,13 @@ pub fn headers() -> [(&'static str, String); 2] {
         AQM_NONE = QueueScheme::DropTail, AQM_ABC = QueueScheme::Abc, AQM_CSFQ = QueueScheme::Csfq;
         CARRIER_NONE = Carrier::None, CARRIER_TAG = Carrier::Tag, CARRIER_OPTION = Carrier::Ipv6Option,
             CARRIER_SHIM = Carrier::Shim;
-        KIND_ADDRESS = Kind::Address, KIND_DEFAULT = Kind::Default, KIND_VLAN = Kind::Vlan, KIND_MARK = Kind::Mark;
+        USER_IS_SOURCE = UserIs::Source, USER_IS_DESTINATION = UserIs::Destination;
+        KIND_FREE = Kind::Free, KIND_ADDRESS = Kind::Address, KIND_DEFAULT = Kind::Default,
+            KIND_OVERFLOW = Kind::Overflow, KIND_UNPARSED = Kind::Unparsed, KIND_VLAN = Kind::Vlan,
+            KIND_MARK = Kind::Mark, KIND_SERVICE = Kind::Service, KIND_TAGS = Kind::Tags,
+            KIND_SESSION = Kind::Session, KIND_TUNNEL = Kind::Tunnel;
+        PLACE_DEFAULT = Place::Default, PLACE_OVERFLOW = Place::Overflow, PLACE_UNPARSED = Place::Unparsed,
+            PLACE_FIRST = Place::First;
     };
     [
         header("fixed_records.h", "MIT OR Apache-2.0", String::new(), &fixed::layouts()),

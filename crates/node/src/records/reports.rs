@@ -1,7 +1,7 @@
 //! What the records say, in words and in physical units.
 
 use super::maps::{IngressStats, Kind, NodeRecord, PortRecord, PortState, Unit, UserKey, UserState};
-use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme};
+use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme, UserIs};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
@@ -93,40 +93,61 @@ impl UserState {
     }
 }
 
+/// Counters of [`IngressStats`].
+const COUNTERS: usize = size_of::<IngressStats>() / size_of::<u64>();
+
 impl IngressStats {
     /// Each counter with its name and what it counts.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + use<> {
-        let counters: [u64; 8] = zerocopy::transmute!(*self);
+        let counters: [u64; COUNTERS] = zerocopy::transmute!(*self);
         Self::layout().fields.into_iter().zip(counters).map(|(field, value)| (field.name, field.doc.trim(), value))
     }
 
     /// The sum of the records of all processors.
     #[must_use]
     pub fn sum(records: &[Self]) -> Self {
-        let mut sums = [0; 8];
+        let mut sums = [0; COUNTERS];
         for record in records {
-            let counters: [u64; 8] = zerocopy::transmute!(*record);
+            let counters: [u64; COUNTERS] = zerocopy::transmute!(*record);
             sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter);
         }
         zerocopy::transmute!(sums)
     }
 }
 
-/// As in a configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`.
+/// As in a configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`; a destination with `to `
+/// in front.
 impl fmt::Display for UserKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.user_is == UserIs::Destination as u8 {
+            f.write_str("to ")?;
+        }
         let [a, b, c, d, e, g, h, i, ..] = self.address;
         let (first, second) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, g, h, i]));
-        let is = |kind: Kind| self.kind == kind as u8;
-        if is(Kind::Default) {
-            return f.write_str("default");
+        match self.kind() {
+            Kind::Free => f.write_str("nobody"),
+            Kind::Default => f.write_str("default"),
+            Kind::Overflow => f.write_str("overflow"),
+            Kind::Unparsed => f.write_str("unparsed"),
+            Kind::Vlan => write!(f, "vlan {first}"),
+            Kind::Mark => write!(f, "mark {first:#x}/{second:#x}"),
+            Kind::Service => write!(f, "s_vlan {first}"),
+            Kind::Tags => write!(f, "s_vlan {first} c_vlan {second}"),
+            Kind::Session => write!(f, "pppoe_session {first}"),
+            Kind::Tunnel => write!(f, "tunnel {first}"),
+            Kind::Address => self.prefix_in_words(f),
         }
-        if is(Kind::Vlan) {
-            return write!(f, "vlan {first}");
-        }
-        if is(Kind::Mark) {
-            return write!(f, "mark {first:#x}/{second:#x}");
-        }
+    }
+}
+
+impl UserKey {
+    /// What the user is known by; a number of another version is nobody's.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == self.kind).unwrap_or(Kind::Free)
+    }
+
+    fn prefix_in_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = Ipv6Addr::from(self.address);
         let most = if self.bits < 96 { None } else { address.to_ipv4_mapped() };
         match (most, self.bits) {

@@ -3,7 +3,7 @@
 
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{Mode, Outcome, Programs, configure};
-use fairlane_node::records::ReplayInput;
+use fairlane_node::records::{Places, ReplayInput};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ pub fn config(port: &Json, changes: &Json) -> NodeConfig {
 
 /// The programs with clock and queue as inputs, set to `config`.
 pub fn replayed(config: &NodeConfig) -> Programs {
-    let programs = Programs::load(Mode::Replay, config.users_table.limit).expect("the kernel takes the programs");
+    let programs = Programs::load(Mode::Replay, Places::of(config)).expect("the kernel takes the programs");
     configure(&programs, config, &[LOOPBACK], START_NS).expect("the maps take the configuration");
     programs
 }

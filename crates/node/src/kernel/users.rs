@@ -1,0 +1,296 @@
+//! The table of users: places of meters, and the rules that lead packets to them.
+//!
+//! A user has one place, which it keeps as long as it is configured, whatever else changes; all that it is known by
+//! leads there. What is written is what differs, in as few calls as can be: places first, then rules, and what is left
+//! over last, so that no packet finds a rule without a meter.
+
+use super::KernelError;
+use super::attach::open_pinned;
+use super::programs::{Programs, ZERO, read};
+use crate::config::{MarkMatch, NodeConfig, User, UserIs, Who};
+use crate::records::{
+    Kind, MarkRuleRecord, NodeRecord, NumberKey, Places, PrefixKey, Record, RuleRecord, UserKey, UserState,
+};
+use fairlane_schemes::fixed::OutOfRange;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use zerocopy::IntoBytes;
+
+/// Entries that one call reads or writes.
+const BATCH: u32 = 8192;
+
+/// Where a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum RuleKey {
+    Prefix(PrefixKey),
+    Number(NumberKey),
+}
+
+/// The maps of a node's users, and what they hold.
+#[derive(Debug)]
+pub struct UserTable {
+    users: MapHandle,
+    rules: MapHandle,
+    number_rules: MapHandle,
+    mark_rules: MapHandle,
+    config: MapHandle,
+    places: Places,
+    /// The place of each configured user.
+    taken: HashMap<UserKey, u32>,
+    free: Vec<u32>,
+    known: HashMap<RuleKey, RuleRecord>,
+}
+
+impl UserTable {
+    /// The table of what is attached with pins in `folder`; nothing if nothing is.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the maps are of another version.
+    pub fn open(folder: &Path) -> Result<Option<Self>, KernelError> {
+        if !folder.join("ports").exists() {
+            return Ok(None);
+        }
+        Self::new(|name| open_pinned(folder, name)).map(Some)
+    }
+
+    /// The table of loaded programs.
+    pub(super) fn of(programs: &Programs) -> Result<Self, KernelError> {
+        Self::new(|name| programs.handle(name))
+    }
+
+    fn new(map: impl Fn(&str) -> Result<MapHandle, KernelError>) -> Result<Self, KernelError> {
+        let users = map("users")?;
+        let places = Places::of_table(users.max_entries(), map("addresses")?.max_entries());
+        let mut table = Self {
+            users,
+            rules: map("rules")?,
+            number_rules: map("number_rules")?,
+            mark_rules: map("mark_rules")?,
+            config: map("config")?,
+            places,
+            taken: HashMap::new(),
+            free: Vec::new(),
+            known: HashMap::new(),
+        };
+        table.read()?;
+        Ok(table)
+    }
+
+    /// Reads who has which place, and all rules.
+    fn read(&mut self) -> Result<(), KernelError> {
+        let first = UserKey::fixed().len() as u32 * 2;
+        for entry in entries::<u32, UserState>(&self.users, "users")? {
+            let (place, user) = entry?;
+            if place >= self.places.first_address() {
+                break;
+            }
+            if place < first || !place.is_multiple_of(2) {
+                continue;
+            }
+            match user.key.kind() {
+                Kind::Free => self.free.push(place),
+                _ => drop(self.taken.insert(user.key, place)),
+            }
+        }
+        // The lowest is given first.
+        self.free.reverse();
+        for entry in entries::<PrefixKey, RuleRecord>(&self.rules, "rules")? {
+            let (key, rule) = entry?;
+            self.known.insert(RuleKey::Prefix(key), rule);
+        }
+        for entry in entries::<NumberKey, RuleRecord>(&self.number_rules, "number_rules")? {
+            let (key, rule) = entry?;
+            self.known.insert(RuleKey::Number(key), rule);
+        }
+        Ok(())
+    }
+
+    /// Places for configured users, and how many of them are taken.
+    #[must_use]
+    pub fn room(&self) -> (u32, usize) {
+        (self.places.configured, self.taken.len())
+    }
+
+    /// Makes the users of `config` those of the table, and nobody else.
+    ///
+    /// # Errors
+    /// There is no room for them, the integer arithmetic cannot hold a parameter, or the kernel refuses.
+    pub fn fill(&mut self, config: &NodeConfig) -> Result<(), KernelError> {
+        let gone = self.absent(&config.users);
+        self.put(&config.users, config)?;
+        self.write_marks(config)?;
+        self.remove(&gone)
+    }
+
+    /// The keys of users that are not among `users`.
+    fn absent(&self, users: &[User]) -> Vec<UserKey> {
+        let wanted: HashSet<UserKey> = users.iter().map(|user| self.key_of(user)).collect();
+        self.taken.keys().filter(|key| !wanted.contains(key)).copied().collect()
+    }
+
+    /// The key that the table has for a user: one of those that it is known by, or else the first.
+    fn key_of(&self, user: &User) -> UserKey {
+        let mut keys = user.who.iter().map(UserKey::of);
+        keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
+    }
+
+    /// Adds users, or changes those that are there; a user keeps its meter if one of the things that it is known by is
+    /// what it was found by before. Users by mark are not led to their meters by this, [`Self::fill`] does that.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`].
+    pub fn put(&mut self, users: &[User], config: &NodeConfig) -> Result<(), KernelError> {
+        let (mut fresh, mut prefixes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stale = self.rules_of(users.iter().filter_map(|user| self.taken.get(&self.key_of(user)).copied()));
+        let mut kinds = 0;
+        for user in users {
+            let place = self.place_for(user, &mut fresh)?;
+            let rule = RuleRecord::new(place, &user.params, config).map_err(|error| unfit("users", &error))?;
+            for who in &user.who {
+                kinds |= 1 << who.kind() as u32;
+                let Some(key) = RuleKey::of(who) else { continue };
+                stale.remove(&key);
+                if self.known.insert(key, rule) == Some(rule) {
+                    continue;
+                }
+                match key {
+                    RuleKey::Prefix(key) => prefixes.push((key, rule)),
+                    RuleKey::Number(key) => numbers.push((key, rule)),
+                }
+            }
+        }
+        write_all(&self.users, "users", &fresh)?;
+        write_all(&self.rules, "rules", &prefixes)?;
+        write_all(&self.number_rules, "number_rules", &numbers)?;
+        self.learn(kinds)?;
+        self.forget(&stale)
+    }
+
+    /// Removes users; packets of theirs fall under other rules from then on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn remove(&mut self, users: &[UserKey]) -> Result<(), KernelError> {
+        let places: Vec<u32> = users.iter().filter_map(|key| self.taken.remove(key)).collect();
+        let stale = self.rules_of(places.iter().copied());
+        self.forget(&stale)?;
+        let blank: Vec<_> = places
+            .iter()
+            .flat_map(|place| [(*place, UserState::default()), (*place + 1, UserState::default())])
+            .collect();
+        write_all(&self.users, "users", &blank)?;
+        self.free.extend(places);
+        Ok(())
+    }
+
+    /// The place of a user; if it is new, the states of its two meters go to `fresh`.
+    fn place_for(&mut self, user: &User, fresh: &mut Vec<(u32, UserState)>) -> Result<u32, KernelError> {
+        let key = self.key_of(user);
+        if let Some(place) = self.taken.get(&key) {
+            return Ok(*place);
+        }
+        let Some(place) = self.free.pop() else { return Err(KernelError::NoPlace(self.places.configured)) };
+        self.taken.insert(key, place);
+        for (place, user_is) in [(place, UserIs::Source), (place + 1, UserIs::Destination)] {
+            fresh.push((place, UserState { key: key.as_a(user_is), ..UserState::default() }));
+        }
+        Ok(place)
+    }
+
+    /// The rules that lead to places.
+    fn rules_of(&self, places: impl Iterator<Item = u32>) -> HashSet<RuleKey> {
+        let places: HashSet<u32> = places.collect();
+        if places.is_empty() {
+            return HashSet::new();
+        }
+        self.known.iter().filter(|(_, rule)| places.contains(&rule.place)).map(|(key, _)| *key).collect()
+    }
+
+    fn forget(&mut self, stale: &HashSet<RuleKey>) -> Result<(), KernelError> {
+        for key in stale {
+            self.known.remove(key);
+            let (map, bytes) = match key {
+                RuleKey::Prefix(key) => (&self.rules, key.as_bytes()),
+                RuleKey::Number(key) => (&self.number_rules, key.as_bytes()),
+            };
+            match map.delete(bytes) {
+                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
+                    return Err(KernelError::refused("removing a rule")(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Users by mark, in the order of the configuration.
+    fn write_marks(&self, config: &NodeConfig) -> Result<(), KernelError> {
+        let mut marks: Vec<(u32, MarkRuleRecord)> = Vec::new();
+        for user in &config.users {
+            for mark in user.who.iter().filter_map(Who::mark) {
+                let place = self.taken.get(&self.key_of(user)).copied().unwrap_or_default();
+                let rule = RuleRecord::new(place, &user.params, config).map_err(|error| unfit("users", &error))?;
+                marks.push((marks.len() as u32, rule.of_mark(mark)));
+            }
+        }
+        write_all(&self.mark_rules, "mark_rules", &marks)
+    }
+
+    /// Programs look for these kinds of users from now on.
+    fn learn(&self, kinds: u32) -> Result<(), KernelError> {
+        let Some(mut node) = read::<NodeRecord>(&self.config, "config", ZERO.as_bytes())? else { return Ok(()) };
+        if node.kinds | kinds == node.kinds {
+            return Ok(());
+        }
+        node.kinds |= kinds;
+        write_all(&self.config, "config", &[(ZERO, node)])
+    }
+}
+
+impl RuleKey {
+    /// Where the rule of what a user is known by is; marks have a map of their own.
+    fn of(who: &Who) -> Option<Self> {
+        match who {
+            Who::Prefix(prefix) => Some(Self::Prefix(PrefixKey::new(prefix))),
+            Who::Mark(_) => None,
+            other => Some(Self::Number(NumberKey::new(other))),
+        }
+    }
+}
+
+impl Who {
+    fn mark(&self) -> Option<&MarkMatch> {
+        if let Self::Mark(mark) = self { Some(mark) } else { None }
+    }
+}
+
+/// All entries of a map, read many at a time. Those of an array come in the order of their keys.
+pub(super) fn entries<'a, K: Record, V: Record>(
+    map: &'a MapHandle,
+    name: &'a str,
+) -> Result<impl Iterator<Item = Result<(K, V), KernelError>> + 'a, KernelError> {
+    let batches = map.lookup_batch(BATCH.min(map.max_entries()), MapFlags::ANY, MapFlags::ANY);
+    let other_version = |_| KernelError::OtherVersion(name.into());
+    let batches = batches.map_err(KernelError::refused(format!("reading map {name}")))?;
+    Ok(batches.map(move |(key, value)| {
+        let key = K::read_from_bytes(&key).map_err(|_| other_version(()))?;
+        Ok((key, V::read_from_bytes(&value).map_err(|_| other_version(()))?))
+    }))
+}
+
+/// Writes entries, many at a time.
+fn write_all<K: Record, V: Record>(map: &MapHandle, name: &str, entries: &[(K, V)]) -> Result<(), KernelError> {
+    for batch in entries.chunks(BATCH as usize) {
+        let keys: Vec<u8> = batch.iter().flat_map(|(key, _)| key.as_bytes()).copied().collect();
+        let values: Vec<u8> = batch.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect();
+        let written = map.update_batch(&keys, &values, batch.len() as u32, MapFlags::ANY, MapFlags::ANY);
+        written.map_err(KernelError::refused(format!("writing map {name}")))?;
+    }
+    Ok(())
+}
+
+/// The configuration was checked against ranges that the integer arithmetic holds; this is a second line.
+pub(super) fn unfit(key: &str, error: &OutOfRange) -> KernelError {
+    KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
+}

@@ -1,0 +1,274 @@
+//! Subscribers as they are: several prefixes, tags, sessions; as sources and as destinations; with places of their own.
+#![cfg(feature = "ebpf")]
+
+mod common;
+
+use common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, replayed, replayed_later};
+use fairlane_node::config::{UserIs, Who};
+use fairlane_node::kernel::{Programs, UserTable};
+use fairlane_node::records::{Kind, ReplayInput, UserKey};
+use serde_json::{Value as Json, json};
+
+fn prefix(text: &str) -> UserKey {
+    UserKey::of(&Who::Prefix(text.parse().unwrap()))
+}
+
+fn packets(programs: &Programs, key: &UserKey) -> u64 {
+    programs.user_state(key).unwrap().map_or(0, |user| user.packets)
+}
+
+fn node(port: &Json, changes: &Json) -> Programs {
+    replayed_later(&config(port, changes))
+}
+
+/// Gives a frame to ingress; returns its label.
+fn meter(programs: &Programs, frame: &[u8]) -> u32 {
+    let metered = programs.run("fairlane_ingress", frame, LOOPBACK, 0, 1).unwrap();
+    assert_eq!(metered.verdict, PASS);
+    metered.mark
+}
+
+/// What a frame is behind other headers: its Ethernet addresses, `between`, its IP packet.
+fn behind(frame: &[u8], between: &[&[u8]]) -> Vec<u8> {
+    [&frame[..12], &between.concat(), &frame[14..]].concat()
+}
+
+#[test]
+fn several_prefixes_of_both_families_share_one_meter() {
+    skip_unless_possible!();
+    let users = json!([{"name": "house", "prefix": ["10.0.0.7", "10.9.0.0/24", "2001:db8:7::/48"]}]);
+    let (shared, single) = (node(&json!({}), &json!({"users": users})), node(&json!({}), &json!({"users": users})));
+    let mut v6 = [0; 16];
+    v6[..6].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8, 0, 7]);
+    let frames = [ipv4([10, 0, 0, 7], 0, 1000), ipv4([10, 9, 0, 200], 0, 1000), ipv6(v6, 0, 1000)];
+    // Three packets of three addresses give the labels that three packets of one address give.
+    let labels = frames.each_ref().map(|frame| meter(&shared, frame));
+    assert_eq!(labels, [(); 3].map(|()| meter(&single, &frames[0])));
+    let user = shared.user_state(&prefix("10.0.0.7")).unwrap().unwrap();
+    assert_eq!((user.packets, user.bytes), (3, 3000));
+    assert_eq!(packets(&shared, &UserKey::DEFAULT), 0);
+}
+
+#[test]
+fn a_port_meters_who_receives_if_it_says_so() {
+    skip_unless_possible!();
+    // 10.255.0.1 is the destination of all IPv4 frames, fdfd:... that of IPv6.
+    let users = json!([{"prefix": "10.255.0.0/16"}, {"prefix": ["10.0.0.0/24", "fd00::/8"]}]);
+    let download = node(&json!({"user_is": "destination"}), &json!({"users": users}));
+    meter(&download, &ipv4([10, 0, 0, 1], 0, 100));
+    meter(&download, &ipv4([192, 0, 2, 1], 0, 100));
+    meter(&download, &ipv6([0x20; 16], 0, 100));
+    let received = |text| prefix(text).as_a(UserIs::Destination);
+    assert_eq!(packets(&download, &received("10.255.0.0/16")), 2);
+    assert_eq!(packets(&download, &received("10.0.0.0/24")), 1);
+    // What they send is another matter, as is what they have sent here.
+    assert_eq!(packets(&download, &prefix("10.255.0.0/16")) + packets(&download, &prefix("10.0.0.0/24")), 0);
+    assert_eq!(received("10.0.0.0/24").to_string(), "to 10.0.0.0/24");
+    // Addresses with a meter each.
+    let each = json!({"default_user": {"meter_of": "address"}});
+    let download = node(&json!({"user_is": "destination"}), &each);
+    meter(&download, &ipv4([10, 0, 0, 1], 0, 100));
+    assert_eq!(packets(&download, &prefix("10.255.0.1").as_a(UserIs::Destination)), 1);
+    assert_eq!(packets(&download, &prefix("10.0.0.1")), 0);
+}
+
+#[test]
+fn ip_is_found_behind_tags_pppoe_and_mpls() {
+    skip_unless_possible!();
+    let users = json!([{"prefix": ["10.0.0.0/24", "fd00::/8"]}]);
+    let plain = [ipv4([10, 0, 0, 1], 0, 1000), ipv6([0xfd; 16], 0, 1000)];
+    let tag = |ethertype: u16, number: u16| [ethertype.to_be_bytes(), number.to_be_bytes()].concat();
+    let (c, s, q) = (tag(0x8100, 7), tag(0x88a8, 9), tag(0x9100, 9));
+    for (i, frame) in plain.iter().enumerate() {
+        let kind = frame[12..14].to_vec();
+        let ppp: [u8; 2] = [[0x00, 0x21], [0x00, 0x57]][i];
+        let session = [&[0x88, 0x64, 0x11, 0, 0, 42, 3, 232][..], &ppp].concat();
+        let label = |last: u8| [0, 1, 0x10 | last, 64];
+        let ways: [Vec<Vec<u8>>; 9] = [
+            vec![c.clone(), kind.clone()],
+            vec![s.clone(), c.clone(), kind.clone()],
+            vec![c.clone(), c.clone(), kind.clone()],
+            vec![q.clone(), c.clone(), kind.clone()],
+            vec![session.clone()],
+            vec![s.clone(), c.clone(), session.clone()],
+            vec![vec![0x88, 0x47], label(1).to_vec()],
+            vec![vec![0x88, 0x47], label(0).to_vec(), label(0).to_vec(), label(0).to_vec(), label(1).to_vec()],
+            vec![s.clone(), vec![0x88, 0x47], label(0).to_vec(), label(1).to_vec()],
+        ];
+        let expected = meter(&node(&json!({}), &json!({"users": users})), frame);
+        for way in ways {
+            let programs = node(&json!({}), &json!({"users": users}));
+            let parts: Vec<&[u8]> = way.iter().map(Vec::as_slice).collect();
+            // Headers below IP are no bytes of the user: the label is that of the plain packet.
+            assert_eq!(meter(&programs, &behind(frame, &parts)), expected, "{way:x?}");
+            assert_eq!(packets(&programs, &prefix("10.0.0.0/24")), 1, "{way:x?}");
+            // Cut off anywhere before the end of the IP header it is nobody's, and no byte beyond is read.
+            let whole = behind(frame, &parts);
+            let header = whole.len() - 1000 + if i == 0 { 20 } else { 40 };
+            for length in 14..header {
+                // The kernel takes no half IP header behind a plain ethertype; there is none here.
+                meter(&programs, &whole[..length]);
+            }
+            assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
+        }
+    }
+    // Five labels are more than are looked through; the control channel of PPP is no IP.
+    let programs = node(&json!({}), &json!({"users": users}));
+    let deep = behind(&plain[0], &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
+    meter(&programs, &deep);
+    meter(&programs, &behind(&plain[0], &[&[0x88, 0x64, 0x11, 0, 0, 42, 0, 10, 0xc0, 0x21]]));
+    let stats = programs.ingress_stats().unwrap();
+    assert_eq!((stats.mpls_not_ip, stats.pppoe_not_ip), (1, 1));
+    assert_eq!(packets(&programs, &UserKey::UNPARSED), 2);
+}
+
+#[test]
+fn users_by_session_and_tags_come_before_prefixes_and_the_more_exact_first() {
+    skip_unless_possible!();
+    let users = json!([
+        {"prefix": "10.0.0.0/24"},
+        {"vlan": 7},
+        {"s_vlan": 9},
+        {"s_vlan": 9, "c_vlan": 7},
+        {"pppoe_session": 42},
+    ]);
+    let programs = node(&json!({}), &json!({"users": users}));
+    let (by_prefix, by_vlan) = (prefix("10.0.0.0/24"), UserKey::of(&Who::Vlan(7)));
+    let (service, tags) = (UserKey::of(&Who::Service(9)), UserKey::of(&Who::Tags(9, 7)));
+    let session = UserKey::of(&Who::Session(42));
+    let frame = ipv4([10, 0, 0, 1], 0, 100);
+    let tag = |ethertype: u16, number: u16| [ethertype.to_be_bytes(), number.to_be_bytes()].concat();
+    let ip: &[u8] = &[8, 0];
+    let pppoe = |session: u8, protocol: u16| {
+        [&[0x88, 0x64, 0x11, 0, 0, session, 0, 102][..], &protocol.to_be_bytes()].concat()
+    };
+    let cases: [(Vec<Vec<u8>>, UserKey); 9] = [
+        (vec![tag(0x88a8, 9), tag(0x8100, 7), ip.to_vec()], tags),
+        // Both forms: two tags of 802.1Q, and the one from before 802.1ad.
+        (vec![tag(0x8100, 9), tag(0x8100, 7), ip.to_vec()], tags),
+        (vec![tag(0x9100, 9), tag(0x8100, 7), ip.to_vec()], tags),
+        (vec![tag(0x88a8, 9), tag(0x8100, 8), ip.to_vec()], service),
+        (vec![tag(0x88a8, 9), ip.to_vec()], service),
+        (vec![tag(0x8100, 7), ip.to_vec()], by_vlan),
+        (vec![tag(0x8100, 9), ip.to_vec()], by_prefix),
+        (vec![tag(0x88a8, 9), tag(0x8100, 7), pppoe(42, 0x21)], session),
+        // Control packets of a session are its user's too.
+        (vec![pppoe(42, 0xc021)], session),
+    ];
+    for (i, (way, key)) in cases.iter().enumerate() {
+        let before = packets(&programs, key);
+        let parts: Vec<&[u8]> = way.iter().map(Vec::as_slice).collect();
+        meter(&programs, &behind(&frame, &parts));
+        assert_eq!(packets(&programs, key), before + 1, "{i}");
+    }
+    assert_eq!(tags.to_string(), "s_vlan 9 c_vlan 7");
+}
+
+#[test]
+fn addresses_never_take_the_places_of_configured_users() {
+    skip_unless_possible!();
+    const LIMIT: u32 = 20;
+    let late = json!([{"prefix": "10.0.1.0/24"}, {"prefix": "172.16.0.0/12", "meter_of": "address", "address_limit": 5}]);
+    let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}, "users": late});
+    let programs = node(&json!({}), &tables);
+    // A user with many addresses takes as many places as it may, and leaves the others to others.
+    for i in 0..10 {
+        meter(&programs, &ipv4([172, 16, 0, i], 0, 100));
+    }
+    assert_eq!(programs.ingress_stats().unwrap().user_full, 5);
+    // Strangers fill the table.
+    for i in 0..100 {
+        meter(&programs, &ipv4([192, 0, 2, i], 0, 100));
+    }
+    assert_eq!(programs.keys("addresses").len() as u32, LIMIT);
+    assert_eq!(packets(&programs, &UserKey::OVERFLOW), 5 + 100 - u64::from(LIMIT - 5));
+    // A subscriber that sends for the first time only now has its meter, and its label is that of a first packet.
+    let label = meter(&programs, &ipv4([10, 0, 1, 1], 0, 100));
+    assert_eq!(label, meter(&node(&json!({}), &tables), &ipv4([10, 0, 1, 1], 0, 100)));
+    assert_eq!(packets(&programs, &prefix("10.0.1.0/24")), 1);
+    assert_eq!(packets(&programs, &UserKey::DEFAULT), 0);
+}
+
+#[test]
+fn a_port_takes_no_more_places_than_it_may() {
+    skip_unless_possible!();
+    let each = json!({"default_user": {"meter_of": "address"}});
+    let programs = node(&json!({"address_limit": 7}), &each);
+    for i in 0..20 {
+        meter(&programs, &ipv4([10, 0, 0, i], 0, 100));
+    }
+    let stats = programs.ingress_stats().unwrap();
+    assert_eq!((stats.port_full, stats.user_full, stats.no_room), (13, 0, 0));
+    assert_eq!(programs.keys("addresses").len(), 7);
+}
+
+#[test]
+fn tags_of_others_stay_where_they_are() {
+    skip_unless_possible!();
+    for carrier in ["none", "802.1ad"] {
+        let programs = node(&json!({"carrier": carrier}), &json!({}));
+        let frame = behind(&ipv4([10, 0, 0, 1], 0, 100), &[&[0x88, 0xa8, 0, 100], &[0x81, 0, 0, 7], &[8, 0]]);
+        let (metered, after) = programs.pass("fairlane_ingress", &frame, LOOPBACK, 0).unwrap();
+        assert_eq!((metered.verdict, &after), (PASS, &frame));
+        assert_eq!(programs.ingress_stats().unwrap().stripped, 0);
+        // On a link that carries labels in tags ours is around theirs, also where there is no label.
+        for mark in [metered.mark, 0] {
+            let (sent, after) = programs.pass("fairlane_egress", &frame, LOOPBACK, mark).unwrap();
+            assert_eq!(sent.verdict, PASS);
+            let added = if carrier == "none" { 0 } else { 4 };
+            assert_eq!(after.len(), frame.len() + added, "{carrier} {mark:#x}");
+            assert_eq!(after[12 + added..], frame[12..]);
+            if added > 0 && mark == 0 {
+                // PCP 7 and VID 4095: no label.
+                assert_eq!(after[12..16], [0x88, 0xa8, 0xef, 0xff]);
+            }
+        }
+    }
+    // The highest activity is not taken for it.
+    let programs = node(&json!({"carrier": "802.1ad"}), &json!({}));
+    let (_, after) = programs.pass("fairlane_egress", &ipv4([10, 0, 0, 1], 0, 100), LOOPBACK, 0xfa3f_ffff).unwrap();
+    assert_eq!(after[12..16], [0x88, 0xa8, 0xef, 0xfe]);
+}
+
+#[test]
+fn drops_count_for_the_user_that_was_metered() {
+    skip_unless_possible!();
+    let users = json!([{"prefix": "10.0.0.0/24"}]);
+    let programs = node(&json!({"user_is": "source"}), &json!({"users": users}));
+    programs.set_replay(&ReplayInput { now_ns: START_NS + 6_000_000_000, packets: 1000, ..Default::default() }).unwrap();
+    let frame = ipv4([10, 0, 0, 1], 0, 100);
+    let label = meter(&programs, &frame);
+    assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, common::DROP);
+    assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap().unwrap().dropped, 1);
+    // Nobody's: the meter for that.
+    let mut other = ethernet(0x0806);
+    other.resize(64, 0);
+    programs.run("fairlane_egress", &other, LOOPBACK, 0, 1).unwrap();
+    assert_eq!(programs.user_state(&UserKey::UNPARSED).unwrap().unwrap().dropped, 1);
+}
+
+#[test]
+fn a_reload_keeps_the_places_of_users_and_frees_those_of_others() {
+    skip_unless_possible!();
+    let with = |users: &Json| config(&json!({}), &json!({"users": users, "users_table": {"configured": 3}}));
+    let first = with(&json!([{"prefix": "10.0.0.0/24"}, {"prefix": ["10.0.1.0/24", "10.0.2.0/24"]}, {"vlan": 7}]));
+    let programs = replayed(&first);
+    programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
+    meter(&programs, &ipv4([10, 0, 2, 1], 0, 100));
+    // One goes, one loses a prefix and gets another, one comes.
+    let next = with(&json!([{"prefix": ["10.0.1.0/24", "10.0.3.0/24"]}, {"vlan": 7}, {"s_vlan": 9}]));
+    fairlane_node::kernel::configure(&programs, &next, &[LOOPBACK], START_NS).unwrap();
+    meter(&programs, &ipv4([10, 0, 3, 1], 0, 100));
+    assert_eq!(packets(&programs, &prefix("10.0.1.0/24")), 2);
+    assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap(), None);
+    for address in [[10, 0, 2, 1], [10, 0, 0, 1]] {
+        meter(&programs, &ipv4(address, 0, 100));
+    }
+    assert_eq!(packets(&programs, &UserKey::DEFAULT), 2);
+    // A fourth finds no place.
+    let mut users: Vec<Json> = (0..4).map(|i| json!({"prefix": format!("10.0.{i}.0/24")})).collect();
+    users.truncate(3);
+    assert!(fairlane_node::kernel::configure(&programs, &with(&json!(users)), &[LOOPBACK], START_NS).is_ok());
+    assert_eq!(UserKey::of(&Who::Tunnel(5)).kind(), Kind::Tunnel);
+    let _ = UserTable::open(std::path::Path::new("/nowhere")).unwrap();
+}
