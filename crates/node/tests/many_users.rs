@@ -16,7 +16,8 @@ const USERS: u32 = 100_000;
 fn users(count: u32, rate: &str) -> Json {
     let of = |i: u32| {
         let [_, b, c, d] = i.to_be_bytes();
-        let prefixes = [format!("10.{b}.{c}.{d}"), format!("2001:db8:{b:x}:{:x}::/64", u32::from(c) << 8 | u32::from(d))];
+        let prefixes =
+            [format!("10.{b}.{c}.{d}"), format!("2001:db8:{b:x}:{:x}::/64", u32::from(c) << 8 | u32::from(d))];
         json!({"name": format!("user {i}"), "prefix": prefixes, "reference_rate": rate})
     };
     (0..count).map(of).collect()

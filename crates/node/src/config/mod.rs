@@ -295,10 +295,10 @@ mod tests {
     fn the_example_of_a_point_of_presence_is_a_right_one() {
         let json: Json = toml::from_str(include_str!("../../../../examples/node/pop.toml")).unwrap();
         let config = NodeConfig::read(&json).unwrap();
-        assert_eq!(config.ports.iter().map(|port| port.params.user_is).collect::<Vec<_>>(), [
-            UserIs::Source,
-            UserIs::Destination
-        ]);
+        assert_eq!(
+            config.ports.iter().map(|port| port.params.user_is).collect::<Vec<_>>(),
+            [UserIs::Source, UserIs::Destination]
+        );
         assert_eq!(config.users[2].who.len(), 2);
     }
 

@@ -4,10 +4,10 @@
 //! there, an earlier configuration, or what a killed tool left behind. Maps are changed entry by entry and a filter is
 //! replaced in one step, so that packets pass all the time and meters go on.
 
+use super::links::{Framing, links};
 use super::lock::Lock;
 use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
 use super::tcx::{self, Side};
-use super::links::{Framing, links};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
 use crate::config::{Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
@@ -193,9 +193,8 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     }
     let addresses = open_pinned(folder, "addresses")?.max_entries();
     let there = Places::of_table(open_pinned(folder, "users")?.max_entries(), addresses);
-    let changed = |key, from: u32, to: u32| {
-        Err(KernelError::NeedsDetach { key, from: from.to_string(), to: to.to_string() })
-    };
+    let changed =
+        |key, from: u32, to: u32| Err(KernelError::NeedsDetach { key, from: from.to_string(), to: to.to_string() });
     let wanted = config.users_table.configured.unwrap_or(there.configured).max(config.users.len() as u32);
     if addresses != config.users_table.limit {
         changed("users_table.limit", addresses, config.users_table.limit)

@@ -102,9 +102,10 @@ fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
 /// Says so if a prefix has more addresses with a meter each than the table has places, and no limit of its own.
 fn too_small(config: &NodeConfig) -> Option<String> {
     let limit = config.users_table.limit;
-    let prefixes = config.users.iter().filter(|user| {
-        user.params.meter_of == MeterOf::Address && user.params.address_limit.is_none()
-    });
+    let prefixes = config
+        .users
+        .iter()
+        .filter(|user| user.params.meter_of == MeterOf::Address && user.params.address_limit.is_none());
     prefixes.flat_map(|user| &user.who).find_map(|who| match who {
         Who::Prefix(prefix) if u32::from(128 - prefix.bits()) > limit.ilog2() => Some(format!(
             "{prefix} has 2^{} addresses with a meter each, users_table.limit is {limit}: the others share one meter; \

@@ -22,7 +22,7 @@ pub enum Framing {
     /// An Ethernet header.
     #[default]
     Ethernet,
-    /// The IP header: tun, PPP, WireGuard.
+    /// The IP header: tun, PPP, WireGuard, tunnels of IP in IP.
     Layer3,
     /// Something else.
     Other(LinkLayerType),
@@ -50,7 +50,12 @@ impl Link {
         let is_up = message.header.flags.contains(LinkFlags::Up);
         let framing = match message.header.link_layer_type {
             LinkLayerType::Ether | LinkLayerType::Loopback => Framing::Ethernet,
-            LinkLayerType::None | LinkLayerType::Ppp | LinkLayerType::Rawip => Framing::Layer3,
+            LinkLayerType::None
+            | LinkLayerType::Ppp
+            | LinkLayerType::Rawip
+            | LinkLayerType::Tunnel
+            | LinkLayerType::Tunnel6
+            | LinkLayerType::Sit => Framing::Layer3,
             other => Framing::Other(other),
         };
         let mut link = Self { index: message.header.index, is_up, framing, ..Self::default() };

@@ -4,9 +4,7 @@ use super::KernelError;
 use super::attach::{netns, open_pinned};
 use super::programs::{ZERO, read, read_ingress_stats, read_ports};
 use super::users::entries;
-use crate::records::{
-    IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState,
-};
+use crate::records::{IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState};
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::path::Path;

@@ -118,9 +118,14 @@ impl UserTable {
     /// There is no room for them, the integer arithmetic cannot hold a parameter, or the kernel refuses.
     pub fn fill(&mut self, config: &NodeConfig) -> Result<(), KernelError> {
         let gone = self.absent(&config.users);
+        let kept = self.taken.len() - gone.len();
+        // Who goes stays until the others are there, unless its place is needed.
+        let (first, last) =
+            if config.users.len() - kept > self.free.len() { (&gone[..], &[][..]) } else { (&[][..], &gone[..]) };
+        self.remove(first)?;
         self.put(&config.users, config)?;
         self.write_marks(config)?;
-        self.remove(&gone)
+        self.remove(last)
     }
 
     /// The keys of users that are not among `users`.

@@ -17,7 +17,8 @@
 //! addresses of one hash share a meter.
 
 use crate::config::{
-    Arrivals, BacklogSource, Carrier, ClassRule, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserParams, Who,
+    Arrivals, BacklogSource, Carrier, ClassRule, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserIs,
+    UserParams, Who,
 };
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
@@ -130,6 +131,13 @@ impl Switch {
         }
         let mut entries = Vec::new();
         for (number, port) in config.ports.iter().enumerate() {
+            let refuse = |key: &str, problem: &str| Err(ConfigError::new(format!("ports[{number}].{key}"), problem));
+            if port.params.user_is == UserIs::Destination {
+                return refuse("user_is", "\"destination\" is not there on a P4 switch, it meters sources");
+            }
+            if port.queue.ecn {
+                return refuse("queue.ecn", "true is not there on a P4 switch, it drops");
+            }
             entries.extend(role(number, port.params.arrivals));
         }
         entries.push(domain(config)?);
@@ -477,6 +485,9 @@ mod tests {
         assert_eq!(message(&crowd), "users[15]: no meter is left for it, the switch has 4096: see -DUSERS and --users");
         let by_vlan = json!({"ports": [{"interface": "eth0"}], "users": [{"vlan": 7}]});
         assert_eq!(message(&by_vlan), "users[0].vlan: \"vlan 7\", a P4 switch knows users by one prefix each");
+        let download = json!({"ports": [{"interface": "eth0", "user_is": "destination"}]});
+        let problem = "ports[0].user_is: \"destination\" is not there on a P4 switch, it meters sources";
+        assert_eq!(message(&download), problem);
         let option = json!({"ports": [{"interface": "eth0", "carrier": "ipv6_option"}]});
         let problem = "ports[0].carrier: \"ipv6_option\" is not there on a P4 switch, it has \"802.1ad\"";
         assert_eq!(message(&option), problem);

@@ -2,11 +2,12 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{
-    Kind, MarkRuleRecord, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit, UserKey,
+    Kind, MarkRuleRecord, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit,
+    UserKey,
 };
 use crate::config::{
-    Arrivals, BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs,
-    UserParams, Who,
+    Arrivals, BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs, UserParams,
+    Who,
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
