@@ -1,6 +1,6 @@
 //! What users are called in reports: the names of the configuration.
 
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, User, UserIs};
 use crate::records::UserKey;
 use std::collections::HashMap;
 
@@ -14,12 +14,16 @@ impl Names {
     /// Of the users of a configuration.
     #[must_use]
     pub fn of(config: &NodeConfig) -> Self {
-        Self { names: config.users.iter().map(|user| (UserKey::of(&user.who), user.name.clone())).collect() }
+        let of = |user: &User| user.who.iter().map(|who| (UserKey::of(who), user.name.clone())).collect::<Vec<_>>();
+        Self { names: config.users.iter().flat_map(of).collect() }
     }
 
-    /// The name of the user with a meter; without one, what it is known by.
+    /// The name of the user with a meter, with `to ` in front if that is of what it receives; without a name, what it is
+    /// known by.
     #[must_use]
     pub fn get(&self, key: &UserKey) -> String {
-        self.names.get(key).cloned().unwrap_or_else(|| key.to_string())
+        let name = self.names.get(&key.as_a(UserIs::Source));
+        let to = if key.user_is == UserIs::Destination as u8 { "to " } else { "" };
+        name.map_or_else(|| key.to_string(), |name| format!("{to}{name}"))
     }
 }

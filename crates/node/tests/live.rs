@@ -330,17 +330,17 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         );
         lab.python("c", &frames);
     }
-    // They were metered, but nobody took their tags off: such a tag is no label, and the edge has no interface for it.
+    // To the kernel a tag of number 0 is none: they are routed, with the labels of their meter and not with those.
     let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
     assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(0), &Json::from(0)));
-    assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(37)));
+    assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
     // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
     lab.python("a", own);
-    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 37);
+    assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 77);
     lab.node_ok("a", "detach", &edge);
     lab.node_ok("b", "detach", &core);
 }
