@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairlane.report import comparison, figures
+from fairlane.report import access_map, comparison, figures
 from fairlane.report.comparison import ComparisonView, Measure
 from fairlane.report.own import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import figures as drawings
@@ -77,10 +77,11 @@ def of_result(document: Json) -> OwnPage:
         title=view.name,
         lead=f"The scenario {view.name} under {scheme}.",
         notes=view.notes,
-        pictures=_pictures({scheme: document}),
+        pictures=[*access_map.pictures(document), *_pictures({scheme: document})],
         tables=[
             Table("numbers", "Numbers", OF_THE_LINK, ["measure"], [Head("value")], numbers),
             _of_groups(view, scheme),
+            *access_map.tables(document),
         ],
         facts=view.facts,
     )

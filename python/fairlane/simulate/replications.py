@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, UserError
 from fairlane.base.files import written_below
-from fairlane.base.progress import progress, tell
+from fairlane.base.progress import duration, progress, tell
 from fairlane.base.signals import received
 from fairlane.base.text import quoted
 from fairlane.simulate.external import external_part
@@ -89,10 +90,11 @@ def finished(
     batch = _fairlane.Batch(list(jobs), cores() if threads is None else threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
+            pace = Pace()
             while batch.remaining:
                 received.check()
                 if (done := batch.next(WAIT_S)) is None:
-                    advance.waiting(lambda: slowest(batch.reached()))
+                    advance.waiting(lambda: pace.say(batch.reached()))
                     continue
                 yield done
                 advance()
@@ -119,6 +121,26 @@ def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
         return ""
     now_s, end_s, events = min(reached)
     return f"simulated {now_s:.3g} of {end_s:.3g} s in {events / 1e6:.0f} million events"
+
+
+class Pace:
+    """How far the slowest run is, and how long it will take at the pace so far."""
+
+    def __init__(self) -> None:
+        self._since: tuple[float, float] | None = None
+
+    def say(self, reached: Sequence[tuple[float, float, int]]) -> str:
+        """As `slowest`, with the time that is left once the run has been seen before."""
+        if not (text := slowest(reached)):
+            return text
+        now_s, end_s, _ = min(reached)
+        time_s = time.monotonic()
+        if self._since is None or now_s < self._since[1]:
+            self._since = (time_s, now_s)
+        since_s, from_s = self._since
+        if now_s <= from_s:
+            return text
+        return f"{text}, about {duration((time_s - since_s) * (end_s - now_s) / (now_s - from_s))} left of it"
 
 
 class _Work:

@@ -1,0 +1,168 @@
+"""Access networks from end to end: a tree against progressive filling, files of LibreQoS, the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import fairlane
+from fairlane import Scenario, ScenarioError, group, tcp
+from fairlane.simulate.replications import Pace
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MBIT = 1e6
+
+
+def tree(**topology: object) -> Scenario:
+    """Two sites of two access points of three subscribers, all of whom want all they can get."""
+    counts = {"kind": "access", "sites": 2, "access_points": 2, "subscribers": 3}
+    rates = {
+        "gateway_rate": "30 Mbit/s",
+        "site_rate": "20 Mbit/s",
+        "access_point_rate": "9 Mbit/s",
+        "plan": "100 Mbit/s",
+    }
+    times = {"start_until": "1 s", "rtt": "30 ms"}
+    return Scenario(
+        "tree",
+        group("down", tcp(flows=2), share=1.0, **times),
+        group("up", tcp(), share=0.5, direction="up", **times),
+        group("local", tcp(), share=0.4, direction="local", start_until="1 s", rtt="10 ms"),
+        queue={"scheme": "wfq", "limit": "300 packets"},
+        topology={**counts, **rates, **topology},
+        run={"warmup": "10 s", "measure": "30 s", "replications": 1},
+        probes={"user_rows": True},
+    )
+
+
+def filled(capacities: dict[str, float], routes: list[tuple[list[str], float]]) -> list[float]:
+    """Max-min shares by progressive filling: all rates rise together until a link is full or a plan is reached."""
+    rates = [0.0] * len(routes)
+    rising = set(range(len(routes)))
+    while rising:
+        steps = [routes[user][1] - rates[user] for user in rising]
+        for link, capacity in capacities.items():
+            across = [user for user, (route, _) in enumerate(routes) if link in route]
+            if moving := rising.intersection(across):
+                steps.append((capacity - sum(rates[user] for user in across)) / len(moving))
+        step = min(steps)
+        for user in rising:
+            rates[user] += step
+        full = {
+            link
+            for link, capacity in capacities.items()
+            if sum(rates[user] for user, (route, _) in enumerate(routes) if link in route) >= capacity * (1 - 1e-9)
+        }
+        rising = {
+            user
+            for user in rising
+            if not full.intersection(routes[user][0]) and rates[user] < routes[user][1] * (1 - 1e-9)
+        }
+    return rates
+
+
+def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
+    run = fairlane.run(tree(), replications=1).runs[0]
+    capacities = {"gateway": 30 * MBIT, "site": 20 * MBIT, "ap": 9 * MBIT}
+    links = {
+        f"{name}/{way}": rate
+        for way in ("down", "up")
+        for name, rate in (
+            ("gateway", capacities["gateway"]),
+            *((f"site{site}", capacities["site"]) for site in (1, 2)),
+            *((f"site{site}.ap{point}", capacities["ap"]) for site in (1, 2) for point in (1, 2)),
+        )
+    }
+    counts = {group["name"]: group["users"] for group in run["groups"]}
+    # 12 subscribers; half of them up: one or two of each access point; 0.4 of them local.
+    assert counts == {"down": 12, "up": 6, "local": 5}
+    found = {one["name"]: one["user_throughput_bps"] for one in run["groups"]}
+    shares = {one["name"]: one["max_min_share_bps"] for one in run["groups"]}
+    routes, users = [], []
+    placed = where(run)
+    for name, nodes in placed.items():
+        for number, node in enumerate(nodes):
+            site, point = node.split(".")
+            other = f"{site}.ap{3 - int(point[2:])}"
+            route = {
+                "down": ["gateway/down", f"{site}/down", f"{node}/down"],
+                "up": [f"{node}/up", f"{site}/up", "gateway/up"],
+                "local": [f"{node}/up", f"{other}/down"],
+            }[name]
+            plan = 100.0 if name == "down" else 20.0
+            routes.append((route, plan * MBIT))
+            users.append((name, number))
+    rates = filled(links, routes)
+    for (name, number), rate in zip(users, rates, strict=True):
+        assert math.isclose(found[name][number], rate, rel_tol=0.03), (name, number, found[name][number], rate)
+    for name in counts:
+        own = [rate for (other, _), rate in zip(users, rates, strict=True) if other == name]
+        assert math.isclose(shares[name], sum(own) / len(own), rel_tol=1e-6)
+
+
+def where(run: fairlane.results.records.RunRecord) -> dict[str, list[str]]:
+    """The access point of each user, as the same scenario without rows tells of the worst, which are all here."""
+    compact = fairlane.run(tree().replace("probes", {"user_rows": False}), replications=1).runs[0]
+    nodes = {}
+    for one in compact["groups"]:
+        worst = one["user_summary"]["worst"]
+        assert len(worst) == one["users"] <= 20
+        nodes[one["name"]] = [str(user["node"]) for user in sorted(worst, key=lambda user: user["user"])]
+    assert run["jain_index"] == compact["jain_index"]
+    return nodes
+
+
+def test_files_of_libreqos_are_read_and_stay_in_the_canonical_scenario(tmp_path: Path) -> None:
+    nodes = {"A": {"downloadBandwidthMbps": 100, "uploadBandwidthMbps": 50, "children": {}}}
+    (tmp_path / "network.json").write_text(json.dumps(nodes))
+    head = "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps\n"
+    (tmp_path / "ShapedDevices.csv").write_text(head + "1,A,5,2,50,10\n2,A,5,2,50,10\n3,A,5,2,20,5\n")
+    files = {"network": "network.json", "devices": "ShapedDevices.csv"}
+    table = {**tree().to_dict(), "topology": {"kind": "access", "files": files}}
+    scenario = Scenario.from_dict(table, tmp_path)
+    canonical = json.loads(scenario.canonical())
+    assert canonical["groups"][0]["users"] == 3
+    (tmp_path / "network.json").unlink()
+    assert json.loads(Scenario.from_dict(canonical).canonical()) == canonical
+    with pytest.raises(ScenarioError, match=r"topology\.files\.network: 'network\.json': No such file"):
+        Scenario.from_dict(table, tmp_path).canonical()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("groups[0].share", 0.0, "groups[0].share: 0 is out of range, no subscriber falls to it"),
+        ("groups[1].node", "site9", 'groups[1].node: "site9" is not a node, there are gateway, site1'),
+        ("groups[0].route", ["gateway/down"], "groups[0].route: has no effect on an access network"),
+        ("groups[0].users", 5, "groups[0].users: 5 is not what its share gives, 12: leave it out"),
+        ("topology.failovers", [{"node": "x", "at": "1 s"}], 'topology.failovers[0].node: "x" is not a node'),
+    ],
+)
+def test_what_does_not_fit_the_tree_is_refused_in_one_line(key: str, value: object, problem: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        tree().replace(key, value).canonical()
+    assert str(caught.value).startswith(problem)
+
+
+def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
+    short = scenario.replace("run.warmup", "15 s").replace("run.measure", "1 s")
+    fairlane.run(short, replications=1).write(tmp_path / "run")
+    page = fairlane.report(tmp_path / "run", out=tmp_path / "report").parent / "run-access-network.html"
+    html = page.read_text(encoding="utf-8")
+    for text in ("Map of the network", "Worst nodes", "State and work", "site1.ap1", "gaming"):
+        assert text in html, text
+
+
+def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = iter([100.0, 110.0, 120.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(now_s))
+    pace = Pace()
+    assert pace.say([(1.0, 10.0, 0)]) == "simulated 1 of 10 s in 0 million events"
+    # 2 simulated seconds in 10 s: 7 more take 35.
+    assert pace.say([(3.0, 10.0, 0), (5.0, 10.0, 0)]).endswith("about 35 s left of it")
+    # Another run: it begins anew.
+    assert "left" not in pace.say([(0.5, 10.0, 0)])
