@@ -101,11 +101,10 @@ def _copy(origin: Path, target: Path) -> None:
 
 
 def copy_rustdoc(target: Path) -> None:
-    """Documents the crates, where warnings are errors, and copies the pages."""
+    """Documents the crates and copies the pages; names that cannot be found are told, and are text in them."""
     packages = [part for crate in CRATES for part in ("--package", crate)]
     # Heads of modules name functions that are not public: their readers have the source.
-    flags = "--deny warnings --allow rustdoc::private_intra_doc_links"
-    environment = os.environ | {"RUSTDOCFLAGS": flags}
+    environment = os.environ | {"RUSTDOCFLAGS": "--allow rustdoc::private_intra_doc_links"}
     subprocess.run(["cargo", "doc", "--no-deps", "--quiet", *packages], check=True, cwd=ROOT, env=environment)
     metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
     done = subprocess.run(metadata, check=True, cwd=ROOT, stdout=subprocess.PIPE)
