@@ -72,7 +72,8 @@ def show(head: list[str], rows: list[list[str]]) -> None:
 
 def main() -> None:
     """Simulates and prints."""
-    rows, states = [], {}
+    rows: list[list[str]] = []
+    states: dict[str, list[str]] = {}
     for case, scenario in cases().items():
         for scheme in SCHEMES:
             changed = scenario.replace("queue", {"scheme": scheme, "limit": scenario.to_dict()["queue"]["limit"]})
