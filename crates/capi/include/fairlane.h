@@ -321,7 +321,7 @@ typedef struct fairlane_scheme {
 	/* All of the following may be null. */
 	void (*set_rate)(void *state, uint64_t rate_bps);
 	void (*failure)(const void *state, char *message, size_t message_size); /* why enqueue or dequeue failed */
-	double (*drop_threshold)(const void *state); /* that the last arrival met; NaN without one */
+	double (*drop_threshold)(const void *state); /* that the last arrival met; NaN if there is none: not asked again */
 	void (*state_size)(const void *state, size_t *records, size_t *bytes); /* what it remembers, without the packets */
 	void (*report)(const void *state, fairlane_on_reading on_reading, void *context);
 } fairlane_scheme;

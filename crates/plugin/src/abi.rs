@@ -23,6 +23,28 @@ pub type OnDrop = unsafe extern "C" fn(context: *mut c_void, packet: *const CPac
 /// Takes a reading of a scheme: its name with its unit, which lives as long as the library, and its value.
 pub type OnReading = unsafe extern "C" fn(context: *mut c_void, name: *const c_char, value: f64);
 
+/// Offers a packet; see [`SchemeTable::enqueue`].
+pub type Enqueue = unsafe extern "C-unwind" fn(
+    state: *mut c_void,
+    packet: *const CPacket,
+    now_ps: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+) -> c_int;
+
+/// Asks for the next packet; see [`SchemeTable::dequeue`].
+pub type Dequeue = unsafe extern "C-unwind" fn(
+    state: *mut c_void,
+    now_ps: u64,
+    on_drop: OnDrop,
+    context: *mut c_void,
+    packet: *mut CPacket,
+    found: *mut u8,
+) -> c_int;
+
+/// The drop threshold that the last arrival met; see [`SchemeTable::drop_threshold`].
+pub type DropThreshold = unsafe extern "C-unwind" fn(state: *const c_void) -> f64;
+
 /// A parameter that a scheme declares. Texts are UTF-8; values stand as a scenario has them, texts without quotes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -107,32 +129,15 @@ pub struct SchemeTable {
     /// Ends it; needed.
     pub destroy: Option<unsafe extern "C-unwind" fn(state: *mut c_void)>,
     /// Offers a packet; needed.
-    pub enqueue: Option<
-        unsafe extern "C-unwind" fn(
-            state: *mut c_void,
-            packet: *const CPacket,
-            now_ps: u64,
-            on_drop: OnDrop,
-            context: *mut c_void,
-        ) -> c_int,
-    >,
+    pub enqueue: Option<Enqueue>,
     /// Asks for the next packet; needed.
-    pub dequeue: Option<
-        unsafe extern "C-unwind" fn(
-            state: *mut c_void,
-            now_ps: u64,
-            on_drop: OnDrop,
-            context: *mut c_void,
-            packet: *mut CPacket,
-            found: *mut u8,
-        ) -> c_int,
-    >,
+    pub dequeue: Option<Dequeue>,
     /// The rate of the link changes.
     pub set_rate: Option<unsafe extern "C-unwind" fn(state: *mut c_void, rate_bps: u64)>,
     /// Why the last call that failed did so.
     pub failure: Option<unsafe extern "C-unwind" fn(state: *const c_void, message: *mut c_char, size: usize)>,
-    /// The drop threshold that the last arrival met; NaN without one.
-    pub drop_threshold: Option<unsafe extern "C-unwind" fn(state: *const c_void) -> f64>,
+    /// The drop threshold that the last arrival met; NaN if there is none: then it is not asked again.
+    pub drop_threshold: Option<DropThreshold>,
     /// What the scheme remembers.
     pub state_size: Option<unsafe extern "C-unwind" fn(state: *const c_void, records: *mut usize, bytes: *mut usize)>,
     /// Tells what the scheme measures itself.

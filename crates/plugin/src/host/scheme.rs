@@ -1,7 +1,7 @@
 //! A scheme of a library as an external scheme.
 
 use super::{guarded, message_of};
-use crate::abi::{MARKED, Parameter, PortView, SchemeTable, Value};
+use crate::abi::{Dequeue, DropThreshold, Enqueue, MARKED, Parameter, PortView, SchemeTable, Value};
 use crate::packet::{CPacket, bits_of};
 use crate::text;
 use fairlane_schemes::base::config::{ConfigError, ParamSpec, Table, check_declared};
@@ -155,16 +155,27 @@ impl ExternalFactory for PluginFactory {
         if code != 0 || state.is_null() {
             return Err(failed(self.name, "create", code, &message));
         }
-        Ok(Box::new(PluginDiscipline { table: self.table, name: self.name, state }))
+        Ok(Box::new(PluginDiscipline {
+            state,
+            enqueue: self.table.enqueue.expect("checked when it was loaded"),
+            dequeue: self.table.dequeue.expect("checked when it was loaded"),
+            drop_threshold: self.table.drop_threshold,
+            table: self.table,
+            name: self.name,
+        }))
     }
 }
 
 /// A scheme at a port.
 #[derive(Debug)]
 struct PluginDiscipline {
+    state: *mut c_void,
+    enqueue: Enqueue,
+    dequeue: Dequeue,
+    /// None once it is known that the scheme has none.
+    drop_threshold: Option<DropThreshold>,
     table: &'static SchemeTable,
     name: &'static str,
-    state: *mut c_void,
 }
 
 // SAFETY: one thread at a time uses a state, which the header asks a library to allow.
@@ -233,7 +244,6 @@ fn failed(name: &str, function: &str, code: c_int, message: &str) -> String {
 impl ExternalDiscipline for PluginDiscipline {
     #[inline]
     fn enqueue(&mut self, arrival: &Arrival, _: Backlog, now: Time, actions: &mut Actions) -> Result<(), String> {
-        let enqueue = self.table.enqueue.expect("checked when it was loaded");
         let packet = CPacket {
             id: arrival.handle.bits(),
             label: arrival.label,
@@ -247,26 +257,29 @@ impl ExternalDiscipline for PluginDiscipline {
         let mut told = Told { actions, wrong_reason: None };
         let context = (&raw mut told).cast();
         // SAFETY: a function of the library, with the arguments that the header declares.
-        let code = guarded(|| unsafe { enqueue(self.state, &raw const packet, now.0, on_drop, context) });
+        let code = guarded(|| unsafe { (self.enqueue)(self.state, &raw const packet, now.0, on_drop, context) });
         let wrong_reason = told.wrong_reason;
-        if let Some(drop_threshold) = self.table.drop_threshold {
+        if let Some(drop_threshold) = self.drop_threshold {
             // SAFETY: as above.
             let threshold = guarded(|| unsafe { drop_threshold(self.state) });
             actions.threshold = (!threshold.is_nan()).then_some(threshold);
+            if threshold.is_nan() {
+                self.drop_threshold = None;
+            }
         }
         self.outcome(Call::Enqueue, code, wrong_reason)
     }
 
     #[inline]
     fn dequeue(&mut self, _: Backlog, now: Time, actions: &mut Actions) -> Result<Option<Handle>, String> {
-        let dequeue = self.table.dequeue.expect("checked when it was loaded");
         let mut packet =
             CPacket { id: u64::MAX, label: 0.0, flow: 0, user: 0, bytes: 0, traffic_class: 0, ecn: 0, reserved: 0 };
         let mut found = 0;
         let mut told = Told { actions, wrong_reason: None };
         let context = (&raw mut told).cast();
         // SAFETY: as for `enqueue`.
-        let code = guarded(|| unsafe { dequeue(self.state, now.0, on_drop, context, &raw mut packet, &raw mut found) });
+        let code =
+            guarded(|| unsafe { (self.dequeue)(self.state, now.0, on_drop, context, &raw mut packet, &raw mut found) });
         let wrong_reason = told.wrong_reason;
         self.outcome(Call::Dequeue, code, wrong_reason)?;
         if found == 0 {
