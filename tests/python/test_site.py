@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with contextlib.suppress(pytest.skip.Exception):  # then pages say that there is none
         playground.built()
     out = tmp_path_factory.mktemp("site") / "site"
-    done = execute(sys.executable, ROOT / "site" / "build.py", "--quick", "--out", out)
+    done = execute(sys.executable, ROOT / "site" / "build.py", "--quick", "--out", out, timeout_s=900)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return out
 
