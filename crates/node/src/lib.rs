@@ -12,4 +12,5 @@ pub mod kernel;
 pub mod names;
 pub mod p4;
 pub mod records;
+pub mod subscribers;
 pub mod traffic;

@@ -5,7 +5,7 @@ mod commands;
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{Outcome, check, forward, man, p4_commands, send, sink};
 #[cfg(feature = "ebpf")]
-use commands::{attach, detach, export, status, top};
+use commands::{attach, detach, export, radius, status, top, user};
 use std::process::ExitCode;
 
 /// Shares links fairly among users, on live Linux.
@@ -36,6 +36,12 @@ enum Command {
     /// Offer all counters to Prometheus, on the loopback interface
     #[cfg(feature = "ebpf")]
     Export(export::Export),
+    /// Add, change, remove, list or import subscribers while the node runs
+    #[cfg(feature = "ebpf")]
+    User(user::UserCommand),
+    /// Listen to RADIUS accounting: sessions become subscribers
+    #[cfg(feature = "ebpf")]
+    Radius(radius::Radius),
     /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
     Forward(forward::Forward),
     /// Write the table entries of a configuration for a P4 switch with p4/abc.p4 or p4/csfq.p4
@@ -65,6 +71,10 @@ impl Command {
             Self::Top(command) => command.run(),
             #[cfg(feature = "ebpf")]
             Self::Export(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::User(command) => command.run(),
+            #[cfg(feature = "ebpf")]
+            Self::Radius(command) => command.run(),
             Self::Forward(command) => command.run(),
             Self::P4Commands(command) => command.run(),
             Self::Send(command) => command.run(),

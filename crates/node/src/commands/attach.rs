@@ -5,8 +5,10 @@ use super::{Outcome, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{self, Attached, LinkEvent, LinkEvents, Ports};
+use fairlane_node::subscribers::{self, store};
 use sd_notify::NotifyState;
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Interfaces come in several steps: so long it waits for the next one before it acts.
@@ -35,7 +37,7 @@ impl Attach {
             let names: Vec<_> = config.ports.iter().map(|port| format!("\"{}\"", port.interface)).collect();
             return Err(format!("ports: none of {} is in this network namespace", names.join(", ")).into());
         }
-        let attached = kernel::attach(&config)?;
+        let attached = attach(&self.config)?;
         let verb = if attached.was_attached { "reloaded" } else { "attached" };
         let of = if attached.absent.is_empty() { String::new() } else { format!(" of {}", config.ports.len()) };
         // Whoever does not read this is no reason to stop.
@@ -51,6 +53,18 @@ impl Attach {
             None => Ok(()),
         }
     }
+}
+
+/// Attaches with all subscribers, whom nobody changes meanwhile.
+fn attach(path: &Path) -> Result<Attached, Box<dyn Error>> {
+    let folder = NodeConfig::load(path)?.state_folder();
+    let held = store::hold(&folder)?;
+    let config = subscribers::load(path)?;
+    let attached = kernel::attach(&config)?;
+    if held.is_some() {
+        store::next_generation(&folder)?;
+    }
+    Ok(attached)
 }
 
 /// Keeps what is attached equal to what is there.
@@ -114,13 +128,16 @@ impl Follower {
     fn catch_up(&mut self) -> Outcome {
         match NodeConfig::load(&self.path) {
             Ok(config) => self.config = config,
-            Err(error) => eprintln!("warning: {error}; going on with the configuration before"),
+            Err(error) => {
+                eprintln!("warning: {error}; going on with what is attached");
+                return Ok(());
+            }
         }
         let Ports { present, absent } = kernel::ports_of(&self.config)?;
         if !self.is_stale && present == self.attached.present && absent == self.attached.absent {
             return Ok(());
         }
-        let attached = kernel::attach(&self.config)?;
+        let attached = attach(&self.path)?;
         let _ = print_out(&changes(&self.attached, &attached));
         self.attached = attached;
         self.is_stale = false;

@@ -3,6 +3,7 @@
 use super::{Outcome, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
+use fairlane_node::subscribers;
 use std::path::PathBuf;
 
 /// Arguments of `check`.
@@ -18,7 +19,7 @@ pub struct Check {
 impl Check {
     /// Reads the configuration, if one is given, and reports; what `attach` would fail for is an error.
     pub fn run(self) -> Outcome {
-        let config = self.config.as_deref().map(NodeConfig::load).transpose()?;
+        let config = self.config.as_deref().map(subscribers::load).transpose()?;
         report(config.as_ref(), self.json)
     }
 }

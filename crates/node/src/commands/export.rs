@@ -5,10 +5,10 @@
 
 use super::{Outcome, absent, attached, print_out};
 use clap::Args;
-use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{PortView, Snapshot, UserView};
 use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
+use fairlane_node::subscribers;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -38,7 +38,7 @@ pub struct Export {
 impl Export {
     /// Serves until it is stopped.
     pub fn run(self) -> Outcome {
-        NodeConfig::load(&self.config)?;
+        subscribers::load(&self.config)?;
         if !self.listen.ip().is_loopback() {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
@@ -91,7 +91,7 @@ struct Exporter {
 impl Exporter {
     /// A scrape. The configuration is read again: it may have changed.
     fn text(&mut self) -> Result<String, Box<dyn std::error::Error>> {
-        let config = NodeConfig::load(&self.path)?;
+        let config = subscribers::load(&self.path)?;
         let snapshot = attached(Path::new(&config.node.pin_path))?;
         let shown = self.select(&snapshot);
         Ok(text(&snapshot, &shown, &absent(&config, &snapshot), &Names::of(&config)))

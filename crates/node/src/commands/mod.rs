@@ -10,12 +10,16 @@ pub mod export;
 pub mod forward;
 pub mod man;
 pub mod p4_commands;
+#[cfg(feature = "ebpf")]
+pub mod radius;
 pub mod send;
 pub mod sink;
 #[cfg(feature = "ebpf")]
 pub mod status;
 #[cfg(feature = "ebpf")]
 pub mod top;
+#[cfg(feature = "ebpf")]
+pub mod user;
 
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::Time;

@@ -2,9 +2,9 @@
 
 use super::{Outcome, absent, attached, label, print_out};
 use clap::Args;
-use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
+use fairlane_node::subscribers;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub struct Status {
 impl Status {
     /// Prints the state; a node that is not attached is an error.
     pub fn run(self) -> Outcome {
-        let config = NodeConfig::load(&self.config)?;
+        let config = subscribers::load(&self.config)?;
         let mut snapshot = attached(Path::new(&config.node.pin_path))?;
         let all = snapshot.users.len();
         let most = self.users.unwrap_or(if self.json { all } else { MOST_USERS });

@@ -2,10 +2,10 @@
 
 use super::{Outcome, attached, label};
 use clap::Args;
-use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
+use fairlane_node::subscribers;
 use fairlane_schemes::base::units::BitRate;
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
@@ -36,7 +36,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl Top {
     /// Draws until it is stopped.
     pub fn run(self) -> Outcome {
-        let config = NodeConfig::load(&self.config)?;
+        let config = subscribers::load(&self.config)?;
         let names = Names::of(&config);
         let pin_path = Path::new(&config.node.pin_path);
         let (mut before, mut at) = (attached(pin_path)?, Instant::now());

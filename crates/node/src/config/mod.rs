@@ -52,6 +52,8 @@ params! {
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
         /// Where the programs are attached.
         hook: Hook = "auto", source "our choice";
+        /// Folder where subscribers are kept that come and go while the node runs.
+        state_path: String = "/var/lib/fairlane", source "our choice";
     }
 }
 
@@ -133,6 +135,12 @@ pub enum LoadError {
 }
 
 impl NodeConfig {
+    /// Folder where subscribers are kept.
+    #[must_use]
+    pub fn state_folder(&self) -> PathBuf {
+        self.node.state_path.clone().into()
+    }
+
     /// Reads the file at `path`.
     ///
     /// # Errors

@@ -22,6 +22,15 @@ impl Prefix {
         }
     }
 
+    /// Whether an address is in it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let all = Self { length: if address.is_ipv4() { 32 } else { 128 }, address };
+        let [ours, theirs] = [self, &all].map(|prefix| u128::from_be_bytes(prefix.octets()));
+        let beyond = u128::MAX.checked_shr(self.bits().into()).unwrap_or(0);
+        self.address.is_ipv4() == address.is_ipv4() && (ours ^ theirs) & !beyond == 0
+    }
+
     /// Length of the prefix of [`Prefix::octets`], up to 128 bits.
     #[must_use]
     pub fn bits(&self) -> u8 {

@@ -169,6 +169,14 @@ impl User {
     /// Marks of users, which are tried one after another.
     pub const MOST_MARKS: usize = 16;
 
+    /// A user from a table of its own, as in `[[users]]`.
+    ///
+    /// # Errors
+    /// A key is unknown, missing, of the wrong kind or out of range.
+    pub fn of_table(json: &serde_json::Value) -> Result<Self, ConfigError> {
+        Self::read(&mut Table::new("", json)?)
+    }
+
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let who = Who::read(table)?;
         let name = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());

@@ -135,7 +135,8 @@ impl UserTable {
     }
 
     /// The key that the table has for a user: one of those that it is known by, or else the first.
-    fn key_of(&self, user: &User) -> UserKey {
+    #[must_use]
+    pub fn key_of(&self, user: &User) -> UserKey {
         let mut keys = user.who.iter().map(UserKey::of);
         keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
     }

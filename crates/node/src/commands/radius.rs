@@ -1,0 +1,108 @@
+//! `radius`: listens to RADIUS accounting, so that sessions of an access network become subscribers of the node.
+
+use super::{Outcome, print_out};
+use clap::Args;
+use fairlane_node::config::Prefix;
+use fairlane_node::subscribers::radius::{Event, MOST_BYTES, Refused, Request};
+use fairlane_node::subscribers::{Live, sessions};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+
+/// Requests that are one change at most.
+const MOST_AT_ONCE: usize = 512;
+
+/// Arguments of `radius`.
+#[derive(Args)]
+pub struct Radius {
+    /// The configuration
+    config: PathBuf,
+    /// File with the secret that servers share, without a line end that belongs to it
+    #[arg(long, value_name = "FILE")]
+    secret: PathBuf,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:1813")]
+    listen: SocketAddr,
+    /// Where requests may come from, a prefix or address; again for each of them
+    #[arg(long = "from", value_name = "PREFIX", default_values = ["127.0.0.0/8", "::1"], value_parser = prefix)]
+    servers: Vec<Prefix>,
+}
+
+fn prefix(text: &str) -> Result<Prefix, String> {
+    text.parse().map_err(|()| "must be a prefix without bits behind it such as 192.0.2.0/28".into())
+}
+
+/// A request, and who waits for the answer.
+type Waiting = (Request, SocketAddr);
+
+impl Radius {
+    /// Listens until it is stopped.
+    pub fn run(self) -> Outcome {
+        let named = |problem: &dyn std::fmt::Display| format!("--secret: {}: {problem}", self.secret.display());
+        let secret = std::fs::read_to_string(&self.secret).map_err(|error| named(&error))?;
+        let secret = secret.trim_end_matches(['\n', '\r']).as_bytes();
+        if secret.is_empty() {
+            return Err(named(&"is empty").into());
+        }
+        let mut live = Live::open(&self.config)?;
+        let socket = UdpSocket::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
+        let _ = print_out(&format!("listening at {}\n", socket.local_addr()?));
+        loop {
+            let requests = self.receive(&socket, secret)?;
+            for (request, to) in apply(&mut live, &requests) {
+                if let Some(answer) = request.answer() {
+                    // A server that does not get it asks again.
+                    let _ = socket.send_to(&answer, to);
+                }
+            }
+        }
+    }
+
+    /// At least one request, and what waits besides.
+    fn receive(&self, socket: &UdpSocket, secret: &[u8]) -> std::io::Result<Vec<Waiting>> {
+        let mut requests = Vec::new();
+        let mut bytes = [0; MOST_BYTES];
+        socket.set_nonblocking(false)?;
+        while requests.len() < MOST_AT_ONCE {
+            match socket.recv_from(&mut bytes) {
+                Ok((length, from)) => match self.read(&bytes[..length], secret, from) {
+                    Ok(request) => requests.push((request, from)),
+                    Err(refused) => eprintln!("warning: {from}: discarded a request: {refused}"),
+                },
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            socket.set_nonblocking(!requests.is_empty())?;
+        }
+        Ok(requests)
+    }
+
+    fn read(&self, bytes: &[u8], secret: &[u8], from: SocketAddr) -> Result<Request, Refused> {
+        let address = from.ip().to_canonical();
+        if !self.servers.iter().any(|servers| servers.contains(address)) {
+            return Err(Refused::Stranger);
+        }
+        Request::read(bytes, secret, address)
+    }
+}
+
+/// Makes the changes of requests. Returns those that were kept, which are to be answered (RFC 2866, 2).
+fn apply<'a>(live: &mut Live, requests: &'a [Waiting]) -> Vec<&'a Waiting> {
+    let mut make = |requests: &[Waiting]| {
+        let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
+        live.change(|live| Ok(sessions::changes(live, &events)))
+    };
+    if make(requests).is_ok() {
+        return requests.iter().collect();
+    }
+    // One that is not possible, such as an address of a user of the configuration, does not stand in the way of others.
+    let kept = requests.iter().filter(|request| match make(std::slice::from_ref(*request)) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("warning: {}: {error}", request.1);
+            false
+        }
+    });
+    kept.collect()
+}

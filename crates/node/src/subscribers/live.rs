@@ -1,0 +1,229 @@
+//! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
+
+use super::store::{self, Store, StoreError, Subscribers};
+use super::{Change, LoadSubscribersError, Subscriber};
+use crate::config::{NodeConfig, User, Who};
+use crate::kernel::{KernelError, UserTable};
+use crate::records::UserKey;
+use fairlane_schemes::base::config::ConfigError;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+/// Why a change is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The file of subscribers.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A key of a subscriber.
+    #[error(transparent)]
+    User(#[from] ConfigError),
+    /// What one is known by belongs to another one.
+    #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
+    Taken {
+        /// Who wants it.
+        name: String,
+        /// What it is.
+        who: String,
+        /// Who has it.
+        other: String,
+    },
+    /// The name is one of the configuration.
+    #[error("user \"{0}\": is in the configuration, change it there")]
+    Configured(String),
+    /// The running node.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Asked(String),
+}
+
+/// What a change did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Changes that were kept.
+    pub changes: usize,
+    /// Whether a running node has them; otherwise the next `attach` loads them.
+    pub is_live: bool,
+}
+
+/// A subscriber in the running node.
+#[derive(Clone, Debug)]
+struct Known {
+    who: Vec<Who>,
+    /// Of its meter.
+    key: Option<UserKey>,
+}
+
+/// The subscribers of a node, to be changed.
+#[derive(Debug)]
+pub struct Live {
+    config: NodeConfig,
+    store: Store,
+    /// Maps of the node, if it is attached.
+    table: Option<UserTable>,
+    /// Of the maps that `table` has read.
+    generation: u64,
+    known: HashMap<String, Known>,
+    owners: HashMap<Who, String>,
+    /// Who has which session.
+    sessions: HashMap<String, String>,
+}
+
+impl Live {
+    /// The subscribers of the node with the configuration at `path`.
+    ///
+    /// # Errors
+    /// The configuration or the file of subscribers cannot be read, or the kernel refuses.
+    pub fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+        let config = NodeConfig::load(path).map_err(LoadSubscribersError::from)?;
+        let store = Store::open(&config.state_folder())?;
+        let mut live = Self {
+            config,
+            store,
+            table: None,
+            generation: 0,
+            known: HashMap::new(),
+            owners: HashMap::new(),
+            sessions: HashMap::new(),
+        };
+        live.read()?;
+        Ok(live)
+    }
+
+    /// Who is there.
+    #[must_use]
+    pub fn subscribers(&self) -> &Subscribers {
+        self.store.subscribers()
+    }
+
+    /// Reads the maps, and who has what.
+    fn read(&mut self) -> Result<(), ChangeError> {
+        self.generation = store::generation(&self.config.state_folder());
+        self.table = UserTable::open(Path::new(&self.config.node.pin_path))?;
+        (self.known, self.owners) = (HashMap::new(), HashMap::new());
+        for user in &self.config.users {
+            self.owners.extend(user.who.iter().map(|who| (*who, user.name.clone())));
+        }
+        let users = self.store.subscribers().values().map(Subscriber::user).collect::<Result<Vec<_>, _>>()?;
+        users.iter().for_each(|user| self.learn(user));
+        let subscribers = self.store.subscribers().values();
+        self.sessions = subscribers.flat_map(sessions_of).collect();
+        Ok(())
+    }
+
+    fn learn(&mut self, user: &User) {
+        let key = self.table.as_ref().map(|table| table.key_of(user));
+        self.owners.extend(user.who.iter().map(|who| (*who, user.name.clone())));
+        self.known.insert(user.name.clone(), Known { who: user.who.clone(), key });
+    }
+
+    /// Makes the changes that `make` wants, given who is there, all or none. They are in the maps of a node that runs when
+    /// this returns, and outlive the process.
+    ///
+    /// # Errors
+    /// One of them is not possible.
+    pub fn change(
+        &mut self,
+        make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
+    ) -> Result<Changed, ChangeError> {
+        let lock = self.store.lock()?;
+        // An `attach` or `detach` since the last time has made the maps anew, or other places in them.
+        let is_attached = crate::kernel::is_attached(&self.config);
+        let is_current =
+            self.table.is_some() == is_attached && self.generation == store::generation(&self.config.state_folder());
+        if lock.was_changed || !is_current {
+            self.read()?;
+        }
+        let changes = make(self)?;
+        let (removed, users) = self.check(&changes)?;
+        if let Some(table) = &mut self.table {
+            apply(table, &self.known, &removed, &users, &self.config)?;
+        }
+        let touched: HashSet<&str> = changes.iter().map(Change::name).collect();
+        for subscriber in touched.iter().filter_map(|name| self.store.subscribers().get(*name)) {
+            subscriber.sessions.keys().for_each(|session| drop(self.sessions.remove(session)));
+        }
+        self.store.append(&changes, &lock)?;
+        let subscribers = touched.iter().filter_map(|name| self.store.subscribers().get(*name));
+        self.sessions.extend(subscribers.flat_map(sessions_of));
+        for name in removed.iter().copied().chain(users.iter().map(|user| user.name.as_str())) {
+            for who in self.known.remove(name).into_iter().flat_map(|known| known.who) {
+                self.owners.remove(&who);
+            }
+        }
+        users.iter().for_each(|user| self.learn(user));
+        Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
+    }
+
+    /// Names that go, and users that come or change.
+    fn check<'a>(&self, changes: &'a [Change]) -> Result<(Vec<&'a str>, Vec<User>), ChangeError> {
+        let mut last: BTreeMap<&str, Option<&Subscriber>> = BTreeMap::new();
+        for change in changes {
+            match change {
+                Change::Put(subscriber) => last.insert(&subscriber.name, Some(subscriber)),
+                Change::Remove(name) => last.insert(name, None),
+            };
+        }
+        let configured = |name: &&&str| self.config.users.iter().any(|user| user.name == **name);
+        if let Some(name) = last.keys().find(configured) {
+            return Err(ChangeError::Configured((*name).into()));
+        }
+        let released: HashSet<&Who> =
+            last.keys().filter_map(|name| self.known.get(*name)).flat_map(|known| &known.who).collect();
+        let mut claimed: HashMap<Who, String> = HashMap::new();
+        let mut users = Vec::new();
+        for subscriber in last.values().flatten() {
+            let user = subscriber.user()?;
+            if user.who.iter().any(|who| matches!(who, Who::Mark(_))) {
+                let problem = format!("user \"{}\": mark: users by mark are in the configuration only", user.name);
+                return Err(ChangeError::Asked(problem));
+            }
+            for who in &user.who {
+                let owner = self.owners.get(who).filter(|_| !released.contains(who)).or_else(|| claimed.get(who));
+                if let Some(other) = owner.filter(|other| **other != user.name) {
+                    let (name, other) = (user.name.clone(), other.clone());
+                    return Err(ChangeError::Taken { name, who: who.to_string(), other });
+                }
+                claimed.insert(*who, user.name.clone());
+            }
+            users.push(user);
+        }
+        let removed = last.iter().filter(|(_, subscriber)| subscriber.is_none()).map(|(name, _)| *name).collect();
+        Ok((removed, users))
+    }
+
+    /// Who has a session.
+    #[must_use]
+    pub fn holder(&self, session: &str) -> Option<&str> {
+        self.sessions.get(session).map(String::as_str)
+    }
+
+    /// Who has an address, tag or mark.
+    #[must_use]
+    pub fn owner(&self, who: &Who) -> Option<&str> {
+        self.owners.get(who).map(String::as_str)
+    }
+}
+
+fn sessions_of(subscriber: &Subscriber) -> impl Iterator<Item = (String, String)> {
+    subscriber.sessions.keys().map(|session| (session.clone(), subscriber.name.clone()))
+}
+
+/// Writes changes into the maps. Who goes comes first, so that what one leaves the other can have.
+fn apply(
+    table: &mut UserTable,
+    known: &HashMap<String, Known>,
+    removed: &[&str],
+    users: &[User],
+    config: &NodeConfig,
+) -> Result<(), KernelError> {
+    let key = |name: &str| known.get(name).and_then(|known| known.key);
+    let mut gone: Vec<UserKey> = removed.iter().filter_map(|name| key(name)).collect();
+    // One that is known by nothing that it was found by starts anew.
+    let is_lost = |user: &&User, key: &UserKey| !user.who.iter().any(|who| UserKey::of(who) == *key);
+    gone.extend(users.iter().filter_map(|user| key(&user.name).filter(|key| is_lost(&user, key))));
+    table.remove(&gone)?;
+    table.put(users, config)
+}

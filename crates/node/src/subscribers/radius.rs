@@ -1,0 +1,269 @@
+//! RADIUS accounting (RFC 2866): who has which addresses, as the access network's servers tell it.
+//!
+//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away.
+//! Read are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
+//! `Framed-IPv6-Address` (RFC 6911 3.1).
+//!
+//! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission of what
+//! concerns somebody else. 2. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
+
+use radius::core::code::Code;
+use radius::core::packet::Packet;
+use radius::core::rfc2865::{lookup_framed_ip_address, lookup_nas_identifier, lookup_nas_ip_address, lookup_user_name};
+use radius::core::rfc2866::{
+    ACCT_STATUS_TYPE_ACCOUNTING_OFF, ACCT_STATUS_TYPE_ACCOUNTING_ON, ACCT_STATUS_TYPE_INTERIM_UPDATE,
+    ACCT_STATUS_TYPE_START, ACCT_STATUS_TYPE_STOP, lookup_acct_session_id, lookup_acct_status_type,
+};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Longest packet (RFC 2865, 3).
+pub const MOST_BYTES: usize = 4096;
+/// Code, identifier, length, authenticator.
+const HEADER_BYTES: usize = 20;
+/// `Framed-IPv6-Prefix` (RFC 3162), `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address` (RFC 6911).
+const IPV6_PREFIX: [u8; 2] = [97, 123];
+const IPV6_ADDRESS: u8 = 168;
+
+/// What a request says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A session has these addresses: it started or goes on.
+    Up {
+        /// Unique for its server.
+        session: Session,
+        /// Whose it is.
+        user: String,
+        /// Its addresses; empty if they are not known yet.
+        prefixes: Vec<String>,
+    },
+    /// A session is over.
+    Down(Session),
+    /// All sessions of a server are over: it starts or stops.
+    AllDown {
+        /// The server.
+        server: String,
+    },
+    /// Nothing that concerns the node.
+    Other,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Session {
+    /// The access server: its identifier or address.
+    pub server: String,
+    /// What the server calls it.
+    pub id: String,
+}
+
+impl Session {
+    /// As it is kept.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{} {}", self.server, self.id)
+    }
+}
+
+/// Why a request is silently discarded (RFC 2866, 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Shorter than it says, or otherwise none.
+    #[error("malformed")]
+    Malformed,
+    /// Not an Accounting-Request.
+    #[error("of another kind")]
+    OtherKind,
+    /// Its authenticator does not fit the secret.
+    #[error("not authentic")]
+    NotAuthentic,
+    /// Nobody who may send requests.
+    #[error("from a stranger")]
+    Stranger,
+    /// It lacks what a request must have.
+    #[error("incomplete")]
+    Incomplete,
+}
+
+/// A request that was understood.
+#[derive(Debug)]
+pub struct Request {
+    packet: Packet,
+    /// What it says.
+    pub event: Event,
+}
+
+impl Request {
+    /// Reads a request that came from `from`.
+    ///
+    /// # Errors
+    /// It is to be discarded.
+    pub fn read(datagram: &[u8], secret: &[u8], from: std::net::IpAddr) -> Result<Self, Refused> {
+        let length = datagram.get(2..4).map(|length| usize::from(u16::from_be_bytes([length[0], length[1]])));
+        // What follows is padding (RFC 2866, 3).
+        let bytes = length.filter(|length| (HEADER_BYTES..=MOST_BYTES).contains(length));
+        let bytes = bytes.and_then(|length| datagram.get(..length)).ok_or(Refused::Malformed)?;
+        let packet = Packet::decode(bytes, secret).map_err(|_| Refused::Malformed)?;
+        if packet.get_code() != Code::AccountingRequest {
+            return Err(Refused::OtherKind);
+        }
+        // MD5(code + identifier + length + 16 zeros + attributes + secret), RFC 2866 section 3.
+        if !Packet::is_authentic_request(bytes, secret) {
+            return Err(Refused::NotAuthentic);
+        }
+        let event = event(&packet, from)?;
+        Ok(Self { packet, event })
+    }
+
+    /// The answer, to be sent when what the request says has been kept (RFC 2866, 2).
+    #[must_use]
+    pub fn answer(&self) -> Option<Vec<u8>> {
+        self.packet.make_response_packet(Code::AccountingResponse).encode().ok()
+    }
+}
+
+fn event(packet: &Packet, from: std::net::IpAddr) -> Result<Event, Refused> {
+    let status = lookup_acct_status_type(packet).and_then(Result::ok).ok_or(Refused::Incomplete)?;
+    let identifier = lookup_nas_identifier(packet).and_then(Result::ok);
+    let address = || lookup_nas_ip_address(packet).and_then(Result::ok).map(|address| address.to_string());
+    let server = identifier.or_else(address).unwrap_or_else(|| from.to_string());
+    if [ACCT_STATUS_TYPE_ACCOUNTING_ON, ACCT_STATUS_TYPE_ACCOUNTING_OFF].contains(&status) {
+        return Ok(Event::AllDown { server });
+    }
+    let id = lookup_acct_session_id(packet).and_then(Result::ok).ok_or(Refused::Incomplete)?;
+    let session = Session { server, id };
+    match status {
+        ACCT_STATUS_TYPE_START | ACCT_STATUS_TYPE_INTERIM_UPDATE => {
+            // Without a name the session is a user of its own.
+            let user = lookup_user_name(packet).and_then(Result::ok).unwrap_or_else(|| session.key());
+            Ok(Event::Up { session, user, prefixes: prefixes(packet)? })
+        }
+        ACCT_STATUS_TYPE_STOP => Ok(Event::Down(session)),
+        _ => Ok(Event::Other),
+    }
+}
+
+fn prefixes(packet: &Packet) -> Result<Vec<String>, Refused> {
+    let mut prefixes = Vec::new();
+    if let Some(address) = lookup_framed_ip_address(packet).and_then(Result::ok) {
+        // 0xffffffff and 0xfffffffe leave the choice to others (RFC 2865, 5.8).
+        if ![Ipv4Addr::BROADCAST, Ipv4Addr::new(255, 255, 255, 254)].contains(&address) {
+            prefixes.push(address.to_string());
+        }
+    }
+    for kind in IPV6_PREFIX {
+        for attribute in packet.lookup_all(kind) {
+            prefixes.push(ipv6_prefix(&attribute.encode_bytes()).ok_or(Refused::Malformed)?);
+        }
+    }
+    for attribute in packet.lookup_all(IPV6_ADDRESS) {
+        let octets: [u8; 16] = attribute.encode_bytes().try_into().map_err(|_| Refused::Malformed)?;
+        prefixes.push(Ipv6Addr::from(octets).to_string());
+    }
+    Ok(prefixes)
+}
+
+/// Reserved byte, length of the prefix, as many bytes of it as are needed at least; bits behind the prefix are zero (RFC
+/// 3162, 2.3), or are made so.
+fn ipv6_prefix(value: &[u8]) -> Option<String> {
+    let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
+    if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
+        return None;
+    }
+    let mut octets = [0; 16];
+    octets[..bytes.len()].copy_from_slice(bytes);
+    let host_bits = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
+    Some(format!("{}/{bits}", Ipv6Addr::from_bits(u128::from_be_bytes(octets) & !host_bits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &[u8] = b"xyzzy5461";
+    const FROM: std::net::IpAddr = std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    /// The attributes of a request in bytes of their own making.
+    fn request(attributes: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut packet = vec![4, 7, 0, 0];
+        packet.extend([0; 16]);
+        for (kind, value) in attributes {
+            packet.extend([*kind, value.len() as u8 + 2]);
+            packet.extend(*value);
+        }
+        let length = (packet.len() as u16).to_be_bytes();
+        packet[2..4].copy_from_slice(&length);
+        let digest = md5::compute([&packet[..], SECRET].concat());
+        packet[4..20].copy_from_slice(&digest.0);
+        packet
+    }
+
+    const START: (u8, &[u8]) = (40, &[0, 0, 0, 1]);
+    const STOP: (u8, &[u8]) = (40, &[0, 0, 0, 2]);
+    const INTERIM: (u8, &[u8]) = (40, &[0, 0, 0, 3]);
+    const OFF: (u8, &[u8]) = (40, &[0, 0, 0, 8]);
+    const NAME: (u8, &[u8]) = (1, b"anna");
+    const SESSION: (u8, &[u8]) = (44, b"0001");
+    const SERVER: (u8, &[u8]) = (32, b"bng1");
+
+    fn event_of(attributes: &[(u8, &[u8])]) -> Result<Event, Refused> {
+        Request::read(&request(attributes), SECRET, FROM).map(|request| request.event)
+    }
+
+    #[test]
+    fn a_session_has_the_addresses_of_all_its_attributes() {
+        let session = Session { server: "bng1".into(), id: "0001".into() };
+        for status in [START, INTERIM] {
+            let attributes = [
+                status,
+                NAME,
+                SESSION,
+                SERVER,
+                (8, &[100, 64, 0, 9][..]),
+                (97, &[0, 64, 0x20, 1, 0xd, 0xb8, 0, 1, 0, 2][..]),
+                (123, &[0, 56, 0x20, 1, 0xd, 0xb8, 0, 3, 0xff, 0xff][..]),
+            ];
+            let prefixes = ["100.64.0.9", "2001:db8:1:2::/64", "2001:db8:3:ff00::/56"].map(String::from).to_vec();
+            let expected = Event::Up { session: session.clone(), user: "anna".into(), prefixes };
+            assert_eq!(event_of(&attributes), Ok(expected));
+        }
+        assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session)));
+        assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into() }));
+        // By the address of the server, and if that is not given either, by where the request came from.
+        let by_address = Event::AllDown { server: "10.0.0.1".into() };
+        assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
+        assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into() }));
+    }
+
+    #[test]
+    fn only_requests_with_the_secret_are_answered() {
+        let bytes = request(&[START, NAME, SESSION]);
+        let read = |bytes: &[u8], secret: &[u8]| Request::read(bytes, secret, FROM);
+        assert_eq!(read(&bytes, b"another").unwrap_err(), Refused::NotAuthentic);
+        for at in 4..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(read(&changed, SECRET).is_err(), "byte {at}");
+        }
+        // Padding behind the packet is no part of it.
+        let request = read(&[&bytes[..], &[0; 9]].concat(), SECRET).unwrap();
+        // Response Authenticator, RFC 2866 section 3: MD5(code + id + length + request authenticator + attributes + secret).
+        let answer = request.answer().unwrap();
+        let digest = md5::compute([&answer[..4], &bytes[4..20], &answer[20..], SECRET].concat());
+        assert_eq!((answer[0], answer[1], &answer[4..20]), (5, 7, &digest.0[..]));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_contradicts_itself_is_discarded() {
+        let bytes = request(&[START, NAME, SESSION]);
+        for length in 0..bytes.len() {
+            assert_eq!(Request::read(&bytes[..length], SECRET, FROM).unwrap_err(), Refused::Malformed, "{length}");
+        }
+        assert_eq!(event_of(&[NAME, SESSION]), Err(Refused::Incomplete));
+        assert_eq!(event_of(&[START, NAME]), Err(Refused::Incomplete));
+        assert_eq!(event_of(&[START, SESSION, (97, &[0, 64, 0x20])]), Err(Refused::Malformed));
+        assert_eq!(event_of(&[START, SESSION, (97, &[0, 129])]), Err(Refused::Malformed));
+        let mut other = bytes;
+        other[0] = 1;
+        assert_eq!(Request::read(&other, SECRET, FROM).unwrap_err(), Refused::OtherKind);
+    }
+}

@@ -1,0 +1,293 @@
+//! Subscribers of a running node: changed while packets pass, imported, told by RADIUS.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use live::Lab;
+use serde_json::Value as Json;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
+const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
+
+/// Numbers the folders of this process.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A node whose subscribers are kept in a folder of the test.
+struct Node {
+    lab: Lab,
+    config: PathBuf,
+    folder: PathBuf,
+}
+
+impl Node {
+    fn new(users: u32, text: &str) -> Self {
+        let lab = Lab::one_node();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("fairlane-state-{}-{number}", std::process::id()));
+        let state = format!("state_path = \"{}\"\n[users_table]\nconfigured = {users}\n", folder.display());
+        let config = lab.config("n", &format!("{state}{text}{PORT}"));
+        Self { lab, config, folder }
+    }
+
+    fn tool(&self, arguments: &[&str]) -> Command {
+        let mut command = self.lab.command_within("n", 120, NODE);
+        command.args(arguments);
+        command
+    }
+
+    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+        let config = self.config.to_str().unwrap();
+        self.tool(&[&["user", verb, config], arguments].concat()).output().unwrap()
+    }
+
+    fn user_ok(&self, verb: &str, arguments: &[&str]) -> String {
+        let output = self.user(verb, arguments);
+        assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, verb: &str, arguments: &[&str]) -> String {
+        let output = self.user(verb, arguments);
+        assert_eq!(output.status.code(), Some(1), "{verb} {arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Packets metered for the user of a name.
+    fn packets(&self, name: &str) -> u64 {
+        let status = self.lab.status("n", &self.config);
+        let users = status["users"].as_array().unwrap().iter().filter(|user| user["name"] == name);
+        users.map(|user| user["packets"].as_u64().unwrap()).sum()
+    }
+
+    /// A packet from each of these addresses.
+    fn send_from(&self, addresses: &[[u8; 4]]) {
+        let list: Vec<String> = addresses.iter().map(|address| u32::from_be_bytes(*address).to_string()).collect();
+        let frames = format!(
+            "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
+             for a in [{}]: s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
+             +struct.pack('!II',a,0x0a020002)+bytes(20))",
+            list.join(",")
+        );
+        self.lab.python("c", &frames);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.lab.node("n", "detach", &self.config);
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn subscribers_come_change_and_go_while_the_node_runs() {
+    skip_unless_live!();
+    let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.5.0.1\"\n");
+    let told = node.user_ok("add", &["early", "--prefix", "10.5.0.9"]);
+    assert_eq!(told, "added \"early\"; nothing is attached, the next attach loads it\n");
+    node.lab.node_ok("n", "attach", &node.config);
+    assert_eq!(node.user_ok("add", &["anna", "--prefix", "10.5.0.2", "--prefix", "10.5.0.3"]), "added \"anna\"\n");
+    node.send_from(&[[10, 5, 0, 1], [10, 5, 0, 2], [10, 5, 0, 3], [10, 5, 0, 9]]);
+    assert_eq!(["fixed", "anna", "early"].map(|name| node.packets(name)), [1, 2, 1]);
+    // A meter goes on as long as one prefix stays.
+    node.user_ok("set", &["anna", "--prefix", "10.5.0.2", "--key", "reference_rate=20 kbit/s", "--site", "A/B"]);
+    node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
+    assert_eq!(node.packets("anna"), 3);
+    // What one leaves the other can have.
+    assert_eq!(
+        node.refused("add", &["bert", "--prefix", "10.5.0.2"]),
+        "error: user \"bert\": 10.5.0.2/32 belongs to \"anna\" already\n"
+    );
+    assert!(node.refused("add", &["anna", "--prefix", "10.5.0.7"]).contains("is there already; use set"));
+    assert!(node.refused("set", &["fixed", "--prefix", "10.5.0.7"]).contains("there is none"));
+    assert!(node.refused("add", &["fixed", "--prefix", "10.5.0.7"]).contains("is in the configuration"));
+    assert!(node.refused("remove", &["nobody"]).contains("there is none"));
+    assert!(node.refused("add", &["x", "--prefix", "10.5.0.7/8"]).contains("prefix"));
+    assert!(node.refused("add", &["x", "--prefix", "10.5.0.7", "--key", "colour=red"]).contains("colour"));
+    assert_eq!(node.user_ok("remove", &["anna"]), "removed 1\n");
+    node.user_ok("add", &["bert", "--prefix", "10.5.0.2"]);
+    node.send_from(&[[10, 5, 0, 2]]);
+    assert_eq!((node.packets("bert"), node.packets("anna")), (1, 0));
+    // A reload keeps them, and so does a new start.
+    node.lab.node_ok("n", "attach", &node.config);
+    assert_eq!(node.packets("bert"), 1);
+    node.lab.node_ok("n", "detach", &node.config);
+    node.lab.node_ok("n", "attach", &node.config);
+    node.send_from(&[[10, 5, 0, 2]]);
+    assert_eq!(node.packets("bert"), 1);
+    let listed = node.user_ok("list", &[]);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(listed.contains("bert") && listed.contains("prefix 10.5.0.2"), "{listed}");
+    // Changes of others are seen: between two of the tool the file was written by a third.
+    let json = node.user_ok("list", &["--json"]);
+    assert_eq!(serde_json::from_str::<Json>(json.lines().next().unwrap()).unwrap()["put"]["name"], "bert");
+}
+
+/// `count` circuits with two addresses each, in the format of LibreQoS.
+fn shaped(count: u32) -> String {
+    let mut text = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
+                    Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\n"
+        .to_string();
+    for number in 0..count {
+        let [_, _, a, b] = number.to_be_bytes();
+        writeln!(
+            text,
+            "{number},Street {number},{number},d,AP_{},,10.20.{a}.{b},2001:db8:{number:x}::/48,1,1,50,10,",
+            number % 3
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is_lost() {
+    skip_unless_live!();
+    const COUNT: u32 = 20_000;
+    let node = Node::new(30_000, "");
+    node.lab.node_ok("n", "attach", &node.config);
+    let [list, network, changes] = ["list.csv", "network.json", "changes"].map(|name| node.folder.join(name));
+    std::fs::create_dir_all(&node.folder).unwrap();
+    std::fs::write(&list, shaped(COUNT)).unwrap();
+    let site = "{\"downloadBandwidthMbps\": 100, \"uploadBandwidthMbps\": 100}";
+    std::fs::write(&network, format!("{{\"AP_0\": {site}, \"AP_1\": {site}, \"AP_2\": {site}}}")).unwrap();
+    let words = |path: &Path| path.to_str().unwrap().to_string();
+    let began = Instant::now();
+    let told = node.user_ok("import", &[&words(&list), "--network", &words(&network), "--rate-per-mbps", "1 kbit/s"]);
+    let import_s = began.elapsed().as_secs_f64();
+    assert_eq!(told, format!("imported: {COUNT} new or changed, 0 removed\n"));
+    assert_eq!(
+        node.user_ok("import", &[&words(&list), "--network", &words(&network), "--rate-per-mbps", "1 kbit/s"]),
+        "imported: 0 new or changed, 0 removed\n"
+    );
+    // Every second one gets another rate, every fourth goes and comes back; one with traffic changes all the time.
+    node.user_ok("add", &["client", "--prefix", "10.1.0.2"]);
+    let mut text = String::new();
+    for number in (0..COUNT).step_by(2) {
+        let [_, _, a, b] = number.to_be_bytes();
+        let user =
+            format!("\"user\":{{\"prefix\":[\"10.20.{a}.{b}\"],\"reference_rate\":\"{} kbit/s\"}}", 20 + number % 7);
+        let rate = 10 + number % 90;
+        if number % 20 == 0 {
+            writeln!(text, "{{\"put\":{{\"name\":\"client\",\"user\":{{\"prefix\":[\"10.1.0.2\"],\"reference_rate\":\"{rate} kbit/s\"}}}}}}").unwrap();
+        }
+        if number % 4 == 0 {
+            writeln!(text, "{{\"remove\":\"Street {number} #{number}\"}}").unwrap();
+        }
+        writeln!(text, "{{\"put\":{{\"name\":\"Street {number} #{number}\",{user}}}}}").unwrap();
+    }
+    let total = text.lines().count();
+    std::fs::write(&changes, text).unwrap();
+    // Packets of a subscriber that changes, 500 a second, received and counted.
+    let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
+                   s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\ntry:\n while True: s.recv(2000); n+=1\nexcept TimeoutError: print(n,flush=True)";
+    let mut sink = node.lab.start_python("s", receive);
+    let send = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nprint('go',flush=True)\n\
+                end=time.time()+4\nn=0\nwhile time.time()<end:\n s.sendto(bytes(100),('10.2.0.2',9)); n+=1; time.sleep(.002)\nprint(n,flush=True)";
+    let mut source = node.lab.start_python("c", send);
+    let began = Instant::now();
+    node.user_ok("apply", &[&words(&changes)]);
+    let apply_s = began.elapsed().as_secs_f64();
+    let count = |child: &mut std::process::Child| -> u32 {
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        child.wait().unwrap();
+        line.trim().parse().unwrap()
+    };
+    let (sent, received) = (count(&mut source), count(&mut sink));
+    println!(
+        "import of {COUNT}: {import_s:.2} s; {total} changes: {apply_s:.2} s, {:.0} a second",
+        total as f64 / apply_s
+    );
+    assert_eq!(sent, received);
+    assert_eq!(node.packets("client"), u64::from(sent));
+    assert!(sent > 500, "{sent}");
+    assert!(total as f64 / apply_s >= 1000.0, "{total} changes took {apply_s} s");
+    node.send_from(&[[10, 20, 0, 4]]);
+    assert_eq!(node.packets("Street 4 #4"), 1);
+    // Those that the list has not are gone.
+    std::fs::write(&list, shaped(10)).unwrap();
+    let told = node.user_ok("import", &[&words(&list), "--replace"]);
+    assert!(told.ends_with(&format!("{} removed\n", COUNT + 1 - 10)), "{told}");
+    assert_eq!(node.user_ok("list", &[]).lines().count(), 10);
+}
+
+/// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether
+/// its authenticator fits.
+const SERVER: &str = r#"
+import hashlib, json, socket, struct, sys
+secret = b"xyzzy"
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
+def attribute(kind, value): return bytes([kind, len(value) + 2]) + value
+def ask(number, status, user, session, address=None, other=None):
+    body = attribute(40, struct.pack("!I", status)) + attribute(32, b"bng")
+    if user: body += attribute(1, user.encode())
+    if session: body += attribute(44, session.encode())
+    if address: body += attribute(8, socket.inet_aton(address))
+    head = struct.pack("!BBH", 4, number, 20 + len(body))
+    auth = hashlib.md5(head + bytes(16) + body + (other.encode() if other else secret)).digest()
+    s.sendto(head + auth + body, ("127.0.0.1", 1813))
+    try: answer = s.recv(4096)
+    except TimeoutError: print(0, flush=True); return
+    expected = hashlib.md5(answer[:4] + auth + answer[20:] + secret).digest()
+    print(answer[0] if answer[1] == number and answer[4:20] == expected else "wrong", flush=True)
+for number, arguments in enumerate(json.loads(sys.argv[1])): ask(number, *arguments)
+"#;
+
+#[test]
+fn sessions_of_radius_become_subscribers() {
+    skip_unless_live!();
+    let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.6.0.1\"\n");
+    node.lab.node_ok("n", "attach", &node.config);
+    std::fs::create_dir_all(&node.folder).unwrap();
+    let secret = node.folder.join("secret");
+    std::fs::write(&secret, "xyzzy\n").unwrap();
+    let config = node.config.to_str().unwrap();
+    let mut listener = node.tool(&["radius", config, "--secret", secret.to_str().unwrap()]);
+    let mut listener = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut announced = String::new();
+    BufReader::new(listener.stdout.take().unwrap()).read_line(&mut announced).unwrap();
+    assert_eq!(announced, "listening at 127.0.0.1:1813\n");
+    let ask = |requests: Json| -> Vec<String> {
+        let mut command = node.lab.command("n", "python3");
+        let output = command.args(["-c", SERVER, &requests.to_string()]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(String::from).collect()
+    };
+    // Start, a second session of the same user without an address, which an interim update tells; somebody else.
+    let answers = ask(serde_json::json!([
+        [1, "anna", "s1", "10.6.0.2"],
+        [1, "anna", "s2"],
+        [3, "anna", "s2", "10.6.0.3"],
+        [1, "bert", "s3", "10.6.0.4"],
+        [1, "bert", "s3", "10.6.0.4"]
+    ]));
+    assert_eq!(answers, ["5"; 5]);
+    node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
+    assert_eq!((node.packets("anna"), node.packets("bert")), (2, 1));
+    // A wrong secret is not answered, an address of the configuration is not taken, others go on.
+    let answers = ask(serde_json::json!([
+        [1, "eve", "s9", "10.6.0.9", "another secret"],
+        [1, "eve", "s9", "10.6.0.1"],
+        [1, "carl", "s4", "10.6.0.5"]
+    ]));
+    assert_eq!(answers, ["0", "0", "5"]);
+    // bert's address goes to carl without bert's stop having been heard; anna's first session stops.
+    let answers = ask(serde_json::json!([[3, "carl", "s4", "10.6.0.4"], [2, "anna", "s1"]]));
+    assert_eq!(answers, ["5"; 2]);
+    let listed = node.user_ok("list", &[]);
+    let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["anna", "carl"], "{listed}");
+    node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
+    // What anna was first known by is gone: she has a new meter.
+    assert_eq!(node.packets("anna"), 1);
+    Command::new("kill").arg(listener.id().to_string()).status().unwrap();
+    listener.wait().unwrap();
+}
