@@ -26,6 +26,8 @@ CHILDREN = {"docs/congestion-controls": "congestion-controls/*"}
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _ADDRESS = re.compile(r"^```text\n(#schemes=.*)\n```\n", re.MULTILINE)
 """An address of the playground: on the site one can go there."""
+ROOT = Path(__file__).parents[1]
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)\)")
 FOLDER = "docs/schemes/"
 START = "A user with ten TCP flows and five users with one share 10 Mbit/s."
 FLOOD = (
@@ -58,6 +60,9 @@ def address(scheme: str) -> str:
 
 
 def _add(app: Sphinx, page: str, source: list[str]) -> None:
+    # A folder of the repository is no page, and nothing to download.
+    here = (ROOT / page).parent
+    source[0] = _LINK.sub(lambda link: link[1] if (here / link[2]).is_dir() else link[0], source[0])
     if page == "figures":
         app.env.note_reread()  # it has what other pages show
         source[0] += figures(Path(app.srcdir))

@@ -26,7 +26,7 @@ ROOT = HERE.parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CRATES = ("fairlane-schemes", "fairlane-sim", "fairlane-capi", "fairlane-node")
 PLAYGROUND = ROOT / "web" / "dist" / "playground.html"
-_LINK = re.compile(r"\]\((\.\.?/[^)#:]+)")
+_LINK = re.compile(r"\]\(([^)#:\s]+)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
