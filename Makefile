@@ -174,8 +174,8 @@ bench-forwarder: setup node ## Measure the user-space forwarder: packets per sec
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
 
-deb: ## Build a Debian package of fairlane-node, libelf and zlib within it, and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev)
-	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) cargo build --release --quiet --package fairlane-node --features static
+deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev)
+	cargo build --release --quiet --package fairlane-node --features ebpf
 	packaging/deb/build.sh target/release/fairlane-node target/deb
 	packaging/deb/test.sh target/release/fairlane-node
 
