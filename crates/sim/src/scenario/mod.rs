@@ -34,7 +34,7 @@ pub use stop::StopParams;
 pub use tcp::TcpConfig;
 use tcp::TcpDefaults;
 pub use topology::{
-    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, PlansAt, RateChange, SubscriberParams, TopologyConfig,
+    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, RateChange, SubscriberParams, TopologyConfig,
     TopologyKind, TraceConfig, gaps_of_trace, tree_of_files,
 };
 pub use transfers::{TransfersConfig, TransfersParams};

@@ -1,7 +1,7 @@
 //! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one place.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops};
-use super::topology::{AccessNetwork, Dealt, Direction, PlansAt, SubscriberParams, TopologyConfig};
+use super::topology::{AccessNetwork, Dealt, Direction, SubscriberParams, TopologyConfig};
 use super::{Scenario, SourceConfig};
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::BitRate;
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 pub struct Placement<'a> {
     /// Index of the group.
     pub group: usize,
-    /// Node of the access network that they are at, with the rate of their plan, the one that is kept in its place, and the
-    /// one that is assured; `None` on other topologies.
+    /// Node of the access network that they are at, with the rate of their plan and the one that is kept in its place;
+    /// `None` on other topologies.
     pub at: Option<Dealt>,
     /// The group as it is here: number of users, route, access links.
     pub config: Cow<'a, GroupConfig>,
@@ -50,9 +50,7 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
     placed.params.users = dealt.users;
     placed.route = tree.route(dealt.node, direction);
-    if tree.params.plans_at == PlansAt::Edge {
-        placed.params.access_rate = Some(dealt.configured);
-    }
+    placed.params.access_rate = Some(dealt.configured);
     if let Ok(delays) = access_delays(&group.params, &placed.route, topology, str::to_string) {
         placed.access_delays = delays;
     }

@@ -28,17 +28,6 @@ const MOST_NODES: usize = 10_000;
 /// Most subscribers.
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
 
-choices! {
-    /// Where the rate of a plan is kept.
-    pub enum PlansAt {
-        /// At the edge: the link that a subscriber's packets come in by has the rate of the plan, and a drop-tail buffer of
-        /// `access_limit`.
-        Edge = "edge",
-        /// In the classes of a queue with a tree, such as `htb`: the link that packets come in by has `access_rate`.
-        Tree = "tree",
-    }
-}
-
 params! {
     /// An access network by counts and rates.
     pub struct AccessNetworkParams {
@@ -70,12 +59,6 @@ params! {
         plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// The same up.
         plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that a tree of shapers assures each subscriber, as far as the plan is not less.
-        assured: BitRate = "25 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "LibreQoS, ShapedDevices.csv: 25/10";
-        /// The same up.
-        assured_up: BitRate = "10 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "LibreQoS, ShapedDevices.csv: 25/10";
-        /// Where the rate of a plan is kept.
-        plans_at: PlansAt = "edge", source "our choice";
         /// Hour of the day, from 0 to 24: how many of the subscribers are active; all of them without it.
         hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
     }
@@ -92,7 +75,7 @@ params! {
         node: Option<String> = null, source "our choice";
         /// Rate of their plan, if other than the topology's or that of the file.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that whoever keeps the plan believes it has, if that is wrong.
+        /// Rate that the edge keeps in place of the plan, if it was told a wrong one.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
     }
 }
@@ -131,8 +114,6 @@ pub struct Subscribers {
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
-    /// Rates that a tree of shapers assures, down and up.
-    pub assured: [BitRate; 2],
 }
 
 /// A change of the rate of a node's links.
@@ -325,13 +306,7 @@ pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
 fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
     let mut nodes = vec![gateway(params)];
     let mut subscribers = Vec::new();
-    let least = |assured: BitRate, plan: BitRate| assured.min(plan);
-    let some = Subscribers {
-        node: 0,
-        count: params.subscribers,
-        plan: [params.plan, params.plan_up],
-        assured: [least(params.assured, params.plan), least(params.assured_up, params.plan_up)],
-    };
+    let some = Subscribers { node: 0, count: params.subscribers, plan: [params.plan, params.plan_up] };
     for site in 1..=params.sites {
         let parent = nodes.len() as u32;
         let rates = [params.site_rate, params.site_rate_up.unwrap_or(params.site_rate)];
@@ -391,8 +366,6 @@ pub struct Dealt {
     pub plan: BitRate,
     /// Rate that is kept in its place.
     pub configured: BitRate,
-    /// Rate that a tree of shapers assures.
-    pub assured: BitRate,
 }
 
 impl AccessNetwork {
@@ -439,8 +412,7 @@ impl AccessNetwork {
                 let way = usize::from(params.direction != Direction::Down);
                 let plan = params.plan.unwrap_or(some.plan[way]);
                 let configured = params.configured_plan.unwrap_or(plan);
-                let assured = some.assured[way].min(configured);
-                dealt.push(Dealt { node: some.node, group, users, plan, configured, assured });
+                dealt.push(Dealt { node: some.node, group, users, plan, configured });
             }
         }
         dealt

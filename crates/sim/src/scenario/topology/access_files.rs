@@ -3,7 +3,7 @@
 //! Source: LibreQoS, docs/Quickstart/configuration.md.
 //!
 //! `network.json` is a tree of nodes by name with `downloadBandwidthMbps`, `uploadBandwidthMbps` and `children`;
-//! `ShapedDevices.csv` has a line for each device of a circuit with its parent node and its least and greatest rates. A
+//! `ShapedDevices.csv` has a line for each device of a circuit with its parent node and its greatest rates. A
 //! scenario names the files; whoever reads it hands over their content as one text, which [`tree_of_files`] makes.
 //!
 //! Cost: a line for each node, and for all circuits of a node that are alike.
@@ -11,7 +11,8 @@
 //! Deviations:
 //! 1. A circuit without a parent node is the gateway's own only if the tree has no other node; else it is refused.
 //! 2. Devices of a circuit are one subscriber: the first line counts.
-//! 3. Addresses, names and comments are left out.
+//! 3. Addresses, names and comments are left out, and so are least rates: the edge keeps plans, no tree of shapers assures a
+//!    part of them.
 
 use super::access::{AccessNetworkParams, AccessNode, Subscribers, gateway};
 use fairlane_schemes::base::config::{ConfigError, Table, shortened};
@@ -72,14 +73,14 @@ impl FilesConfig {
             if node as usize >= nodes.len() {
                 return Err(wrong());
             }
-            subscribers.push(Subscribers { node, count, plan: rates(&row, 2)?, assured: rates(&row, 4)? });
+            subscribers.push(Subscribers { node, count, plan: rates(&row, 2)? });
         }
         Ok((nodes, subscribers))
     }
 }
 
 /// The tree of the content of both files, as `files.tree` of a scenario has it: nodes with the index of their parent and
-/// rates, and subscribers that are alike with their number, plan and assured rates.
+/// rates, and subscribers that are alike with their number and plan.
 ///
 /// # Errors
 /// Says what is wrong, and in which file.
@@ -89,10 +90,8 @@ pub fn tree_of_files(network: &str, devices: &str) -> Result<String, String> {
     let (mut nodes, mut index) = (Vec::new(), HashMap::new());
     add_nodes(root, 0, &mut nodes, &mut index)?;
     let subscribers = read_devices(devices, &index)?;
-    let rows: Vec<Json> = subscribers
-        .iter()
-        .map(|((node, rates), count)| json!([node, count, rates[0], rates[1], rates[2], rates[3]]))
-        .collect();
+    let rows: Vec<Json> =
+        subscribers.iter().map(|((node, rates), count)| json!([node, count, rates[0], rates[1]])).collect();
     Ok(json!({"nodes": nodes, "subscribers": rows}).to_string())
 }
 
@@ -125,12 +124,11 @@ fn add_nodes(
     Ok(())
 }
 
-/// Columns by the names of LibreQoS: of the circuit, its parent, and its rates: greatest down and up, least down and up.
-const COLUMNS: [&str; 6] =
-    ["Circuit ID", "Parent Node", "Download Max Mbps", "Upload Max Mbps", "Download Min Mbps", "Upload Min Mbps"];
+/// Columns by the names of LibreQoS: of the circuit, its parent, and its greatest rates down and up.
+const COLUMNS: [&str; 4] = ["Circuit ID", "Parent Node", "Download Max Mbps", "Upload Max Mbps"];
 
 /// How many subscribers have the same node and rates.
-fn read_devices(content: &str, nodes: &HashMap<String, u32>) -> Result<BTreeMap<(u32, [u64; 4]), u32>, String> {
+fn read_devices(content: &str, nodes: &HashMap<String, u32>) -> Result<BTreeMap<(u32, [u64; 2]), u32>, String> {
     let mut lines = (1..).zip(content.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (_, head) = lines.next().ok_or("devices: is empty, its first line has the names of the columns")?;
     let names = fields(head);
@@ -163,7 +161,7 @@ fn read_devices(content: &str, nodes: &HashMap<String, u32>) -> Result<BTreeMap<
                 )
             })
         };
-        *counts.entry((node, [rate(2)?, rate(3)?, rate(4)?, rate(5)?])).or_insert(0) += 1;
+        *counts.entry((node, [rate(2)?, rate(3)?])).or_insert(0) += 1;
     }
     Ok(counts)
 }
@@ -213,7 +211,6 @@ mod tests {
         // Two devices of circuit 1 are one subscriber.
         let counts: Vec<_> = subscribers.iter().map(|some| (some.node, some.count, some.plan[0].0)).collect();
         assert_eq!(counts, [(2, 2, 155_000_000), (3, 1, 105_000_000)]);
-        assert_eq!(subscribers[0].assured.map(|rate| rate.0), [25_000_000, 5_000_000]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod parking_lot;
 mod preset;
 mod trace;
 
-pub use access::{AccessNetwork, AccessNode, Dealt, Direction, PlansAt, SubscriberParams};
+pub use access::{AccessNetwork, AccessNode, Dealt, Direction, SubscriberParams};
 pub use access_files::tree_of_files;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
