@@ -2,6 +2,8 @@
 
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    := .venv
+RELEASE := target/release-tools
+PUBLISHED := fairlane-schemes fairlane-plugin fairlane-sim fairlane-capi
 BIN     := $(VENV)/bin
 PAPER_FIGURES := abc2018.fig4a
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -17,7 +19,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -69,11 +71,18 @@ fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MIN
 audit: ## Look up all locked packages, of Python and Rust, in the advisories of OSV; says so if these cannot be had
 	@$(PYTHON) tools/audit.py
 
+wheels: $(RELEASE)/.packages ## Build what a release publishes, into dist/: wheel for old and new glibc, sdist, SBOMs, checksums; checks them
+	$(RELEASE)/bin/python tools/wheels.py
+
+crates: ## Check the crates that a release publishes: pack each, build it from its package, upload nothing (needs cargo 1.90)
+	cargo publish --dry-run --allow-dirty --quiet $(addprefix --package ,$(PUBLISHED))
+
 lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew, after a change of dependencies; UPGRADE=1 takes the newest (needs uv)
 	@command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }
 	$(LOCK) --group dev --output-file requirements/dev.txt
 	$(LOCK) --group dev --group optional --constraint requirements/dev.txt --output-file requirements/optional.txt
 	$(LOCK) --group site --constraint requirements/optional.txt --output-file requirements/site.txt
+	UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) --group release --output-file requirements/release.txt
 	for folder in fuzz $(STACKS) $(TEMPLATE); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
 
 playground: web/dist/playground.html ## Build the playground, one page for browsers: web/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
@@ -145,11 +154,10 @@ bench-instructions: setup ## Count instructions per packet against the baseline;
 	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
 
 bench-scheme-lib: ## Measure drop-tail of a library, in C and in Rust, turn by turn with the built-in one
-	target=$${CARGO_TARGET_DIR:-$(CURDIR)/target}; mkdir -p $$target/scheme-lib; \
-	$(CC) -O2 -shared -fPIC -I crates/capi/include -o $$target/scheme-lib/libmy_schemes_c.so examples/scheme-lib-c/my_schemes.c && \
-	(cd $(TEMPLATE) && cargo build --release --quiet --locked --target-dir $$target/scheme-lib) && \
-	cargo run --release --quiet --bin scheme_lib -- $$target/scheme-lib/libmy_schemes_c.so my-fifo \
-		$$target/scheme-lib/release/libmy_schemes.so half-full:part=1
+	cargo build --release --quiet --package fairlane-plugin --example droptail
+	target=$${CARGO_TARGET_DIR:-target}/release; \
+	$(CC) -O2 -shared -fPIC -I crates/capi/include -o $$target/libmy_schemes_c.so examples/scheme-lib-c/my_schemes.c && \
+	cargo run --release --quiet --bin scheme_lib -- $$target/libmy_schemes_c.so my-fifo $$target/examples/libdroptail.so my-droptail
 
 bench-parallel: ## Measure how well replications run in parallel
 	cargo run --release --quiet --bin parallel
@@ -234,6 +242,12 @@ $(VENV)/.packages: requirements/dev.txt
 # What builds the site, beside them.
 $(VENV)/.site: requirements/site.txt $(VENV)/.packages
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/site.txt
+	@touch $@
+
+# What builds a release has an environment of its own.
+$(RELEASE)/.packages: requirements/release.txt
+	@$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --require-hashes --requirement requirements/release.txt
 	@touch $@
 
 # The package itself, editable, with the extension built in release mode: again when Rust code changes.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PYTHON_LOCKS = ("requirements/dev.txt", "requirements/optional.txt", "requirements/site.txt")
+PYTHON_LOCKS = tuple(f"requirements/{name}.txt" for name in ("dev", "optional", "site", "release"))
 RUST_LOCKS = ("Cargo.lock", "fuzz/Cargo.lock", "examples/quic-stacks/Cargo.lock", "examples/scheme-lib/Cargo.lock")
 OSV = os.environ.get("OSV_API", "https://api.osv.dev/v1")
 TIMEOUT_S = 20

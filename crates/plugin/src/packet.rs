@@ -48,7 +48,6 @@ pub const fn bits_of(ecn: Ecn) -> u8 {
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedPacket {
     packet: CPacket,
-    class: TrafficClass,
     enqueued_at: Time,
 }
 
@@ -59,12 +58,13 @@ impl CheckedPacket {
     /// A number is outside its range.
     #[inline]
     pub fn new(packet: CPacket) -> Result<Self, BadPacket> {
-        let is_known = usize::from(packet.ecn) < ECN.len() && packet.reserved == 0;
+        let is_known = usize::from(packet.ecn) < ECN.len()
+            && usize::from(packet.traffic_class) < TrafficClass::ALL.len()
+            && packet.reserved == 0;
         if !is_known || packet.bytes == 0 || !packet.label.is_finite() {
             return Err(BadPacket);
         }
-        let class = TrafficClass::ALL.get(usize::from(packet.traffic_class)).copied().ok_or(BadPacket)?;
-        Ok(Self { packet, class, enqueued_at: Time::ZERO })
+        Ok(Self { packet, enqueued_at: Time::ZERO })
     }
 
     /// The packet for the caller.
@@ -76,33 +76,43 @@ impl CheckedPacket {
 }
 
 impl Packet for CheckedPacket {
+    #[inline]
     fn flow(&self) -> u32 {
         self.packet.flow
     }
+    #[inline]
     fn user(&self) -> u32 {
         self.packet.user
     }
+    #[inline]
     fn wire_bytes(&self) -> u32 {
         self.packet.bytes
     }
+    #[inline]
     fn class(&self) -> TrafficClass {
-        self.class
+        TrafficClass::ALL[usize::from(self.packet.traffic_class)]
     }
+    #[inline]
     fn ecn(&self) -> Ecn {
         ECN[usize::from(self.packet.ecn)]
     }
+    #[inline]
     fn set_ecn(&mut self, ecn: Ecn) {
         self.packet.ecn = bits_of(ecn);
     }
+    #[inline]
     fn label(&self) -> f64 {
         self.packet.label
     }
+    #[inline]
     fn set_label(&mut self, label: f64) {
         self.packet.label = label;
     }
+    #[inline]
     fn enqueued_at(&self) -> Time {
         self.enqueued_at
     }
+    #[inline]
     fn set_enqueued_at(&mut self, now: Time) {
         self.enqueued_at = now;
     }

@@ -1,0 +1,3 @@
+//! The built-in drop-tail as a library, which `make bench-scheme-lib` runs beside itself.
+
+fairlane_plugin::export! { "my-droptail" = fairlane_schemes::aqm::droptail::DropTailScheme }

@@ -1,0 +1,135 @@
+"""What a release publishes, in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
+
+The wheel is linked by zig against an old glibc, so that no container of an old distribution is needed; auditwheel
+judges what it needs. It has the playground, if that is built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "web" / "dist" / "playground.html"
+PACKED_PAGE = ROOT / "python" / "fairlane" / "playground.html"
+PLATFORM = "manylinux2014"
+"""glibc 2.17, the oldest that Rust's standard library runs with."""
+MOST_BYTES = 15_000_000
+IN_WHEEL = (r"fairlane/_fairlane\.abi3\.so", r"fairlane/py\.typed", r"fairlane/suites/.+\.toml", r".*/LICENSE-MIT")
+IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT")
+
+
+def main() -> int:
+    """Builds and checks; 1 with a line if something is not as a release needs it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to [default: dist]")
+    out: Path = parser.parse_args().out
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    with page_in_package():
+        run("maturin", "build", "--release", "--zig", "--locked", "--compatibility", PLATFORM, "--out", out)
+    run("maturin", "sdist", "--out", out)
+    (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
+    problems = [*problems_of_wheel(wheel), *problems_of_sdist(sdist)]
+    write_sboms(wheel, out)
+    write_checksums(out)
+    for file in sorted(out.iterdir()):
+        print(f"{file.stat().st_size:>10}  {file.name}")
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def run(*command: str | Path) -> str:
+    """Runs a program of the environment of this one; what it prints."""
+    program, *arguments = command
+    beside = Path(sys.executable).with_name(str(program))
+    done = subprocess.run([beside, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+@contextmanager
+def page_in_package() -> Iterator[None]:
+    """The playground beside the package, where `fairlane play` looks for it."""
+    if not PAGE.is_file():
+        print("the playground is not built: the wheel is without it (make playground)")
+        yield
+        return
+    shutil.copyfile(PAGE, PACKED_PAGE)
+    try:
+        yield
+    finally:
+        PACKED_PAGE.unlink()
+
+
+def problems_of_wheel(wheel: Path) -> Iterator[str]:
+    """What a wheel of a release must not be."""
+    size = wheel.stat().st_size
+    if size > MOST_BYTES:
+        yield f"{wheel.name}: {size} bytes, it must be at most {MOST_BYTES}"
+    verdict = " ".join(run("auditwheel", "show", wheel).split())
+    tag = re.search(r'following platform tag: "([a-z]+_(\d+)_(\d+)_\w+)"', verdict)
+    print(f"auditwheel: {verdict}")
+    if not tag or (int(tag[2]), int(tag[3])) > (2, 17):
+        yield f"{wheel.name}: auditwheel finds {tag[1] if tag else 'no platform'}, it must be manylinux_2_17 or older"
+    names = zipfile.ZipFile(wheel).namelist()
+    for wanted in IN_WHEEL:
+        if not any(re.fullmatch(wanted, name) for name in names):
+            yield f"{wheel.name}: has no {wanted}"
+
+
+def problems_of_sdist(sdist: Path) -> Iterator[str]:
+    """What an sdist of a release must not lack: without the lock it would be another engine."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+        lock = archive.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/Cargo.lock")
+        packed = lock.read() if lock else b""
+    if packed != (ROOT / "Cargo.lock").read_bytes():
+        yield f"{sdist.name}: its Cargo.lock is not that of the repository"
+    yield from (f"{sdist.name}: has no {wanted}" for wanted in IN_SDIST if wanted not in names)
+
+
+def write_sboms(wheel: Path, out: Path) -> None:
+    """CycloneDX: the crates that are linked in, which the wheel has too, and the packages of a fresh installation."""
+    stem = "-".join(wheel.name.split("-")[:2])
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if "/sboms/" in name and name.endswith(".json"):
+                (out / f"{stem}.rust.cdx.json").write_bytes(archive.read(name))
+    with tempfile.TemporaryDirectory() as folder:
+        python = installed(wheel, Path(folder))
+        listed = run("cyclonedx-py", "environment", "--pyproject", "pyproject.toml", "--output-reproducible", python)
+    (out / f"{stem}.python.cdx.json").write_text(listed)
+
+
+def installed(wheel: Path, folder: Path) -> Path:
+    """The interpreter of an environment that has nothing but the wheel and what it needs; the command works there."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python, started = folder / "bin" / "python", time.monotonic()
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
+    print(f"pip install: {time.monotonic() - started:.1f} s")
+    for words in (["--version"], ["run", ROOT / "examples" / "two-users.toml", "--replications", "1"]):
+        subprocess.run([folder / "bin" / "fairlane", *words], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    return python
+
+
+def write_checksums(out: Path) -> None:
+    """As `sha256sum --check` reads them."""
+    files = sorted(file for file in out.iterdir() if file.is_file())
+    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (out / "SHA256SUMS").write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
