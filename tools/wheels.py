@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -54,8 +55,11 @@ def main() -> int:
 def run(*command: str | Path) -> str:
     """Runs a program of the environment of this one; what it prints."""
     program, *arguments = command
-    beside = Path(sys.executable).with_name(str(program))
-    done = subprocess.run([beside, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    tools = Path(sys.executable).parent
+    # maturin looks for zig through the interpreter that it finds first.
+    environment = {**os.environ, "VIRTUAL_ENV": str(tools.parent), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    command_line = [tools / str(program), *arguments]
+    done = subprocess.run(command_line, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 
 
