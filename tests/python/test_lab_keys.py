@@ -87,6 +87,15 @@ OTHER_VALUES: dict[str, Any] = {
     "groups[].sources[tcp].transfer": "1 MB",
     "groups[].sources[cbr].packet_size": "1000 B",
     "groups[].sources[poisson].packet_size": "1000 B",
+    "topology.gateway_queue": {"scheme": "droptail"},
+    "topology.site_queue": {"scheme": "droptail"},
+    "topology.access_point_queue": {"scheme": "droptail"},
+    "topology.failovers": [{"node": "site1", "at": "1 s"}],
+    "topology.files": {"network": "network.json", "devices": "ShapedDevices.csv"},
+    "groups[].node": "site1",
+    "groups[].sources[tcp].application": "bulk",
+    "groups[].sources[cbr].application": "bulk",
+    "groups[].sources[poisson].application": "bulk",
     "topology.links": [{"name": "a", "rate": "1 Mbit/s", "delay": "1 ms"}],
 }
 """What no rule gives: of a key that is text, a list, or bound to others."""

@@ -1,7 +1,8 @@
 //! What packets meet from host to receiver, against numbers that follow from rates, lengths and delays.
 
 use fairlane_sim::engine;
-use fairlane_sim::measure::run_record::{PathRecord, RunRecord, TimesRecord};
+use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
+use fairlane_sim::measure::times_record::TimesRecord;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;

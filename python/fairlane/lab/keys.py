@@ -62,6 +62,8 @@ NO_SERIES = Refused("the lab has no time series")
 ENDLESS = Refused("the lab has endless flows only")
 NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
 NO_IMPAIRMENT = Refused("the lab's links lose nothing and delay evenly")
+OF_SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
+"""Keys of groups that only an access network has."""
 NO_STOP = Refused("the lab's senders send until the end")
 
 
@@ -106,6 +108,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "probes.series_link": NO_SERIES,
     "probes.series_memory": NO_SERIES,
     "probes.detail": Refused("the lab tells of users and flows whatever this is"),
+    "probes.user_rows": Refused("the lab has a row for each user whatever this is"),
     "probes.transfer_times": ENDLESS,
     "probes.transfer_sizes": ENDLESS,
     "groups[].name": Honoured("name in the record"),
@@ -124,6 +127,8 @@ KEYS: dict[str, Honoured | Refused] = {
     "groups[].user_rtts": Refused("the lab takes access_delay"),
     "groups[].receiver_rate": NOT_A_DUMBBELL,
     "groups[].receiver_delay": NOT_A_DUMBBELL,
+    **dict.fromkeys([f"groups[].{name}" for name in OF_SUBSCRIBERS], NOT_A_DUMBBELL),
+    **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in ("tcp", "cbr", "poisson")], NOT_A_DUMBBELL),
     "groups[].route": Refused("the lab has one link that all cross", same=(["bottleneck"],)),
     "groups[].ingresses": Refused("the lab has one ingress"),
     "groups[].forged_labels": Refused("the lab's edge labels all packets"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairlane.report.own import Head, Picture, Row, Table
+from fairlane.report.own_page import Head, Picture, Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

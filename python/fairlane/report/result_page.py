@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.report import access_map, comparison, figures
 from fairlane.report.comparison import ComparisonView, Measure
-from fairlane.report.own import Head, OwnPage, Picture, Row, Table, stem_of
+from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import figures as drawings
 from fairlane.results import plots
 from fairlane.results.replications import Replications

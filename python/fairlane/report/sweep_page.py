@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairlane.report import figures
-from fairlane.report.own import Head, OwnPage, Picture, Row, Table, stem_of
+from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import plots
 from fairlane.results.intervals import format_interval
 from fairlane.results.metrics import unit_of

@@ -6,13 +6,13 @@
 
 use super::links::{Framing, links};
 use super::lock::Lock;
-use super::programs::{Mode, PINNED, Programs, ZERO, read_ports};
+use super::programs::{Mode, PINNED, Programs, ZERO, open_pinned, read_ports};
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
 use crate::config::{Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
 use crate::records::{NodeRecord, Places, PortRecord, PortState, RuleRecord, UserKey, UserState};
-use libbpf_rs::{MapCore, MapHandle};
+use libbpf_rs::MapCore;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
@@ -108,13 +108,6 @@ fn remove_all(folder: &Path) -> Result<usize, KernelError> {
     // Only if it is empty; others may keep something there.
     let _ = fs::remove_dir(folder);
     Ok(ports)
-}
-
-/// Opens a map that an earlier attach pinned.
-pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, KernelError> {
-    super::messages::keep();
-    let path = folder.join(name);
-    MapHandle::from_pinned_path(&path).map_err(KernelError::refused(format!("opening {}", path.display())))
 }
 
 /// Inode of the network namespace of this process.

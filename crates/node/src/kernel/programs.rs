@@ -16,6 +16,13 @@ struct Aligned<T: ?Sized>(T);
 static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/node.bpf.o")));
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
 
+/// Opens a map that an earlier attach pinned.
+pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, KernelError> {
+    messages::keep();
+    let path = folder.join(name);
+    MapHandle::from_pinned_path(&path).map_err(KernelError::refused(format!("opening {}", path.display())))
+}
+
 /// Maps that outlive the tool.
 pub(super) const PINNED: [&str; 14] = [
     "config",

@@ -1,8 +1,8 @@
 //! What the kernel data plane has done so far, for people and monitors.
 
 use super::KernelError;
-use super::attach::{netns, open_pinned};
-use super::programs::{ZERO, read, read_ingress_stats, read_ports};
+use super::attach::netns;
+use super::programs::{ZERO, open_pinned, read, read_ingress_stats, read_ports};
 use super::users::entries;
 use crate::records::{IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState};
 use libbpf_rs::{MapCore, MapHandle};

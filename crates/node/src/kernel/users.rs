@@ -5,8 +5,7 @@
 //! over last, so that no packet finds a rule without a meter.
 
 use super::KernelError;
-use super::attach::open_pinned;
-use super::programs::{Programs, ZERO, read};
+use super::programs::{Programs, ZERO, open_pinned, read};
 use crate::config::{MarkMatch, NodeConfig, User, UserIs, Who};
 use crate::records::{
     Kind, MarkRuleRecord, NodeRecord, NumberKey, Places, PrefixKey, Record, RuleRecord, UserKey, UserState,

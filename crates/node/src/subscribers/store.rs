@@ -1,7 +1,7 @@
 //! The file of subscribers: a change a line, the last one of a name counts. Changes are appended; now and then the file is
 //! written anew with what counts. One process changes it at a time; who finds that another one did reads it again.
 
-use super::{Change, Subscriber};
+use super::subscriber::{Change, Subscriber};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,6 @@
 //! What a run of an access network tells beyond groups and links: its applications, and the users below each node.
 
-use crate::measure::run_record::TimesRecord;
+use crate::measure::times_record::TimesRecord;
 use crate::measure::users_record::Percentiles;
 use crate::scenario::{AccessNetwork, Dealt};
 use schemars::JsonSchema;

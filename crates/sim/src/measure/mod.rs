@@ -15,5 +15,6 @@ pub mod run_record;
 pub mod series;
 pub mod slowdown;
 pub mod summary;
+pub mod times_record;
 pub mod transfer_probe;
 pub mod users_record;

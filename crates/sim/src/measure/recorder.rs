@@ -10,10 +10,11 @@ use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::run_record::{
     AccessLossRecord, AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord,
     PathRecord, Performance, QueueRecord, ResponsivenessRecord, RunRecord, SCHEMA, SeriesRecord, SlowdownRecord,
-    StateRecord, TcpRecord, TimesRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
-    VideoRecord, VoipRecord,
+    StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord, VideoRecord,
+    VoipRecord,
 };
 use crate::measure::slowdown::Slowdowns;
+use crate::measure::times_record::TimesRecord;
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
 use crate::measure::users_record::UsersRecord;
 use crate::network::Network;

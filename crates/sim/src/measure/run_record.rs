@@ -1,6 +1,7 @@
 //! What a run gives: the records that are stored, printed and drawn.
 
 use crate::measure::access_record::AccessRecord;
+use crate::measure::times_record::TimesRecord;
 use crate::measure::users_record::UsersRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -207,23 +208,6 @@ pub struct PathRecord {
     pub one_way_delay: Option<TimesRecord>,
     /// Round-trip times as the TCP senders sampled them; null without any.
     pub rtt: Option<TimesRecord>,
-}
-
-/// Times that were measured one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TimesRecord {
-    /// How many.
-    pub samples: u64,
-    /// Mean, exact.
-    pub mean_s: f64,
-    /// Median, within 3.2 %.
-    pub p50_s: f64,
-    /// 95th percentile, within 3.2 %.
-    pub p95_s: f64,
-    /// 99th percentile, within 3.2 %.
-    pub p99_s: f64,
-    /// Maximum, exact.
-    pub max_s: f64,
 }
 
 /// TCP flows: counters over the whole run, and what those got during the measurement that last as long as the run.

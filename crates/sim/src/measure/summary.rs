@@ -2,8 +2,9 @@
 
 use crate::measure::run_record::{
     DelayRecord, DropRecord, GroupRecord, LinkRecord, PathRecord, Performance, RunRecord, SCHEMA, StateRecord,
-    TimesRecord, TransferTimesRecord,
+    TransferTimesRecord,
 };
+use crate::measure::times_record::TimesRecord;
 use crate::scenario::{Note, Scenario};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! User groups and their sources.
 
 use super::impairments::{ImpairmentKeys, Impairments};
-use super::placements::check_placements;
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
 use super::topology::{SubscriberParams, TopologyConfig};
@@ -120,19 +119,20 @@ pub(super) fn read_groups(
         }
         groups.push(group);
     }
-    let users = if let Some(tree) = &topology.tree {
-        check_placements(&mut groups, tree, topology)?;
-        check_counts(&groups)?
-    } else {
-        let users = check_counts(&groups)?;
-        check_routes(&groups, topology)?;
-        users
-    };
-    check_meters(&groups, users)?;
+    Ok(groups)
+}
+
+/// Checks what the groups are together; on an access network their numbers of users are filled in.
+pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
+    let users = check_counts(groups)?;
+    if topology.tree.is_none() {
+        check_routes(groups, topology)?;
+    }
+    check_meters(groups, users)?;
     if groups.is_empty() {
         return Err(ConfigError::new("groups", "missing, must be at least one [[groups]] table"));
     }
-    Ok(groups)
+    Ok(())
 }
 
 /// Checks the number of users and flows; gives that of users.

@@ -160,6 +160,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The places of the users, in the order in which users are numbered.
+    #[must_use]
+    pub fn placements(&self) -> Vec<Placement<'_>> {
+        placements::placements(&self.groups, &self.topology)
+    }
+
     /// Reads and checks a scenario.
     ///
     /// # Errors
@@ -203,7 +209,11 @@ impl Scenario {
             None => TcpConfig::default(),
         };
         let defaults = TcpDefaults { config: &tcp, find: externals.controls };
-        let groups = groups::read_groups(&mut table, &topology, defaults, run.end())?;
+        let mut groups = groups::read_groups(&mut table, &topology, defaults, run.end())?;
+        if let Some(tree) = &topology.tree {
+            placements::check_placements(&mut groups, tree, &topology)?;
+        }
+        groups::check_groups(&groups, &topology)?;
         check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;

@@ -1,8 +1,8 @@
 //! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one place.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops};
+use super::sources::SourceConfig;
 use super::topology::{AccessNetwork, Dealt, Direction, SubscriberParams, TopologyConfig};
-use super::{Scenario, SourceConfig};
 use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::BitRate;
 use std::borrow::Cow;
@@ -20,24 +20,17 @@ pub struct Placement<'a> {
     pub config: Cow<'a, GroupConfig>,
 }
 
-impl Scenario {
-    /// The places of the users, in the order in which users are numbered.
-    #[must_use]
-    pub fn placements(&self) -> Vec<Placement<'_>> {
-        let Some(tree) = &self.topology.tree else {
-            let whole = |(group, config)| Placement { group, at: None, config: Cow::Borrowed(config) };
-            return self.groups.iter().enumerate().map(whole).collect();
-        };
-        let place = |dealt: Dealt| {
-            let group = &self.groups[dealt.group];
-            Placement {
-                group: dealt.group,
-                config: Cow::Owned(placed(group, &dealt, tree, &self.topology)),
-                at: Some(dealt),
-            }
-        };
-        tree.deal(&of_groups(&self.groups)).into_iter().map(place).collect()
-    }
+/// The places of the users of these groups, in the order in which users are numbered.
+pub(super) fn placements<'a>(groups: &'a [GroupConfig], topology: &TopologyConfig) -> Vec<Placement<'a>> {
+    let Some(tree) = &topology.tree else {
+        let whole = |(group, config)| Placement { group, at: None, config: Cow::Borrowed(config) };
+        return groups.iter().enumerate().map(whole).collect();
+    };
+    let place = |dealt: Dealt| {
+        let group = &groups[dealt.group];
+        Placement { group: dealt.group, config: Cow::Owned(placed(group, &dealt, tree, topology)), at: Some(dealt) }
+    };
+    tree.deal(&of_groups(groups)).into_iter().map(place).collect()
 }
 
 fn of_groups(groups: &[GroupConfig]) -> Vec<(SubscriberParams, Option<u32>)> {

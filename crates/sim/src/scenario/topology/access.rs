@@ -4,8 +4,8 @@
 //! ([`super::access_files`]). Each node but the gateway's own subscribers has a link to it and a link from it; the gateway has
 //! one from and one to the Internet. A group of users stands for a share of the subscribers, in one direction.
 
-use super::Arrangement;
 use super::access_files::FilesConfig;
+use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
 use super::link::{LinkConfig, LinkParams, RateChange};
 use super::preset::About;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
@@ -23,46 +23,13 @@ pub(super) const ABOUT: About = About {
     picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
 };
 
+/// Links of a topology, other keys that are written back, and the tree if it has one.
+pub(super) type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
+
 /// Most nodes of a tree: each has two links, and packets carry the number of a hop in 16 bits.
 const MOST_NODES: usize = 10_000;
 /// Most subscribers.
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
-
-params! {
-    /// An access network by counts and rates.
-    pub struct AccessNetworkParams {
-        /// Sites behind the gateway.
-        sites: u32 = 4, in 1..=1000, source "our choice";
-        /// Access points of each site.
-        access_points: u32 = 8, in 1..=1000, source "our choice";
-        /// Subscribers of each access point.
-        subscribers: u32 = 32, in 1..=1000000, source "our choice";
-        /// Rate of the gateway towards the sites.
-        gateway_rate: BitRate = "10 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate of the gateway towards the Internet; `gateway_rate` without it.
-        gateway_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate of the link to each site.
-        site_rate: BitRate = "1 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate of the link from each site; `site_rate` without it.
-        site_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that the subscribers of an access point share.
-        access_point_rate: BitRate = "400 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// The same up; `access_point_rate` without it.
-        access_point_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Propagation delay of the gateway's links: with those behind it, the way to the servers.
-        gateway_delay: Time = "5 ms", in "0 s"..="1 h", source "as the bottleneck's of abc2018";
-        /// Propagation delay of a site's links.
-        site_delay: Time = "0.5 ms", in "0 s"..="1 h", source "100 km of fibre";
-        /// Propagation delay of an access point's links.
-        access_point_delay: Time = "1 ms", in "0 s"..="1 h", source "our choice";
-        /// Rate of a subscriber's plan down, unless the group has another.
-        plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// The same up.
-        plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Hour of the day, from 0 to 24: how many of the subscribers are active; all of them without it.
-        hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
-    }
-}
 
 params! {
     /// What a group of an access network has beyond other groups.
@@ -90,30 +57,6 @@ choices! {
         /// From subscribers to those of the next access point of their site, past the gateway.
         Local = "local",
     }
-}
-
-/// A node of the tree. The gateway is the first, parents come before their children.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AccessNode {
-    /// Name.
-    pub name: String,
-    /// Index of its parent; of the gateway none.
-    pub parent: Option<u32>,
-    /// Rates to it and from it.
-    pub rates: [BitRate; 2],
-    /// Whether no node is below it.
-    pub is_leaf: bool,
-}
-
-/// Subscribers of a node that are alike.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Subscribers {
-    /// Index of the node.
-    pub node: u32,
-    /// How many.
-    pub count: u32,
-    /// Rates of the plan, down and up.
-    pub plan: [BitRate; 2],
 }
 
 /// A change of the rate of a node's links.
@@ -294,31 +237,6 @@ fn find_node(nodes: &[AccessNode], name: &str, key: &str) -> Result<u32, ConfigE
         let known = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
         ConfigError::new(key, format!("\"{}\" is not a node, there are {}", shortened(name), shortened(&known)))
     })
-}
-
-/// The gateway of a tree.
-pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
-    let rates = [params.gateway_rate, params.gateway_rate_up.unwrap_or(params.gateway_rate)];
-    AccessNode { name: "gateway".into(), parent: None, rates, is_leaf: false }
-}
-
-/// The tree that counts and rates give.
-fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
-    let mut nodes = vec![gateway(params)];
-    let mut subscribers = Vec::new();
-    let some = Subscribers { node: 0, count: params.subscribers, plan: [params.plan, params.plan_up] };
-    for site in 1..=params.sites {
-        let parent = nodes.len() as u32;
-        let rates = [params.site_rate, params.site_rate_up.unwrap_or(params.site_rate)];
-        nodes.push(AccessNode { name: format!("site{site}"), parent: Some(0), rates, is_leaf: false });
-        for point in 1..=params.access_points {
-            let rates = [params.access_point_rate, params.access_point_rate_up.unwrap_or(params.access_point_rate)];
-            let name = format!("site{site}.ap{point}");
-            subscribers.push(Subscribers { node: nodes.len() as u32, ..some.clone() });
-            nodes.push(AccessNode { name, parent: Some(parent), rates, is_leaf: true });
-        }
-    }
-    (nodes, subscribers)
 }
 
 fn read_failovers(table: &mut Table<'_>, nodes: &[AccessNode]) -> Result<Vec<Failover>, ConfigError> {

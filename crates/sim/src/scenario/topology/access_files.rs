@@ -14,7 +14,7 @@
 //! 3. Addresses, names and comments are left out, and so are least rates: the edge keeps plans, no tree of shapers assures a
 //!    part of them.
 
-use super::access::{AccessNetworkParams, AccessNode, Subscribers, gateway};
+use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, gateway};
 use fairlane_schemes::base::config::{ConfigError, Table, shortened};
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Map, Value as Json, json};

@@ -5,18 +5,21 @@
 
 mod access;
 mod access_files;
+mod access_tree;
 mod dumbbell;
 mod link;
 mod parking_lot;
 mod preset;
 mod trace;
 
-pub use access::{AccessNetwork, AccessNode, Dealt, Direction, SubscriberParams};
+pub use access::{AccessNetwork, Dealt, Direction, SubscriberParams};
 pub use access_files::tree_of_files;
+pub use access_tree::AccessNode;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
 pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
 
+use access::Arrangement;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::registry::external::FindExternal;
@@ -86,9 +89,6 @@ impl Default for TopologyConfig {
         Self { kind, access: AccessParams::default(), receivers: None, links, tree: None, keys }
     }
 }
-
-/// Links, the keys that stand for them as they are written, and the tree if they are one.
-type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
 
 fn read_preset<P: Preset>(table: &mut Table<'_>) -> Result<Arrangement, ConfigError> {
     let preset = P::read(table)?;
@@ -217,7 +217,7 @@ macro_rules! topologies {
             }
 
             fn own_specs(self) -> Vec<ParamSpec> {
-                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(), Self::Access => access::AccessNetworkParams::specs() }
+                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(), Self::Access => access_tree::AccessNetworkParams::specs() }
             }
 
             /// Its links, its keys as they are written, and its tree if it is one.

@@ -1,0 +1,83 @@
+//! A subscriber, and a change of one.
+
+use crate::config::User;
+use fairlane_schemes::base::config::ConfigError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+
+/// A subscriber, as it is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subscriber {
+    /// Its name, which tells it apart.
+    pub name: String,
+    /// Where it is attached, from the root of the network: names of sites with `/` in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// Prefixes of each of its sessions (RADIUS accounting), besides those of `user`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<String, Vec<String>>,
+    /// Keys of a table of `[[users]]`, without the name.
+    #[serde(default)]
+    pub user: Map<String, Json>,
+}
+
+impl Subscriber {
+    /// The table of `[[users]]` that says the same.
+    #[must_use]
+    pub fn table(&self) -> Json {
+        let mut table = self.user.clone();
+        table.insert("name".into(), self.name.clone().into());
+        let mut prefixes: Vec<Json> = match table.remove("prefix") {
+            Some(Json::Array(prefixes)) => prefixes,
+            Some(prefix) => vec![prefix],
+            None => Vec::new(),
+        };
+        for prefix in self.sessions.values().flatten() {
+            let prefix = Json::from(prefix.as_str());
+            if !prefixes.contains(&prefix) {
+                prefixes.push(prefix);
+            }
+        }
+        if !prefixes.is_empty() {
+            table.insert("prefix".into(), prefixes.into());
+        }
+        table.into()
+    }
+
+    /// The user that the node meters.
+    ///
+    /// # Errors
+    /// A key is unknown, missing, of the wrong kind or out of range.
+    pub fn user(&self) -> Result<User, ConfigError> {
+        let user = User::of_table(&self.table());
+        user.map_err(|error| ConfigError::new(format!("user \"{}\": {}", self.name, error.key), error.problem))
+    }
+}
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// This subscriber is there from now on, in place of one of the same name.
+    Put(Subscriber),
+    /// The one of this name is not.
+    Remove(String),
+}
+
+impl Change {
+    /// Whom it concerns.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Put(subscriber) => &subscriber.name,
+            Self::Remove(name) => name,
+        }
+    }
+}
+
+/// A prefix as a table of users has it, from an address with or without a length.
+pub(crate) fn prefixes_of(cell: &str) -> Vec<Json> {
+    cell.split([',', ';', ' ']).map(str::trim).filter(|prefix| !prefix.is_empty()).map(|prefix| json!(prefix)).collect()
+}

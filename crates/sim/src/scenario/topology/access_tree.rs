@@ -1,0 +1,89 @@
+//! The tree of an access network: its nodes and subscribers, by counts and rates.
+
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::params;
+
+params! {
+    /// An access network by counts and rates.
+    pub struct AccessNetworkParams {
+        /// Sites behind the gateway.
+        sites: u32 = 4, in 1..=1000, source "our choice";
+        /// Access points of each site.
+        access_points: u32 = 8, in 1..=1000, source "our choice";
+        /// Subscribers of each access point.
+        subscribers: u32 = 32, in 1..=1000000, source "our choice";
+        /// Rate of the gateway towards the sites.
+        gateway_rate: BitRate = "10 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the gateway towards the Internet; `gateway_rate` without it.
+        gateway_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the link to each site.
+        site_rate: BitRate = "1 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate of the link from each site; `site_rate` without it.
+        site_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Rate that the subscribers of an access point share.
+        access_point_rate: BitRate = "400 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// The same up; `access_point_rate` without it.
+        access_point_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Propagation delay of the gateway's links: with those behind it, the way to the servers.
+        gateway_delay: Time = "5 ms", in "0 s"..="1 h", source "as the bottleneck's of abc2018";
+        /// Propagation delay of a site's links.
+        site_delay: Time = "0.5 ms", in "0 s"..="1 h", source "100 km of fibre";
+        /// Propagation delay of an access point's links.
+        access_point_delay: Time = "1 ms", in "0 s"..="1 h", source "our choice";
+        /// Rate of a subscriber's plan down, unless the group has another.
+        plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// The same up.
+        plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
+        /// Hour of the day, from 0 to 24: how many of the subscribers are active; all of them without it.
+        hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
+    }
+}
+
+/// A node of the tree. The gateway is the first, parents come before their children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessNode {
+    /// Name.
+    pub name: String,
+    /// Index of its parent; of the gateway none.
+    pub parent: Option<u32>,
+    /// Rates to it and from it.
+    pub rates: [BitRate; 2],
+    /// Whether no node is below it.
+    pub is_leaf: bool,
+}
+
+/// Subscribers of a node that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subscribers {
+    /// Index of the node.
+    pub node: u32,
+    /// How many.
+    pub count: u32,
+    /// Rates of the plan, down and up.
+    pub plan: [BitRate; 2],
+}
+
+/// The gateway of a tree.
+pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
+    let rates = [params.gateway_rate, params.gateway_rate_up.unwrap_or(params.gateway_rate)];
+    AccessNode { name: "gateway".into(), parent: None, rates, is_leaf: false }
+}
+
+/// The tree that counts and rates give.
+pub(super) fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
+    let mut nodes = vec![gateway(params)];
+    let mut subscribers = Vec::new();
+    let some = Subscribers { node: 0, count: params.subscribers, plan: [params.plan, params.plan_up] };
+    for site in 1..=params.sites {
+        let parent = nodes.len() as u32;
+        let rates = [params.site_rate, params.site_rate_up.unwrap_or(params.site_rate)];
+        nodes.push(AccessNode { name: format!("site{site}"), parent: Some(0), rates, is_leaf: false });
+        for point in 1..=params.access_points {
+            let rates = [params.access_point_rate, params.access_point_rate_up.unwrap_or(params.access_point_rate)];
+            let name = format!("site{site}.ap{point}");
+            subscribers.push(Subscribers { node: nodes.len() as u32, ..some.clone() });
+            nodes.push(AccessNode { name, parent: Some(parent), rates, is_leaf: true });
+        }
+    }
+    (nodes, subscribers)
+}
