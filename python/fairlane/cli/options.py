@@ -38,8 +38,19 @@ def path_option(name: str, *more: str, help: str, metavar: str = "DIR", **settin
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+LIBRARIES = "fairlane.libraries"
+"""Under this name a command's context keeps that libraries of schemes were loaded."""
+
+
+def _without_libraries(context: click.Context, _option: click.Parameter, address: str | None) -> str | None:
+    if address is not None and LIBRARIES in context.meta:
+        raise UserError("--scheme-lib: cannot be combined with --ray, whose nodes have no such library")
+    return address
+
+
 ray_option = click.option(
     "--ray",
+    callback=_without_libraries,
     metavar="[ADDRESS]",
     is_flag=False,
     flag_value="auto",

@@ -14,6 +14,7 @@ from fairlane.base.folders import check_replaceable
 from fairlane.base.text import quoted
 from fairlane.cli.catalogue import scheme_names
 from fairlane.cli.options import (
+    LIBRARIES,
     Decorator,
     check_needs,
     completing,
@@ -55,8 +56,10 @@ def _modules(registry: Registry) -> Decorator:
     )
 
 
-def _load_libraries(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
+def _load_libraries(context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
     load_scheme_lib(paths, "--scheme-lib")
+    if paths:
+        context.meta[LIBRARIES] = True
 
 
 scheme_lib_option = path_option(
