@@ -113,6 +113,8 @@ def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_pat
     ]
 
 
+# Names this long leave the figure no room, which matplotlib tells.
+@pytest.mark.filterwarnings("ignore:constrained_layout not applied")
 def test_pages_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(comparison.json())
     start = report("noms2016.formula", compare=tmp_path / "result.json", out=tmp_path / "out", store=tmp_path / "store")

@@ -1,5 +1,6 @@
 """Schemes with parameters of their own, side by side in one comparison."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import fairlane
 from conftest import SHORT_SCENARIO, Cli
 from fairlane import Comparison
-from fairlane.report.comparison import read
+from fairlane.report.comparison import view
 from fairlane.results.figures import result_figures
 from fairlane.simulate.variants import split_variants
 
@@ -120,8 +121,8 @@ def test_a_wrong_variant_is_one_line(cli: Cli, queues: str, mentions: list[str])
 
 def test_the_page_of_the_report_shows_a_comparison_of_variants(compared: Comparison, tmp_path: Path) -> None:
     compared.write(tmp_path / "out")
-    view = read(tmp_path / "out" / "result.json")
-    assert set(view.schemes) == set(compared.results)
+    shown = view(json.loads((tmp_path / "out" / "result.json").read_text())["results"])
+    assert set(shown.schemes) == set(compared.results)
 
 
 def test_frames_become_those_of_pandas(compared: Comparison) -> None:
