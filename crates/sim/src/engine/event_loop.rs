@@ -271,18 +271,16 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             return self.deliver(&packet, now);
         }
         if entry != Entry::Core {
-            if entry != Entry::Edge {
+            if entry == Entry::Edge {
+                let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
+                self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
+            } else if entry == Entry::Forged {
+                packet.label = self.network.forged_label;
+            } else {
                 return self.beside_links(&packet, link, entry, now);
             }
-            let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
-            self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
         }
-        self.enter(link, packet, now);
-    }
-
-    /// A packet enters a link.
-    #[inline(always)]
-    fn enter(&mut self, link: u32, packet: SimPacket, now: Time) {
+        // The one place where packets enter links: the queue's code stands here.
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
@@ -291,16 +289,13 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
     }
 
-    /// A packet comes to an impairment, to the receiver of a call, or to an edge that its user has for its own.
+    /// A packet comes to an impairment, or to the receiver of a call.
     #[cold]
     #[inline(never)]
     fn beside_links(&mut self, packet: &SimPacket, number: u32, entry: Entry, now: Time) {
         if entry == Entry::Call {
             self.network.receive_call(packet, now);
             return self.forward_from_beside(*packet, now);
-        }
-        if entry == Entry::Forged {
-            return self.enter(number, SimPacket { label: self.network.forged_label, ..*packet }, now);
         }
         let impairment = &mut self.network.impairments[number as usize];
         match impairment.enter(*packet, now) {

@@ -8,6 +8,8 @@
 mod declared;
 mod error;
 mod params;
+#[cfg(test)]
+mod sample;
 mod table;
 mod value;
 
@@ -19,33 +21,10 @@ pub use value::{ConfigValue, read_value};
 
 #[cfg(test)]
 mod tests {
+    use super::sample::Sample;
     use super::*;
-    use crate::base::units::{BitRate, Time};
-    use crate::{choices, params};
+    use crate::base::units::Time;
     use serde_json::{Map, Value as Json, json};
-
-    choices! {
-        /// A colour.
-        pub enum Colour { /// Red.
-            Red = "red", /// Blue.
-            Blue = "blue", }
-    }
-
-    params! {
-        /// A set with each kind of value.
-        pub struct Sample {
-            /// A time.
-            memory: Time = "3 s", in "1 ms"..="1 h", symbol "M", source "here";
-            /// A number.
-            factor: f64 = 1.5, in 0.0..=10.0, source "here";
-            /// A count.
-            flows: u32 = 1, in 1..=100, source "here";
-            /// A choice.
-            colour: Colour = "red", source "here";
-            /// A rate that may be absent.
-            rate: Option<BitRate> = null, in "1 bit/s"..="1 Gbit/s", source "here";
-        }
-    }
 
     fn read(value: &Json) -> Result<Sample, ConfigError> {
         let mut table = Table::new("queue", value)?;

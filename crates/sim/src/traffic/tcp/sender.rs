@@ -582,8 +582,14 @@ impl Sender {
     #[inline]
     fn bytes(&self, params: &TcpParams, from: u32, to: u32) -> u32 {
         let full = u64::from(to - from) * u64::from(params.segment_payload);
-        let short = if to == self.end && from < to { self.shortfall } else { 0 };
-        clamped(full - u64::from(short))
+        if to == self.end { self.without_shortfall(full) } else { clamped(full) }
+    }
+
+    /// What `full` bytes are that would end with the last segment, were it whole.
+    #[cold]
+    #[inline(never)]
+    fn without_shortfall(&self, full: u64) -> u32 {
+        clamped(full.saturating_sub(u64::from(self.shortfall)))
     }
 }
 

@@ -33,12 +33,11 @@ impl Congestion {
     #[inline]
     fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
         // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
-        if params.congestion_control.has_state()
-            && let Some(state) = &mut self.0
-        {
-            return act(state);
+        if params.congestion_control.has_state() {
+            act(self.0.as_mut().expect("made with the connection"))
+        } else {
+            act(&mut State::new(params.congestion_control, connection(params), &params.congestion, 0))
         }
-        act(&mut State::new(params.congestion_control, connection(params), &params.congestion, 0))
     }
 
     /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
@@ -61,13 +60,19 @@ impl Congestion {
             progress.segments -= steps;
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
-            let (of, own) = (connection(params), &params.congestion);
-            // Not by `with_state`: what a control without state does, Reno foremost, then stands here and nothing else.
-            match &mut self.0 {
-                Some(state) if params.congestion_control.has_state() => state.avoid(of, own, cwnd, progress),
-                _ => State::new(params.congestion_control, of, own, 0).avoid(of, own, cwnd, progress),
+            if params.congestion_control.has_state() {
+                self.avoid_by_state(params, cwnd, progress);
+            } else {
+                // What a control without state does, Reno foremost, stands here and nothing else.
+                let (of, own) = (connection(params), &params.congestion);
+                State::new(params.congestion_control, of, own, 0).avoid(of, own, cwnd, progress);
             }
         }
+    }
+
+    #[inline(never)]
+    fn avoid_by_state(&mut self, params: &TcpParams, cwnd: &mut u32, progress: Progress) {
+        self.with_state(params, |state| state.avoid(connection(params), &params.congestion, cwnd, progress));
     }
 
     /// Congestion: the new slow-start threshold, at least two segments.

@@ -1,0 +1,379 @@
+//! Tests of the receiving end.
+
+use super::*;
+use crate::traffic::tcp::{CongestionControl, LossDetection};
+
+const MSS: u32 = 1000;
+
+fn params() -> TcpParams {
+    TcpParams { segment_payload: MSS, ..TcpParams::default() }
+}
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// Delivers segment `seq`, sent and received at `at` ms; returns (ack, echo in ms).
+fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
+    let segment = Segment { seq, payload: MSS, timestamp: ms(at), ..Segment::default() };
+    receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
+}
+
+/// A receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
+fn warm() -> Receiver {
+    let mut receiver = Receiver::new(&params());
+    let syn = Segment { syn: true, timestamp: ms(1), ..Segment::default() };
+    let answer = receiver.on_segment(&params(), syn, ms(1));
+    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
+    let close = Segment { syn: false, ..syn };
+    assert_eq!(receiver.on_segment(&params(), close, ms(2)), None);
+    assert_eq!(data(&mut receiver, 0, 3), Some((1, 3)));
+    assert_eq!(data(&mut receiver, 1, 4), None);
+    assert_eq!(data(&mut receiver, 2, 5), Some((3, 4)));
+    receiver
+}
+
+#[test]
+fn acknowledges_the_first_segment_at_once_then_every_second() {
+    let mut receiver = warm();
+    assert_eq!(data(&mut receiver, 3, 6), None);
+    assert_eq!(data(&mut receiver, 4, 7).unwrap().0, 5);
+    assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS));
+}
+
+#[test]
+fn acknowledges_every_segment_when_the_count_is_one() {
+    let params = TcpParams { delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    for seq in 0..5 {
+        let segment = Segment { seq, payload: MSS, timestamp: ms(9), ..Segment::default() };
+        assert_eq!(receiver.on_segment(&params, segment, ms(9)).unwrap().ack, seq + 1);
+        assert_eq!(receiver.timer(), Time::NEVER);
+    }
+}
+
+#[test]
+fn sends_the_delayed_ack_after_its_timeout() {
+    let mut receiver = warm();
+    assert_eq!(data(&mut receiver, 3, 10), None);
+    assert_eq!(receiver.timer(), ms(210));
+    assert_eq!(receiver.on_timer(ms(209)), None);
+    assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
+    assert_eq!(receiver.timer(), Time::NEVER);
+    // The count starts again: one more segment waits again.
+    assert_eq!(data(&mut receiver, 4, 220), None);
+    assert_eq!(receiver.timer(), ms(420));
+}
+
+#[test]
+fn echoes_the_earliest_segment_in_order_without_an_ack() {
+    let mut receiver = warm();
+    data(&mut receiver, 3, 20);
+    // Segment 3 waited for the ACK that 4 triggers, and the RTT sample includes that wait.
+    assert_eq!(data(&mut receiver, 4, 90), Some((5, 20)));
+}
+
+#[test]
+fn acknowledges_at_once_beyond_a_gap_with_the_echo_before_it() {
+    let mut receiver = warm();
+    assert_eq!(data(&mut receiver, 4, 10), Some((3, 4)));
+    assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
+    // A copy of an early segment changes nothing, but is answered too.
+    assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
+    assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
+}
+
+#[test]
+fn an_early_segment_flushes_a_delayed_ack() {
+    let mut receiver = warm();
+    assert_eq!(data(&mut receiver, 3, 10), None);
+    assert_eq!(data(&mut receiver, 5, 11), Some((4, 10)));
+    assert_eq!(receiver.timer(), Time::NEVER);
+}
+
+#[test]
+fn acknowledges_at_once_when_a_gap_is_filled_in_full_or_in_part() {
+    let mut receiver = warm();
+    for seq in [4, 5, 7] {
+        data(&mut receiver, seq, 10);
+    }
+    // Segment 3 fills the first gap, and the second is still open; its timestamp is echoed.
+    assert_eq!(data(&mut receiver, 3, 30), Some((6, 30)));
+    assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
+    // No gap any more: ACKs are delayed again.
+    assert_eq!(data(&mut receiver, 8, 32), None);
+    assert_eq!(receiver.delivered_bytes(&params()), 9 * u64::from(MSS));
+}
+
+#[test]
+fn acknowledges_at_once_in_order_data_while_a_later_gap_is_open() {
+    let mut receiver = warm();
+    data(&mut receiver, 6, 10);
+    assert_eq!(data(&mut receiver, 3, 11), Some((4, 11)));
+    assert_eq!(data(&mut receiver, 4, 12), Some((5, 12)));
+}
+
+#[test]
+fn acknowledges_an_old_segment_at_once() {
+    let mut receiver = warm();
+    assert_eq!(data(&mut receiver, 1, 50), Some((3, 4)));
+    assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
+}
+
+#[test]
+fn echoes_the_first_syn_when_it_is_repeated() {
+    let mut receiver = Receiver::new(&params());
+    let syn = |at| Segment { syn: true, timestamp: at, ..Segment::default() };
+    receiver.on_segment(&params(), syn(ms(1)), ms(2));
+    let answer = receiver.on_segment(&params(), syn(ms(3001)), ms(3002));
+    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
+}
+
+#[test]
+fn echoes_the_latest_copy_with_sack() {
+    let params = TcpParams { sack: true, delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut echo = |seq, sent| {
+        let segment = Segment { seq, payload: MSS, timestamp: ms(sent), ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(900)).unwrap().echo
+    };
+    assert_eq!(echo(0, 1), ms(1));
+    assert_eq!(echo(1, 2), ms(2));
+    // Sent again since its ACK was lost: a new timestamp. An old copy that comes late has none to offer.
+    assert_eq!(echo(1, 700), ms(700));
+    assert_eq!(echo(0, 1), ms(700));
+    // Beyond a gap: not what the last ACK asked for.
+    assert_eq!(echo(3, 800), ms(700));
+}
+
+#[test]
+fn counts_the_short_last_segment_with_its_own_length() {
+    let last = Segment { seq: 5, payload: 10, timestamp: ms(10), ..Segment::default() };
+    // In order.
+    let mut receiver = warm();
+    data(&mut receiver, 3, 10);
+    data(&mut receiver, 4, 10);
+    receiver.on_segment(&params(), last, ms(10));
+    assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
+    // Early.
+    let mut receiver = warm();
+    receiver.on_segment(&params(), last, ms(10));
+    data(&mut receiver, 4, 10);
+    assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
+    data(&mut receiver, 3, 10);
+    assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
+}
+
+/// Delivers segment `seq` with SACK; returns the ACK number and the blocks.
+fn sack(receiver: &mut Receiver, seq: u32) -> (u32, Vec<(u32, u32)>) {
+    let params = TcpParams { sack: true, ..params() };
+    let segment = Segment { seq, payload: MSS, ..Segment::default() };
+    let ack = receiver.on_segment(&params, segment, ms(10)).expect("an ACK at once");
+    (ack.ack, ack.sacks.iter().map(|block| (block.start, block.end)).collect())
+}
+
+#[test]
+fn reports_blocks_as_in_rfc_2018_section_4() {
+    // The three cases of the RFC: eight segments, from 5 on here.
+    let fresh = || {
+        let mut receiver = warm();
+        data(&mut receiver, 3, 10);
+        data(&mut receiver, 4, 10);
+        receiver
+    };
+    // The first of the eight is lost.
+    let mut receiver = fresh();
+    for seq in 6..13 {
+        assert_eq!(sack(&mut receiver, seq), (5, vec![(6, seq + 1)]));
+    }
+    // The second, fourth, sixth and eighth are lost: three blocks at most, the most recent first.
+    let mut receiver = fresh();
+    data(&mut receiver, 5, 10);
+    assert_eq!(sack(&mut receiver, 7), (6, vec![(7, 8)]));
+    assert_eq!(sack(&mut receiver, 9), (6, vec![(9, 10), (7, 8)]));
+    assert_eq!(sack(&mut receiver, 11), (6, vec![(11, 12), (9, 10), (7, 8)]));
+    // The fourth comes late: 7, 8 and 9 are one block, and first.
+    assert_eq!(sack(&mut receiver, 8), (6, vec![(7, 10), (11, 12)]));
+    // The second comes: the ACK moves on to 10 and one block is left.
+    assert_eq!(sack(&mut receiver, 6), (10, vec![(11, 12)]));
+    // The sixth closes the last gap.
+    assert_eq!(sack(&mut receiver, 10), (12, vec![]));
+}
+
+#[test]
+fn a_run_that_fell_out_of_the_list_is_reported_whole_when_it_grows() {
+    let mut receiver = warm();
+    for seq in [5, 6, 10, 20, 30, 40] {
+        sack(&mut receiver, seq);
+    }
+    // 5 and 6 are no longer in the list, nor is 10.
+    assert_eq!(sack(&mut receiver, 7), (3, vec![(5, 8), (40, 41), (30, 31)]));
+    assert_eq!(sack(&mut receiver, 9), (3, vec![(9, 11), (5, 8), (40, 41)]));
+    assert_eq!(sack(&mut receiver, 8), (3, vec![(5, 11), (40, 41)]));
+    // A copy is reported first, too.
+    assert_eq!(sack(&mut receiver, 40), (3, vec![(40, 41), (5, 11)]));
+}
+
+#[test]
+fn reports_no_blocks_without_sack() {
+    let mut receiver = warm();
+    let segment = Segment { seq: 7, payload: MSS, ..Segment::default() };
+    assert!(receiver.on_segment(&params(), segment, ms(10)).unwrap().sacks.is_empty());
+}
+
+#[test]
+fn quick_acks_answer_each_segment_at_the_start_and_after_a_duplicate() {
+    let params = TcpParams { quickack: 4, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut answers = |seq| {
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).is_some()
+    };
+    let first: Vec<bool> = (0..8).map(&mut answers).collect();
+    // Four one by one, then every second.
+    assert_eq!(first, [true, true, true, true, false, true, false, true]);
+    assert!(answers(3));
+    let then: Vec<bool> = (8..14).map(&mut answers).collect();
+    assert_eq!(then, [true, true, true, true, false, true]);
+}
+
+#[test]
+fn gro_acknowledges_a_burst_as_one() {
+    let params = TcpParams { gro_timeout: Time::from_micros(50), ..params() };
+    let mut receiver = warm();
+    let mut at = |seq, us| {
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        (receiver.on_segment(&params, segment, Time::from_micros(us)), receiver.timer())
+    };
+    let first = at(3, 100);
+    assert_eq!(first, (None, Time::from_micros(100) + ms(200)));
+    // The second makes an ACK due, which waits 50 us; the third does not make it wait longer.
+    assert_eq!(at(4, 110), (None, Time::from_micros(160)));
+    assert_eq!(at(5, 150), (None, Time::from_micros(160)));
+    assert_eq!(receiver.on_timer(Time::from_micros(160)).unwrap().ack, 6);
+    // 66 segments of 1000 bytes are beyond 64 KiB.
+    let mut at = |seq| {
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        receiver.on_segment(&params, segment, Time::from_micros(200)).is_some()
+    };
+    assert_eq!((6..100).find(|&seq| at(seq)), Some(6 + 65));
+}
+
+#[test]
+fn echoes_congestion_until_the_sender_says_that_its_window_is_reduced() {
+    let params = TcpParams { ecn: true, delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut echo = |seq, ecn, cwr| {
+        let segment = Segment { seq, payload: MSS, ecn, cwr, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).unwrap().congestion_echo
+    };
+    assert!(!echo(0, Ecn::Ect0, false));
+    assert!(echo(1, Ecn::Ce, false));
+    assert!(echo(2, Ecn::Ect0, false));
+    assert!(echo(3, Ecn::Ect0, false));
+    assert!(!echo(4, Ecn::Ect0, true));
+    assert!(!echo(5, Ecn::Ect0, false));
+    // RFC 3168 6.1.3: a mark on the very packet that carries CWR is new congestion.
+    assert!(echo(6, Ecn::Ce, true));
+    assert!(!echo(7, Ecn::Ect0, true));
+}
+
+#[test]
+fn a_segment_that_widens_the_window_is_acknowledged_at_once() {
+    let mut receiver = Receiver::new(&params());
+    let mut answered = |seq, widens| {
+        let segment = Segment { seq, payload: MSS, widens, ..Segment::default() };
+        receiver.on_segment(&params(), segment, ms(1)).is_some()
+    };
+    // The first one is, in any case; then each second one but for those that widen the window.
+    let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
+    assert_eq!(answers.map(|(seq, widens)| answered(seq, widens)), [true, false, true, true, true, false, true]);
+}
+
+#[test]
+fn of_marks_the_first_one_echoed_and_the_cwr_are_acknowledged_at_once() {
+    let params = TcpParams { ecn: true, quickack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut answered = |seq, ecn, cwr| {
+        let segment = Segment { seq, payload: MSS, ecn, cwr, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(1)).is_some()
+    };
+    assert!(answered(0, Ecn::Ect0, false));
+    assert!(!answered(1, Ecn::Ect0, false));
+    // With the mark two are, the second one at the delayed ACK's count too; another mark changes nothing.
+    assert!(answered(2, Ecn::Ce, false) && answered(3, Ecn::Ect0, false));
+    assert!(!answered(4, Ecn::Ce, false) && answered(5, Ecn::Ect0, false));
+    // The CWR ends the echo, and a mark after it is a first one.
+    assert!(answered(6, Ecn::Ect0, true) && !answered(7, Ecn::Ect0, false));
+    assert!(answered(8, Ecn::Ce, false) && answered(9, Ecn::Ect0, false));
+}
+
+#[test]
+fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
+    let dctcp = TcpParams {
+        ecn: true,
+        sack: true,
+        loss_detection: LossDetection::Scoreboard,
+        congestion_control: CongestionControl::Dctcp,
+        ..params()
+    };
+    /// The numbers of the ACKs of eight segments with these marks, and the marks that they count.
+    fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
+        let mut receiver = Receiver::new(params);
+        let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
+        let segments = (0..).zip(marked);
+        let segments =
+            segments.map(|(seq, marked)| Segment { seq, payload: MSS, ecn: ecn(marked), ..Segment::default() });
+        let mut told =
+            segments.filter_map(|segment| receiver.on_segment(params, segment, ms(9))).map(|a| (a.ack, a.marks));
+        told.by_ref().collect()
+    }
+    let marked = [false, false, true, true, false, false, true, false];
+    // The first segment is acknowledged at once, then each second one and, before a change, the one that waits.
+    assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
+    // Without such a control an ACK for two may tell of both kinds.
+    let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
+    assert_eq!(acks(&classic, marked), [(1, 0), (3, 1), (5, 2), (7, 3)]);
+    // With Linux's quick ACKs the segment that brings the change is acknowledged at once too, by one ACK for both.
+    let linux = TcpParams { quickack: 1, ..dctcp };
+    assert_eq!(acks(&linux, marked), [(1, 0), (3, 1), (5, 2), (7, 3), (8, 3)]);
+}
+
+#[test]
+fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
+    let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let syn = Segment { syn: true, ..Segment::default() };
+    receiver.on_segment(&params, syn, ms(5));
+    // An RTT of 10 ms: the least of 1 ms and a twentieth of it is 0.5 ms.
+    receiver.on_segment(&params, Segment { syn: false, ..syn }, ms(15));
+    let mut at = |seq, us| {
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        let ack = receiver.on_segment(&params, segment, Time::from_micros(us));
+        (ack.map(|ack| ack.sacks.iter().map(|block| (block.start, block.end)).collect::<Vec<_>>()), receiver.timer())
+    };
+    for seq in 1..=3 {
+        assert_eq!(at(seq, 20_000), (Some(vec![(1, seq + 1)]), Time::NEVER));
+    }
+    // Two wait until 0.5 ms after the first of them.
+    assert_eq!(at(4, 20_000), (None, Time::from_micros(20_500)));
+    assert_eq!(at(5, 20_400), (None, Time::from_micros(20_500)));
+    // A second run may wait as well, a third may not.
+    assert_eq!(at(7, 20_450), (None, Time::from_micros(20_500)));
+    assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
+    // RCV.NXT moves: three more are acknowledged at once.
+    assert!(at(0, 20_470).0.is_some());
+    assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
+}
+
+#[test]
+fn at_most_44_segments_beyond_a_gap_wait() {
+    let params = TcpParams { sack: true, sack_delay: ms(1), delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut is_answered = |seq| {
+        let segment = Segment { seq, payload: MSS, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).is_some()
+    };
+    // Three at once, then the first one for which 44 wait.
+    assert_eq!((1..100).filter(|&seq| is_answered(seq)).take(5).collect::<Vec<_>>(), [1, 2, 3, 48, 93]);
+}
