@@ -64,6 +64,7 @@ test-long: setup ## Run the tests that are too long for every change: once a nig
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test soak --quiet)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
+	@$(MAKE) --no-print-directory site
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
 	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))

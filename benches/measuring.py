@@ -19,11 +19,12 @@ Json = dict[str, Any]
 
 
 def build(program: str) -> Path:
-    """Build a program of `crates/bench` in release mode; gives its path."""
+    """Build a program of `crates/bench` in release mode, as the manifest has it; gives its path."""
     # The extension as well, of which nothing is built: with its features the engine is that of `make setup`.
     packages = ["--package", "fairlane-bench", "--package", "fairlane-py"]
     command = ["cargo", "build", "--release", "--quiet", *packages, "--bin", program]
-    subprocess.run(command, cwd=ROOT, check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_")}
+    subprocess.run(command, cwd=ROOT, check=True, env=environment)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return ROOT / target / "release" / program
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# compile.sh PROGRAM ARGUMENT...: compiles and links the sources and libraries given against the installed libns3-dev, if
-# one of them, or a header beside them, has changed. Exit 3: ns-3 or a compiler is not here.
+# compile.sh PROGRAM ARGUMENT...: compiles the sources given that have changed, or a header beside them, and links them
+# with the libraries given against the installed libns3-dev. Exit 3: ns-3 or a compiler is not here.
 set -eu
 program=$1
 shift
@@ -13,20 +13,66 @@ if ! command -v "${CXX:-g++}" >/dev/null; then
     echo "no C++ compiler ${CXX:-g++}" >&2
     exit 3
 fi
-mkdir -p "$(dirname "$program")"
-changed() {
-    for argument in "$@"; do
-        case $argument in
-            *.cc) find "$(dirname "$argument")" -name '*.h' -newer "$program" ;;
+folder=$(dirname "$program")
+mkdir -p "$folder"
+
+# Whether one of the files after RESULT, or a header beside them, is newer than it, or RESULT is not there.
+is_older() {
+    result=$1
+    shift
+    [ -e "$result" ] || return 0
+    for file in "$@"; do
+        case $file in
+            *.cc) [ -z "$(find "$(dirname "$file")" -name '*.h' -newer "$result")" ] || return 0 ;;
         esac
-        case $argument in
-            *.cc | *.a | *.sh) find "$argument" -newer "$program" ;;
+        case $file in
+            *.cc | *.a | *.o | *.sh) [ -z "$(find "$file" -newer "$result")" ] || return 0 ;;
         esac
     done
+    return 1
 }
-if [ ! -x "$program" ] || [ -n "$(changed "$0" "$@")" ]; then
+
+# compile SOURCE OBJECT ARGUMENT...
+compile() {
+    source=$1 object=$2
+    shift 2
+    for argument; do
+        shift
+        case $argument in
+            *.cc | *.a) ;;
+            *) set -- "$@" "$argument" ;;
+        esac
+    done
+    ${CXX:-g++} -std=c++17 -O3 -DNDEBUG -Wall -Wextra "$@" -c -o "$object.new" "$source" >&2
+    mv "$object.new" "$object"
+}
+
+# Programs of one folder share the objects of the sources that they have in common. All that is to do is done at once.
+jobs=
+for source; do
+    case $source in
+        *.cc)
+            object=$folder/$(basename "$source" .cc).o
+            if is_older "$object" "$0" "$source"; then
+                compile "$source" "$object" "$@" &
+                jobs="$jobs $!"
+            fi
+            ;;
+    esac
+done
+for job in $jobs; do
+    wait "$job"
+done
+
+for argument; do
+    shift
+    case $argument in
+        *.cc) set -- "$@" "$folder/$(basename "$argument" .cc).o" ;;
+        *.a) set -- "$@" "$argument" ;;
+    esac
+done
+if is_older "$program" "$0" "$@"; then
     # The package's own flags carry a broken -I and link twice; names of modules are all that is needed.
-    ${CXX:-g++} -std=c++17 -O3 -DNDEBUG -Wall -Wextra -o "$program.new" "$@" \
-        $(for module in $modules; do printf -- '-l%s ' "$module"; done) >&2
+    ${CXX:-g++} -o "$program.new" "$@" $(for module in $modules; do printf -- '-l%s ' "$module"; done) >&2
     mv "$program.new" "$program"
 fi
