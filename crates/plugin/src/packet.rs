@@ -58,10 +58,13 @@ impl CheckedPacket {
     /// A number is outside its range.
     #[inline]
     pub fn new(packet: CPacket) -> Result<Self, BadPacket> {
-        let is_known = usize::from(packet.ecn) < ECN.len()
-            && usize::from(packet.traffic_class) < TrafficClass::ALL.len()
-            && packet.reserved == 0;
-        if !is_known || packet.bytes == 0 || !packet.label.is_finite() {
+        // All at once: one branch instead of five.
+        let is_known = (usize::from(packet.ecn) < ECN.len())
+            & (usize::from(packet.traffic_class) < TrafficClass::ALL.len())
+            & (packet.reserved == 0)
+            & (packet.bytes > 0)
+            & packet.label.is_finite();
+        if !is_known {
             return Err(BadPacket);
         }
         Ok(Self { packet, enqueued_at: Time::ZERO })

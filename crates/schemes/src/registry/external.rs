@@ -100,6 +100,12 @@ impl Actions {
         self.drops.push((packet, None));
     }
 
+    /// Whether no packet is to be dropped or marked.
+    #[inline]
+    fn are_none(&self) -> bool {
+        self.drops.is_empty() && self.marks.is_empty()
+    }
+
     #[inline]
     fn clear(&mut self) {
         self.drops.clear();
@@ -306,7 +312,7 @@ impl<P: Packet> State<P> {
     }
 
     /// Marks and drops what the last call asked for; the problem, if there is one.
-    #[inline]
+    #[inline(never)]
     fn act(
         &mut self,
         reason: impl Fn(Handle) -> DropReason,
@@ -329,6 +335,7 @@ impl<P: Packet> State<P> {
         Ok(())
     }
 
+    #[cold]
     fn fail(&mut self, call: Call, problem: &str) {
         let method = self.scheme.as_ref().map_or_else(String::new, |scheme| scheme.name_of(call));
         self.failure = Some(format!("{method} {problem}"));
@@ -361,7 +368,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         let answer = scheme.enqueue(&arrival, found, now, &mut state.actions);
         state.threshold = state.actions.threshold;
         let has_room = !state.backlog.exceeds(state.limit);
-        if has_room && answer.is_ok() && state.actions.drops.is_empty() && state.actions.marks.is_empty() {
+        if has_room && answer.is_ok() && state.actions.are_none() {
             return;
         }
         let own_reason = if has_room { DropReason::Aqm } else { DropReason::Overlimit };
@@ -399,21 +406,27 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
                 return None;
             }
         };
-        if let Err(problem) = state.act(|_| DropReason::Aqm, None, drops) {
+        if !state.actions.are_none()
+            && let Err(problem) = state.act(|_| DropReason::Aqm, None, drops)
+        {
             state.fail(Call::Dequeue, problem);
             return None;
         }
-        let mut packet = answer.and_then(|handle| state.take(handle));
-        if let (Some(packet), Some(label)) = (&mut packet, state.actions.label) {
+        let Some(handle) = answer else {
+            if state.backlog.packets > 0 {
+                let problem = format!("gave nothing although packets wait: {}", state.backlog.packets);
+                state.fail(Call::Dequeue, &problem);
+            }
+            return None;
+        };
+        let Some(mut packet) = state.take(handle) else {
+            state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
+            return None;
+        };
+        if let Some(label) = state.actions.label {
             packet.set_label(label);
         }
-        if packet.is_none() && answer.is_some() {
-            state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
-        } else if packet.is_none() && state.backlog.packets > 0 {
-            let problem = format!("gave nothing although packets wait: {}", state.backlog.packets);
-            state.fail(Call::Dequeue, &problem);
-        }
-        packet
+        Some(packet)
     }
 
     fn backlog(&self) -> Backlog {
