@@ -82,21 +82,20 @@ fn what_a_full_queue_drops_is_what_does_not_arrive() {
     assert_eq!(report["held_frames"], 0);
 }
 
+/// The node as the router of both subnets, with what its port to the server has at egress.
+fn router(testbed: &Testbed, egress: &str) -> Running {
+    testbed.forward(&format!(
+        "[[ports]]\ninterface = \"p0\"\naddress = \"10.9.0.254/24\"\n\
+         [[ports]]\ninterface = \"p1\"\naddress = \"10.8.0.254/24\"\negress = {{ {egress} }}\n"
+    ))
+}
+
 #[test]
 fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
     skip_unless_possible!();
     let testbed = Testbed::routed();
-    let mut forwarder = testbed.forward(
-        r#"
-        [[ports]]
-        interface = "p0"
-        address = "10.9.0.254/24"
-        [[ports]]
-        interface = "p1"
-        address = "10.8.0.254/24"
-        egress = { rate = "100 Mbit/s", delay = "2 ms", queue = { scheme = "droptail", limit = "1000 packets" } }
-        "#,
-    );
+    let queue = "queue = { scheme = \"droptail\", limit = \"1000 packets\" }";
+    let mut forwarder = router(&testbed, &format!("rate = \"100 Mbit/s\", delay = \"2 ms\", {queue}"));
     let to = format!("{}:9000", testbed::FAR_SERVER);
     let mut sink = testbed.sink(&to);
     // What comes before the neighbour's answer is lost: at 1 Mbit/s a packet or two.
@@ -120,17 +119,7 @@ fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
 fn a_router_answers_echo_requests_and_tells_senders_of_links_that_are_too_small() {
     skip_unless_possible!();
     let testbed = Testbed::routed();
-    let mut forwarder = testbed.forward(
-        r#"
-        [[ports]]
-        interface = "p0"
-        address = "10.9.0.254/24"
-        [[ports]]
-        interface = "p1"
-        address = "10.8.0.254/24"
-        egress = { mtu = "1000 B" }
-        "#,
-    );
+    let mut forwarder = router(&testbed, "mtu = \"1000 B\"");
     // A socket of the client's kernel is told as programs are: by errors of connected UDP sockets (ip(7), IP_RECVERR).
     let program = r#"
 import socket, struct, sys, time

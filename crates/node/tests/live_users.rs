@@ -116,7 +116,21 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     node.user_ok("add", &["bert", "--prefix", "10.5.0.2"]);
     node.send_from(&[[10, 5, 0, 2]]);
     assert_eq!((node.packets("bert"), node.packets("anna")), (1, 0));
+    // A meter goes on whichever of the prefixes stays, and also if somebody else gets the other at the same time.
+    node.user_ok("set", &["bert", "--prefix", "10.5.0.2", "--prefix", "10.5.0.4"]);
+    std::fs::write(
+        node.folder.join("swap"),
+        "{\"put\":{\"name\":\"bert\",\"user\":{\"prefix\":[\"10.5.0.4\"]}}}\n\
+         {\"put\":{\"name\":\"anna\",\"user\":{\"prefix\":[\"10.5.0.2\"]}}}\n",
+    )
+    .unwrap();
+    node.user_ok("apply", &[node.folder.join("swap").to_str().unwrap()]);
+    node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 4]]);
+    assert_eq!((node.packets("bert"), node.packets("anna")), (2, 1));
+    node.user_ok("remove", &["anna"]);
+    node.user_ok("set", &["bert", "--prefix", "10.5.0.2"]);
     // A reload keeps them, and so does a new start.
+    node.send_from(&[[10, 5, 0, 2]]);
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(node.packets("bert"), 1);
     node.lab.node_ok("n", "detach", &node.config);
@@ -286,8 +300,20 @@ fn sessions_of_radius_become_subscribers() {
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["anna", "carl"], "{listed}");
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // What anna was first known by is gone: she has a new meter.
-    assert_eq!(node.packets("anna"), 1);
+    // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had sent
+    // nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
+    assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
+    // The access server starts anew (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
+    assert_eq!(ask(serde_json::json!([[7, null, null]])), ["5"]);
+    assert_eq!(node.user_ok("list", &[]), "");
+    node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
+    assert_eq!(node.packets("default"), 3);
     Command::new("kill").arg(listener.id().to_string()).status().unwrap();
-    listener.wait().unwrap();
+    let said = String::from_utf8(listener.wait_with_output().unwrap().stderr).unwrap();
+    // A line for each of the two requests that were not answered.
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(
+        said.contains("discarded a request") && said.contains("10.6.0.1/32 belongs to \"fixed\" already"),
+        "{said}"
+    );
 }

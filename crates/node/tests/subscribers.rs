@@ -246,19 +246,21 @@ fn a_reload_keeps_the_places_of_users_and_frees_those_of_others() {
     let programs = replayed(&first);
     programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
     meter(&programs, &ipv4([10, 0, 2, 1], 0, 100));
-    // One goes, one loses a prefix and gets another, one comes.
-    let next = with(&json!([{"prefix": ["10.0.1.0/24", "10.0.3.0/24"]}, {"vlan": 7}, {"s_vlan": 9}]));
+    // One goes, one loses the prefix by which it was found and gets another, one comes.
+    let next = with(&json!([{"prefix": ["10.0.3.0/24", "10.0.2.0/24"]}, {"vlan": 7}, {"s_vlan": 9}]));
     fairlane_node::kernel::configure(&programs, &next, &[LOOPBACK], START_NS).unwrap();
     meter(&programs, &ipv4([10, 0, 3, 1], 0, 100));
-    assert_eq!(packets(&programs, &prefix("10.0.1.0/24")), 2);
-    assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap(), None);
-    for address in [[10, 0, 2, 1], [10, 0, 0, 1]] {
+    assert_eq!(packets(&programs, &prefix("10.0.3.0/24")), 2);
+    for gone in ["10.0.0.0/24", "10.0.1.0/24"] {
+        assert_eq!(programs.user_state(&prefix(gone)).unwrap(), None);
+    }
+    for address in [[10, 0, 1, 1], [10, 0, 0, 1]] {
         meter(&programs, &ipv4(address, 0, 100));
     }
     assert_eq!(packets(&programs, &UserKey::DEFAULT), 2);
     // All three places change hands at once.
     let others = json!([{"vlan": 1}, {"vlan": 2}, {"tunnel": 3}]);
     fairlane_node::kernel::configure(&programs, &with(&others), &[LOOPBACK], START_NS).unwrap();
-    assert_eq!(programs.user_state(&prefix("10.0.1.0/24")).unwrap(), None);
+    assert_eq!(programs.user_state(&prefix("10.0.3.0/24")).unwrap(), None);
     assert!(programs.user_state(&UserKey::of(&Who::Tunnel(3))).unwrap().is_some());
 }

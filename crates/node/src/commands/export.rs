@@ -265,6 +265,18 @@ mod tests {
     }
 
     #[test]
+    fn an_alert_and_a_panel_ask_for_each_reason_for_which_an_address_finds_no_place() {
+        for text in
+            [include_str!("../../share/grafana-dashboard.json"), include_str!("../../share/prometheus-alerts.yml")]
+        {
+            let named = named(text);
+            for reason in ["no_room", "user_full", "port_full"] {
+                assert!(named.contains(&format!("fairlane_ingress_{reason}_total")), "{reason}");
+            }
+        }
+    }
+
+    #[test]
     fn labels_are_escaped() {
         let mut text = String::new();
         line(&mut text, "x", &[("user", "a\"b\\c\nd"), ("key", "k")], 1.5);

@@ -33,7 +33,17 @@ pub type Outcome = Result<(), Box<dyn Error>>;
 /// The state of what is attached, or one line that says that nothing is.
 #[cfg(feature = "ebpf")]
 fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
-    let snapshot = fairlane_node::kernel::Snapshot::read(pin_path)?;
+    there(pin_path, fairlane_node::kernel::Snapshot::read(pin_path)?)
+}
+
+/// The same without users: its time does not depend on how many there are.
+#[cfg(feature = "ebpf")]
+fn attached_without_users(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
+    there(pin_path, fairlane_node::kernel::Snapshot::without_users(pin_path)?)
+}
+
+#[cfg(feature = "ebpf")]
+fn there<T>(pin_path: &std::path::Path, snapshot: Option<T>) -> Result<T, Box<dyn Error>> {
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
 }
 

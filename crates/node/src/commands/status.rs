@@ -1,6 +1,6 @@
 //! `status`: what is attached, and what it has done.
 
-use super::{Outcome, absent, attached, label, print_out};
+use super::{Outcome, absent, attached, attached_without_users, label, print_out};
 use clap::Args;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// The configuration; names of users and absent ports are from here
     config: PathBuf,
-    /// Most users shown, those with most bytes; all of them in JSON if left out
+    /// Most users shown, those with most bytes; all of them in JSON if left out. With 0 they are not even read
     #[arg(long)]
     users: Option<usize>,
     /// Print JSON
@@ -24,8 +24,11 @@ pub struct Status {
 impl Status {
     /// Prints the state; a node that is not attached is an error.
     pub fn run(self) -> Outcome {
-        let config = subscribers::load(&self.config)?;
-        let mut snapshot = attached(Path::new(&config.node.pin_path))?;
+        let reads_users = self.users != Some(0);
+        let config =
+            if reads_users { subscribers::load(&self.config)? } else { subscribers::load_without_users(&self.config)? };
+        let pins = Path::new(&config.node.pin_path);
+        let mut snapshot = if reads_users { attached(pins)? } else { attached_without_users(pins)? };
         let all = snapshot.users.len();
         let most = self.users.unwrap_or(if self.json { all } else { MOST_USERS });
         if all > most {
@@ -35,9 +38,10 @@ impl Status {
         let names = Names::of(&config);
         let absent = absent(&config, &snapshot);
         let text = if self.json {
-            format!("{}\n", to_json(&snapshot, &absent, all, &names))
+            format!("{}\n", to_json(&snapshot, &absent, reads_users.then_some(all), &names))
         } else {
-            tables(&snapshot, &absent, all, &names)
+            let of_users = if reads_users { users_table(&snapshot, all, &names) } else { String::new() };
+            ports_table(&snapshot, &absent) + &of_users + &counters(&snapshot)
         };
         Ok(print_out(&text)?)
     }
@@ -46,7 +50,7 @@ impl Status {
 /// Users in a table for people, unless they ask for more.
 const MOST_USERS: usize = 20;
 
-fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names) -> Json {
+fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names: &Names) -> Json {
     let ports: Vec<Json> = snapshot
         .ports
         .iter()
@@ -88,7 +92,7 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names
     json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "user_count": all_users, "users": users, "ingress": ingress})
 }
 
-fn tables(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names) -> String {
+fn ports_table(snapshot: &Snapshot, absent: &[&str]) -> String {
     let mut text = format!(
         "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
         "port", "average", "queue", "threshold", "accepted", "dropped", "overlimit"
@@ -109,7 +113,11 @@ fn tables(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names)
     for interface in absent {
         text += &format!("{interface:<16} absent\n");
     }
-    text += &format!("\n{:<44} {:>9} {:>12} {:>15} {:>10}\n", "user", "activity", "packets", "bytes", "dropped");
+    text
+}
+
+fn users_table(snapshot: &Snapshot, all_users: usize, names: &Names) -> String {
+    let mut text = format!("\n{:<44} {:>9} {:>12} {:>15} {:>10}\n", "user", "activity", "packets", "bytes", "dropped");
     for user in &snapshot.users {
         let state = &user.state;
         text += &format!(
@@ -124,6 +132,10 @@ fn tables(snapshot: &Snapshot, absent: &[&str], all_users: usize, names: &Names)
     if all_users > snapshot.users.len() {
         text += &format!("and {} users more\n", all_users - snapshot.users.len());
     }
+    text
+}
+
+fn counters(snapshot: &Snapshot) -> String {
     let counters: Vec<_> = snapshot.ingress.named().map(|(name, _, value)| format!("{name} {value}")).collect();
-    text + &format!("\ningress: {}\n", counters.join(", "))
+    format!("\ningress: {}\n", counters.join(", "))
 }

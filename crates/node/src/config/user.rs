@@ -159,7 +159,7 @@ impl fmt::Display for Who {
 pub struct User {
     /// Name in reports.
     pub name: String,
-    /// What it is known by, at least one; by the first its meter is found again.
+    /// What it is known by, at least one.
     pub who: Vec<Who>,
     /// Rate and class.
     pub params: UserParams,

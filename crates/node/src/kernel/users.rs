@@ -116,6 +116,7 @@ impl UserTable {
     /// # Errors
     /// There is no room for them, the integer arithmetic cannot hold a parameter, or the kernel refuses.
     pub fn fill(&mut self, config: &NodeConfig) -> Result<(), KernelError> {
+        self.hand_on(&config.users)?;
         let gone = self.absent(&config.users);
         let kept = self.taken.len() - gone.len();
         // Who goes stays until the others are there, unless its place is needed.
@@ -140,8 +141,44 @@ impl UserTable {
         keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
     }
 
+    /// Gives meters new keys whose users are no longer known by the old one, but by something else that leads there: who
+    /// drops an address, or ends one session of two, shall not start anew.
+    fn hand_on(&mut self, users: &[User]) -> Result<(), KernelError> {
+        let mut heirs: Vec<(u32, &User)> = Vec::new();
+        for user in users.iter().filter(|user| !self.taken.contains_key(&self.key_of(user))) {
+            let mut rules = user.who.iter().filter_map(|who| self.known.get(&RuleKey::of(who)?));
+            heirs.extend(rules.next().map(|rule| (rule.place, user)));
+        }
+        if heirs.is_empty() {
+            return Ok(());
+        }
+        let mut holders: HashMap<u32, UserKey> = self.taken.iter().map(|(key, place)| (*place, *key)).collect();
+        let wanted: HashSet<UserKey> = users.iter().map(|user| self.key_of(user)).collect();
+        holders.retain(|_, key| !wanted.contains(key));
+        for (place, user) in heirs {
+            // Of several heirs the first.
+            let Some(old) = holders.remove(&place) else { continue };
+            self.rename(&old, UserKey::of(&user.who[0]))?;
+        }
+        Ok(())
+    }
+
+    /// The user with the key `old` is found by another one from now on, and keeps its meters.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn rename(&mut self, old: &UserKey, new: UserKey) -> Result<(), KernelError> {
+        let Some(place) = self.taken.remove(old) else { return Ok(()) };
+        for (place, user_is) in [(place, UserIs::Source), (place + 1, UserIs::Destination)] {
+            let Some(state) = read::<UserState>(&self.users, "users", place.as_bytes())? else { continue };
+            write_all(&self.users, "users", &[(place, UserState { key: new.as_a(user_is), ..state })])?;
+        }
+        self.taken.insert(new, place);
+        Ok(())
+    }
+
     /// Adds users, or changes those that are there; a user keeps its meter if one of the things that it is known by is
-    /// what it was found by before. Users by mark are not led to their meters by this, [`Self::fill`] does that.
+    /// what it is found by, see [`Self::rename`]. Users by mark are not led to their meters by this, [`Self::fill`] does that.
     ///
     /// # Errors
     /// As for [`Self::fill`].

@@ -221,9 +221,15 @@ fn apply(
 ) -> Result<(), KernelError> {
     let key = |name: &str| known.get(name).and_then(|known| known.key);
     let mut gone: Vec<UserKey> = removed.iter().filter_map(|name| key(name)).collect();
-    // One that is known by nothing that it was found by starts anew.
-    let is_lost = |user: &&User, key: &UserKey| !user.who.iter().any(|who| UserKey::of(who) == *key);
-    gone.extend(users.iter().filter_map(|user| key(&user.name).filter(|key| is_lost(&user, key))));
+    for user in users {
+        let Some(old) = known.get(&user.name) else { continue };
+        let Some(key) = old.key.filter(|key| !user.who.iter().any(|who| UserKey::of(who) == *key)) else { continue };
+        match old.who.iter().find(|who| user.who.contains(who)) {
+            Some(who) => table.rename(&key, UserKey::of(who))?,
+            // It is known by nothing that it was known by, and starts anew.
+            None => gone.push(key),
+        }
+    }
     table.remove(&gone)?;
     table.put(users, config)
 }

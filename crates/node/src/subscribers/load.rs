@@ -28,6 +28,16 @@ pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
     NodeConfig::read(&json).map_err(with)
 }
 
+/// The configuration at `path` without any users, for what does not ask for them.
+///
+/// # Errors
+/// It cannot be read.
+pub fn load_without_users(path: &Path) -> Result<NodeConfig, LoadError> {
+    let mut json = load_toml(path)?;
+    json.as_object_mut().and_then(|tables| tables.remove("users"));
+    NodeConfig::read(&json).map_err(|source| LoadError::Key { path: path.into(), source })
+}
+
 /// Why configuration and subscribers cannot be used together.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadSubscribersError {

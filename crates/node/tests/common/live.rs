@@ -143,6 +143,18 @@ impl Lab {
         path
     }
 
+    /// Writes a file that goes with the laboratory.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The folder of the pins of the configuration of a name.
+    pub fn pins_of(&self, name: &str) -> PathBuf {
+        self.bpf_folder().join(name)
+    }
+
     /// What is pinned.
     pub fn pins(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.bpf_folder()).unwrap().flatten().map(|entry| entry.path());
@@ -266,7 +278,7 @@ pub fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
 }
 
 /// A MAC address that follows from the IP address.
-fn mac(address: &str) -> String {
+pub fn mac(address: &str) -> String {
     let [a, b, c, d]: [u8; 4] = address.parse::<std::net::Ipv4Addr>().unwrap().octets();
     format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
