@@ -1,0 +1,551 @@
+//! A point of presence: subscribers at sites of a tree, known by address, PPPoE session or tags, real TCP in both directions.
+//!
+//! ```text
+//!                                          +-- n0 -- h0   site 0
+//!    g ---------- e ---------- b ----------+-- n1 -- h1   site 1
+//!  server, BNG   edge      aggregation     +-- n2 -- h2   site 2
+//! ```
+//!
+//! `e`, `b` and `n` are nodes that bridge. What subscribers receive is labelled at `e`, what they send at their `n`; both
+//! labels travel in tags, also through `b`, which labels nothing. The link between `b` and each `n` is the bottleneck of
+//! the site, in each direction one. Users with one CUBIC or BBR flow meet users with four.
+#![cfg(feature = "ebpf")]
+
+mod common;
+#[path = "common/live.rs"]
+mod live;
+
+use libbpf_rs::MapHandle;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use live::{Lab, port};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ACCESS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pop/access.py");
+const TRAFFIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pop/traffic.py");
+const SERVER: &str = "10.1.0.1";
+const SITE_NODES: [&str; 3] = ["n0", "n1", "n2"];
+const SITE_HOSTS: [&str; 3] = ["h0", "h1", "h2"];
+const SITE_PORTS: [&str; 3] = ["s0", "s1", "s2"];
+const CONTROLS: [&str; 2] = ["cubic", "bbr"];
+
+/// Rate of each bottleneck, and what waits in front of it: thresholds are eight times those of the paper (6, 20, 16 packets),
+/// 24 to 80 ms, for some packets of each of up to 40 flows. The limit is the threshold of a user with a quarter of the average,
+/// `q_base + 2 gamma`: at a lower one the qdisc would drop whom ABC does not.
+const RATE_MBPS: f64 = 24.0;
+const LIMIT: u32 = 416;
+const QUEUE: &str =
+    "queue = { scheme = \"abc\", q_min = \"48 packets\", q_base = \"160 packets\", gamma = \"128 packets\" }\n";
+
+/// Directions of TCP at a time.
+type Ways = &'static [&'static str];
+const DOWNLOAD: Ways = &["download"];
+const UPLOAD: Ways = &["upload"];
+const BOTH: Ways = &["download", "upload"];
+
+/// How large it is and how long it takes.
+struct Size {
+    sites: usize,
+    subscribers: usize,
+    /// With TCP, at each site.
+    active: usize,
+    settle: Duration,
+    measure: Duration,
+}
+
+/// How a subscriber reaches the bridge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Plain,
+    Session,
+    Tags,
+}
+
+struct Subscriber {
+    number: usize,
+    sites: usize,
+}
+
+impl Subscriber {
+    fn site(&self) -> usize {
+        self.number % self.sites
+    }
+
+    fn name(&self) -> String {
+        format!("house {}", self.number)
+    }
+
+    fn line(&self) -> Line {
+        [Line::Plain, Line::Session, Line::Tags][self.number / self.sites % 3]
+    }
+
+    /// Every second one has two.
+    fn addresses(&self) -> Vec<String> {
+        let kind = self.site() * 4 + self.line() as usize;
+        let [.., high, low] = self.number.to_be_bytes();
+        let networks = if self.number % 2 == 1 { &[32, 64][..] } else { &[32] };
+        networks.iter().map(|network| format!("10.{}.{high}.{low}", network + kind)).collect()
+    }
+
+    /// Its table of the configuration.
+    fn table(&self) -> String {
+        let mut text = format!("[[users]]\nname = \"{}\"\nprefix = {:?}\n", self.name(), self.addresses());
+        match self.line() {
+            Line::Plain => {}
+            Line::Session => writeln!(text, "pppoe_session = {}", self.number + 1).unwrap(),
+            Line::Tags => writeln!(text, "s_vlan = {}\nc_vlan = {}", self.service(), self.customer()).unwrap(),
+        }
+        text
+    }
+
+    fn service(&self) -> usize {
+        100 + self.site()
+    }
+
+    fn customer(&self) -> usize {
+        1 + self.number / self.sites
+    }
+
+    /// The head of its frames: addresses, and what comes before IP and the length of PPPoE.
+    fn head(&self, to: &str, from: &str) -> String {
+        let hex = |address: &str| live::mac(address).replace(':', "");
+        let head = hex(to) + &hex(from);
+        match self.line() {
+            Line::Plain => head + "0800",
+            Line::Session => format!("{head}88641100{:04x}", self.number + 1),
+            Line::Tags => format!("{head}88a8{:04x}8100{:04x}0800", self.service(), self.customer()),
+        }
+    }
+}
+
+struct Pop {
+    lab: Lab,
+    size: Size,
+    subscribers: Vec<Subscriber>,
+    /// Nodes with their configurations.
+    nodes: Vec<(&'static str, PathBuf)>,
+    running: Vec<Child>,
+}
+
+impl Pop {
+    fn new(size: Size) -> Self {
+        let sites = size.sites;
+        let names = [&["g", "e", "b"], &SITE_NODES[..sites], &SITE_HOSTS[..sites]].concat();
+        let lab = Lab::new(&names);
+        lab.wire(("g", "g0", SERVER), ("e", "bng", "10.9.0.1"));
+        lab.wire(("e", "trunk", "10.9.1.1"), ("b", "trunk", "10.9.2.1"));
+        for site in 0..sites {
+            let at = |network: usize| format!("10.9.{}.1", network * 10 + site);
+            lab.wire(("b", SITE_PORTS[site], &at(1)), (SITE_NODES[site], "uplink", &at(2)));
+            lab.wire((SITE_NODES[site], "access", &at(3)), (SITE_HOSTS[site], "c0", &host(site)));
+        }
+        let subscribers = (0..size.subscribers).map(|number| Subscriber { number, sites }).collect();
+        let mut pop = Self { lab, size, subscribers, nodes: Vec::new(), running: Vec::new() };
+        pop.bridge();
+        pop.route();
+        pop.shape();
+        pop.configure();
+        pop.start_access();
+        pop
+    }
+
+    fn sites(&self) -> impl Iterator<Item = usize> + use<> {
+        0..self.size.sites
+    }
+
+    fn at(&self, site: usize) -> impl Iterator<Item = &Subscriber> {
+        self.subscribers.iter().filter(move |subscriber| subscriber.site() == site)
+    }
+
+    /// Nodes bridge all their ports; nothing is segmented late or merged.
+    fn bridge(&self) {
+        let lab = &self.lab;
+        let trunk: Vec<&str> = ["trunk"].into_iter().chain(self.sites().map(|site| SITE_PORTS[site])).collect();
+        let mut nodes = vec![("e", vec!["bng", "trunk"]), ("b", trunk)];
+        nodes.extend(self.sites().map(|site| (SITE_NODES[site], vec!["uplink", "access"])));
+        for (name, ports) in nodes {
+            lab.run(name, "ip link add br0 type bridge");
+            lab.run(name, "ip link set br0 up");
+            for port in ports {
+                lab.run(name, &format!("ip link set {port} master br0"));
+            }
+        }
+        let hosts = self.sites().map(|site| (SITE_HOSTS[site], "c0"));
+        for (name, interface) in hosts.chain([("g", "g0")]) {
+            lab.run(name, &format!("ethtool -K {interface} tx off tso off gso off gro off"));
+        }
+    }
+
+    /// Hosts have all addresses of their site; plain ones go straight, others through the device of `access.py`.
+    fn route(&self) {
+        let (lab, server_mac) = (&self.lab, live::mac(SERVER));
+        for site in self.sites() {
+            let name = SITE_HOSTS[site];
+            lab.run(name, &format!("ip neigh replace {SERVER} lladdr {server_mac} dev c0 nud permanent"));
+            lab.run(name, &format!("ip route add {SERVER}/32 dev c0"));
+            let mac = live::mac(&host(site));
+            lab.run("g", &format!("ip neigh replace {} lladdr {mac} dev g0 nud permanent", host(site)));
+        }
+    }
+
+    /// Routes that need the device.
+    fn route_tunnels(&self) {
+        let lab = &self.lab;
+        for (site, kind, network) in
+            self.sites().flat_map(|site| (0..3).flat_map(move |kind| [32, 64].map(|network| (site, kind, network))))
+        {
+            let name = SITE_HOSTS[site];
+            let prefix = format!("10.{}.0.0/16", network + site * 4 + kind);
+            lab.run(name, &format!("ip route add local {prefix} dev lo"));
+            if kind == Line::Plain as usize {
+                lab.run("g", &format!("ip route add {prefix} via {} dev g0 onlink", host(site)));
+            } else {
+                lab.run("g", &format!("ip route add {prefix} dev tun0"));
+                lab.run(name, &format!("ip rule add from {prefix} lookup 100"));
+            }
+        }
+        for site in self.sites() {
+            lab.run(SITE_HOSTS[site], "ip route add default dev tun0 table 100");
+        }
+    }
+
+    /// The bottlenecks.
+    fn shape(&self) {
+        let sites = self.sites().flat_map(|site| [("b", SITE_PORTS[site]), (SITE_NODES[site], "uplink")]);
+        for (name, interface) in sites {
+            let tbf = format!("tbf rate {RATE_MBPS}mbit burst 3100 limit 10000000");
+            self.lab.run(name, &format!("tc qdisc add dev {interface} root handle 1: {tbf}"));
+            self.lab.run(name, &format!("tc qdisc add dev {interface} parent 1: pfifo limit {LIMIT}"));
+        }
+    }
+
+    fn configure(&mut self) {
+        let table = |subscribers: usize| format!("[users_table]\nconfigured = {subscribers}\nlimit = 1024\n");
+        let carried = "arrivals = \"trusted\"\ncarrier = \"802.1ad\"\n";
+        let of = |name: &str, rest: &str| format!("[[ports]]\ninterface = \"{name}\"\n{rest}");
+        let meter = |user_is: &str| format!("arrivals = \"meter\"\nuser_is = \"{user_is}\"\n");
+        let tables = |who: &mut dyn Iterator<Item = &Subscriber>| who.map(Subscriber::table).collect::<String>();
+        let edge = table(self.subscribers.len())
+            + &tables(&mut self.subscribers.iter())
+            + &of("bng", &meter("destination"))
+            + &of("trunk", carried);
+        let aggregation = of("trunk", carried)
+            + &self.sites().map(|site| of(SITE_PORTS[site], &format!("{carried}{QUEUE}"))).collect::<String>();
+        let mut nodes = vec![("e", edge), ("b", aggregation)];
+        nodes.extend(self.sites().map(|site| {
+            let ports = of("access", &meter("source")) + &of("uplink", &format!("{carried}{QUEUE}"));
+            (SITE_NODES[site], table(self.subscribers.len()) + &tables(&mut self.at(site)) + &ports)
+        }));
+        self.nodes = nodes.into_iter().map(|(name, text)| (name, self.lab.config(name, &text))).collect();
+    }
+
+    /// Puts sessions and tags around packets, at subscribers and at the BNG.
+    fn start_access(&mut self) {
+        let mut ends = vec![("g", "g0", self.subscribers.iter().collect::<Vec<_>>())];
+        ends.extend(self.sites().map(|site| (SITE_HOSTS[site], "c0", self.at(site).collect())));
+        let mut running = Vec::new();
+        for (name, interface, subscribers) in ends {
+            let heads: serde_json::Map<String, Json> = subscribers
+                .iter()
+                .filter(|subscriber| subscriber.line() != Line::Plain)
+                .flat_map(|subscriber| {
+                    let host = host(subscriber.site());
+                    let (to, from) = if name == "g" { (host.as_str(), SERVER) } else { (SERVER, host.as_str()) };
+                    let head = Json::from(subscriber.head(to, from));
+                    subscriber.addresses().into_iter().map(move |address| (address, head.clone()))
+                })
+                .collect();
+            let table = self.lab.file(&format!("{name}.json"), &Json::from(heads).to_string());
+            running.push(self.python(name, &[ACCESS, interface, table.to_str().unwrap()]));
+        }
+        for mut child in running {
+            assert_eq!(line_of(&mut child), "ready\n");
+            self.running.push(child);
+        }
+        for name in self.sites().map(|site| SITE_HOSTS[site]).chain(["g"]) {
+            self.lab.run(name, "ip link set tun0 mtu 1492 txqueuelen 2000 up");
+        }
+        self.route_tunnels();
+    }
+
+    /// A Python program in a namespace, stopped if it outlives the test.
+    fn python(&self, name: &str, arguments: &[&str]) -> Child {
+        let seconds = 120 + 4 * (self.size.settle + self.size.measure).as_secs();
+        let mut command = self.lab.command_within(name, seconds, "python3");
+        command.args(arguments).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn attach(&self) {
+        for (name, config) in &self.nodes {
+            self.lab.node_ok(name, "attach", config);
+        }
+    }
+
+    fn detach(&self) {
+        for (name, config) in &self.nodes {
+            self.lab.node_ok(name, "detach", config);
+        }
+    }
+
+    fn status(&self, name: &str) -> Json {
+        let (_, config) = self.nodes.iter().find(|(node, _)| *node == name).unwrap();
+        self.lab.status(name, config)
+    }
+
+    /// A datagram of each address and its answer.
+    fn reach_everybody(&mut self) {
+        let mut echo = self.python("g", &[TRAFFIC, "echo"]);
+        assert_eq!(line_of(&mut echo), "ready\n");
+        self.running.push(echo);
+        for site in self.sites() {
+            let addresses: Vec<String> = self.at(site).flat_map(Subscriber::addresses).collect();
+            let mut asking = self.python(SITE_HOSTS[site], &[TRAFFIC, "reach", &json!(addresses).to_string()]);
+            assert_eq!(line_of(&mut asking), format!("{}\n", addresses.len()), "answers at site {site}");
+            asking.wait().unwrap();
+        }
+    }
+
+    /// Those with TCP at a site, as many in each direction.
+    fn active(&self, site: usize, ways: Ways) -> Vec<(&Subscriber, &'static str)> {
+        let ways = ways.iter().flat_map(|way| std::iter::repeat_n(*way, self.size.active / ways.len()));
+        self.at(site).zip(ways).collect()
+    }
+
+    /// One flow or four, CUBIC or BBR; those with two addresses use both.
+    fn connections(&self, site: usize, ways: Ways) -> Vec<[String; 3]> {
+        let mut connections = Vec::new();
+        for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
+            let addresses = subscriber.addresses();
+            let flows = if index / 2 % 2 == 0 { addresses.len() } else { 4 };
+            let control = CONTROLS[index / 4 % 2];
+            connections
+                .extend((0..flows).map(|flow| [addresses[flow % addresses.len()].clone(), way.into(), control.into()]));
+        }
+        connections
+    }
+
+    /// The goodput of each that has TCP, in Mb/s.
+    fn goodputs(&self, ways: Ways) -> Vec<f64> {
+        let now = clock_gettime(ClockId::Monotonic);
+        let first = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 + 1.0 + self.size.settle.as_secs_f64();
+        let last = first + self.size.measure.as_secs_f64();
+        let times = [first, last].map(|time| time.to_string());
+        let mut server = self.python("g", &[TRAFFIC, "server", &times[0], &times[1]]);
+        let mut said = BufReader::new(server.stdout.take().unwrap());
+        let mut lines = [String::new(), String::new()];
+        said.read_line(&mut lines[0]).unwrap();
+        assert_eq!(lines[0], "ready\n");
+        let clients: Vec<Child> = self
+            .sites()
+            .map(|site| {
+                let connections = json!(self.connections(site, ways)).to_string();
+                self.python(SITE_HOSTS[site], &[TRAFFIC, "client", &times[0], &times[1], &connections])
+            })
+            .collect();
+        let mut counts = Vec::new();
+        for client in clients {
+            let output = client.wait_with_output().unwrap();
+            assert!(output.status.success());
+            counts.push(serde_json::from_slice::<Json>(&output.stdout).unwrap());
+        }
+        said.read_line(&mut lines[1]).unwrap();
+        server.wait().unwrap();
+        counts.push(serde_json::from_str(&lines[1]).unwrap());
+        let arrived = |way: &str, address: &String| -> u64 {
+            counts.iter().filter_map(|counts| counts[way][address].as_u64()).sum()
+        };
+        let active = self.sites().flat_map(|site| self.active(site, ways));
+        let of = |(subscriber, way): (&Subscriber, &str)| {
+            let bytes: u64 = subscriber.addresses().iter().map(|address| arrived(way, address)).sum();
+            bytes as f64 * 8e-6 / self.size.measure.as_secs_f64()
+        };
+        active.map(of).collect()
+    }
+
+    /// Each packet of a subscriber is counted by the meter of its name, at the edge as a destination, at its site as a
+    /// source, whatever it is known by, and nothing else is.
+    fn assert_everybody_is_metered(&self) {
+        for (name, to) in [("e", "to ")].into_iter().chain(self.sites().map(|site| (SITE_NODES[site], ""))) {
+            let status = self.status(name);
+            let users = status["users"].as_array().unwrap();
+            let packets: std::collections::HashMap<&str, u64> =
+                users.iter().map(|user| (user["name"].as_str().unwrap(), user["packets"].as_u64().unwrap())).collect();
+            let here = self.subscribers.iter().filter(|one| name == "e" || SITE_NODES[one.site()] == name);
+            for subscriber in here {
+                let counted = packets.get(format!("{to}{}", subscriber.name()).as_str());
+                assert_eq!(counted, Some(&(subscriber.addresses().len() as u64)), "{} at {name}", subscriber.name());
+            }
+            assert_eq!((packets["default"], packets.get("unparsed")), (0, None), "{name}");
+        }
+    }
+
+    /// Every packet at a bottleneck has the label of its edge, and the node between labels none.
+    fn assert_one_label(&self) {
+        let between = self.status("b");
+        assert_eq!(between["ingress"]["metered"], 0);
+        let ports = self.sites().map(|site| port(&between, SITE_PORTS[site]).clone());
+        let ups = self.sites().map(|site| port(&self.status(SITE_NODES[site]), "uplink").clone());
+        for port in ports.chain(ups) {
+            assert!(port["accepted"].as_u64() > Some(1000) && port["dropped"].as_u64() > Some(0), "{port}");
+            assert_eq!(port["unlabelled"], 0, "{port}");
+        }
+    }
+}
+
+impl Drop for Pop {
+    fn drop(&mut self) {
+        for child in &mut self.running {
+            // `timeout` passes the signal on.
+            let _ = Command::new("kill").arg(child.id().to_string()).status();
+            let _ = child.wait();
+        }
+        for (name, config) in &self.nodes {
+            let _ = self.lab.node(name, "detach", config);
+        }
+    }
+}
+
+fn host(site: usize) -> String {
+    format!("10.1.0.{}", 10 + site)
+}
+
+fn line_of(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    line
+}
+
+/// The share of each at a bottleneck, in Mb/s of TCP payload: all who have TCP there want more than an equal part, and
+/// acknowledgements of the others less. Those are left out, so that the share is too high by what they take. A frame of 1518
+/// bytes with its label holds 1440 of a TCP segment, behind a session or tags, which plain ones have room for as well.
+fn share_mbps(active: usize) -> f64 {
+    RATE_MBPS * 1440.0 / 1518.0 / active as f64
+}
+
+/// Runs TCP and prints what came of it; the least share of all.
+fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
+    let goodputs = pop.goodputs(ways);
+    let share = share_mbps(pop.size.active / ways.len());
+    let worst = goodputs.iter().copied().fold(f64::INFINITY, f64::min) / share;
+    let best = goodputs.iter().copied().fold(0.0, f64::max) / share;
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
+    let jain = sum * sum / squares / goodputs.len() as f64;
+    println!(
+        "{what}, {}: {} users, worst {worst:.2} and best {best:.2} of a share of {share:.2} Mb/s, Jain index {jain:.3}, {sum:.1} Mb/s",
+        ways.join(" and "),
+        goodputs.len()
+    );
+    worst
+}
+
+/// What the kernel has spent on programs since it counts, and how often it ran them.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    ns: u64,
+    runs: u64,
+}
+
+/// Lets the kernel count the time of programs for a while.
+struct Counting(String);
+
+impl Counting {
+    const FILE: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+    fn new() -> Self {
+        let before = fs::read_to_string(Self::FILE).unwrap();
+        fs::write(Self::FILE, "1").unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        let _ = fs::write(Self::FILE, &self.0);
+    }
+}
+
+/// The maps of a node with their bytes of kernel memory.
+fn maps(folder: &Path) -> Vec<(u32, u64)> {
+    let names = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let maps = names.filter_map(|path| MapHandle::from_pinned_path(&path).ok());
+    let of = |map: MapHandle| {
+        let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd())).unwrap();
+        let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+        // Links are pinned there as well, and have no such lines.
+        Some((field("map_id:")? as u32, field("memlock:")?))
+    };
+    maps.filter_map(of).collect()
+}
+
+fn spent(maps: &[(u32, u64)]) -> Spent {
+    let options = ProgInfoQueryOptions::default().include_map_ids(true);
+    let uses = |ids: &[u32]| ids.iter().any(|id| maps.iter().any(|(map, _)| map == id));
+    let programs = ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids));
+    programs.fold(Spent::default(), |all, program| Spent {
+        ns: all.ns + program.run_time_ns,
+        runs: all.runs + program.run_cnt,
+    })
+}
+
+#[test]
+fn a_small_point_of_presence_labels_once_and_shares() {
+    skip_unless_live!();
+    let (settle, measure) = (Duration::from_secs(3), Duration::from_secs(4));
+    let mut pop = Pop::new(Size { sites: 1, subscribers: 60, active: 8, settle, measure });
+    pop.attach();
+    pop.reach_everybody();
+    pop.assert_everybody_is_metered();
+    let worst = shares("with ABC", &pop, BOTH);
+    pop.assert_one_label();
+    // Too short for a figure; somebody who gets next to nothing is a defect.
+    assert!(worst > 0.2, "{worst}");
+    pop.detach();
+}
+
+#[test]
+#[ignore = "takes five minutes: make test-long"]
+fn two_thousand_subscribers_of_a_tree_get_their_shares() {
+    skip_unless_live!();
+    let (settle, measure) = (Duration::from_secs(10), Duration::from_secs(40));
+    let mut pop = Pop::new(Size { sites: 3, subscribers: 2000, active: 14, settle, measure });
+    let with_two = pop.subscribers.iter().filter(|subscriber| subscriber.addresses().len() == 2).count();
+    println!("{} subscribers, {with_two} with two prefixes", pop.subscribers.len());
+    let began = Instant::now();
+    pop.attach();
+    println!("attached 5 nodes in {:.2} s", began.elapsed().as_secs_f64());
+    pop.reach_everybody();
+    pop.assert_everybody_is_metered();
+    let maps = maps(&pop.lab.pins_of("e"));
+    let counting = Counting::new();
+    let (began, before) = (Instant::now(), spent(&maps));
+    let worst = [DOWNLOAD, UPLOAD].map(|ways| shares("with ABC", &pop, ways));
+    let (elapsed, after) = (began.elapsed(), spent(&maps));
+    drop(counting);
+    let (ns, runs) = (after.ns - before.ns, after.runs - before.runs);
+    println!(
+        "edge: maps of {:.2} MB, {runs} runs of its programs of {:.0} ns each, {:.2} % of a processor",
+        maps.iter().map(|(_, bytes)| *bytes).sum::<u64>() as f64 / 1e6,
+        ns as f64 / runs as f64,
+        ns as f64 / elapsed.as_nanos() as f64 * 100.0
+    );
+    shares("with ABC", &pop, BOTH);
+    pop.assert_one_label();
+    pop.detach();
+    let without = [DOWNLOAD, UPLOAD].map(|ways| shares("without ABC", &pop, ways));
+    println!(
+        "the target, 0.8 for the worst, is {}",
+        if worst.iter().all(|worst| *worst >= 0.8) { "reached" } else { "missed" }
+    );
+    // Half of the way from 0.8 to nothing: what is missed is told in docs/node.md; a meter or an AQM that does not work gives what
+    // there is without.
+    assert!(worst.iter().all(|worst| *worst >= 0.4), "{worst:?}");
+    assert!(worst.iter().zip(without).all(|(with, without)| *with > without), "{worst:?} {without:?}");
+}

@@ -1,0 +1,76 @@
+"""What stands between subscribers and a bridge: packets of a tun device in PPPoE sessions or behind S+C tags, and back.
+
+`access.py INTERFACE TABLE`: TABLE is JSON, IPv4 address to the head of its frames in hex. Packets that come out of the
+device go into frames with the head of their source, or of their destination if the source has none.
+"""
+
+import fcntl
+import json
+import os
+import select
+import socket
+import struct
+import sys
+
+TUNSETIFF = 0x400454CA
+TUN_WITHOUT_INFO = 0x1001
+SOL_PACKET, PACKET_IGNORE_OUTGOING, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 263, 23, 32, 33
+ETH_P_ALL, PACKET_OTHERHOST = 3, 3
+PPPOE, SERVICE_TAG, CUSTOMER_TAG = b"\x88\x64", b"\x88\xa8", b"\x81\x00"
+# Where the IP header lies; the kernel keeps the outermost tag apart from the frame.
+IP_AT = {PPPOE: 22, SERVICE_TAG: 22, CUSTOMER_TAG: 18}
+# Read one after another before the other side has its turn.
+BATCH = 64
+
+
+def frame_of(heads: dict[bytes, bytes], packet: bytes) -> bytes | None:
+    """The frame that a packet goes into."""
+    head = heads.get(packet[12:16]) or heads.get(packet[16:20])
+    if head is None:
+        return None
+    if head[12:14] == PPPOE:
+        return head + struct.pack("!HH", len(packet) + 2, 0x21) + packet
+    return head + packet
+
+
+def main() -> None:
+    """Runs until it is stopped."""
+    interface, table = sys.argv[1:]
+    with open(table) as file:
+        heads = {socket.inet_aton(address): bytes.fromhex(head) for address, head in json.load(file).items()}
+    tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"tun0", TUN_WITHOUT_INFO))
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    link.bind((interface, ETH_P_ALL))
+    link.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    for size in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
+        link.setsockopt(socket.SOL_SOCKET, size, 1 << 23)
+    link.setblocking(False)
+    # A line does not wait for other work of the machine.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    print("ready", flush=True)
+    poll = select.poll()
+    poll.register(tun, select.POLLIN)
+    poll.register(link, select.POLLIN)
+    while True:
+        poll.poll()
+        try:
+            for _ in range(BATCH):
+                frame = frame_of(heads, os.read(tun, 2048))
+                if frame:
+                    link.send(frame)
+        except BlockingIOError:
+            pass
+        try:
+            for _ in range(BATCH):
+                frame, address = link.recvfrom(2048)
+                at = IP_AT.get(frame[12:14])
+                if at and address[2] != PACKET_OTHERHOST:
+                    # Behind it there may be padding.
+                    os.write(tun, frame[at : at + int.from_bytes(frame[at + 2 : at + 4])])
+        except OSError:
+            # Nothing there, or no IP: a label that nobody took off when nodes are detached.
+            pass
+
+
+main()

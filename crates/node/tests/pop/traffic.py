@@ -1,0 +1,165 @@
+"""TCP between subscribers and a server, by the addresses of subscribers: bytes that arrived within a while.
+
+`traffic.py server FROM TO` and `traffic.py client FROM TO CONNECTIONS`; times are of the monotonic clock, which all
+namespaces share. A connection is `[address, "upload" or "download", congestion control]`. Prints JSON: direction to address
+to bytes.
+
+`traffic.py echo` answers datagrams, `traffic.py reach ADDRESSES` sends one from each address and waits for its answer; it
+prints how many there were.
+"""
+
+import json
+import os
+import selectors
+import socket
+import sys
+import time
+
+SERVER = "10.1.0.1"
+UPLOAD, DOWNLOAD, ECHO = 5001, 5002, 5003
+BLOCK = bytes(1 << 16)
+CONGESTION_CONTROL_BYTES = 8
+# A connection that cannot be made by then is a failure.
+PATIENCE_S = 10
+
+Counts = dict[str, dict[str, int]]
+
+
+def congestion_control(connection: socket.socket, name: str) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+
+
+class Traffic:
+    """Connections that send or are read, and what they brought."""
+
+    def __init__(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.counts: Counts = {"upload": {}, "download": {}}
+
+    def read(self, connection: socket.socket, direction: str, address: str) -> None:
+        counts = self.counts[direction]
+        counts.setdefault(address, 0)
+
+        def ready() -> None:
+            counts[address] += len(connection.recv(1 << 18))
+
+        connection.setblocking(False)
+        self.selector.register(connection, selectors.EVENT_READ, ready)
+
+    def send(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.selector.register(connection, selectors.EVENT_WRITE, lambda: connection.send(BLOCK))
+
+    def until(self, end: float) -> Counts:
+        """Runs until then; what has arrived so far."""
+        while (left := end - time.monotonic()) > 0:
+            for key, _ in self.selector.select(left):
+                try:
+                    key.data()
+                except (BlockingIOError, ConnectionError):
+                    # Nothing there after all, or the other side is at its end.
+                    pass
+        return {direction: dict(counts) for direction, counts in self.counts.items()}
+
+    def measure(self, first: float, last: float) -> None:
+        before, after = self.until(first), self.until(last)
+        print(
+            json.dumps(
+                {
+                    direction: {address: count - before[direction].get(address, 0) for address, count in counts.items()}
+                    for direction, counts in after.items()
+                }
+            ),
+            flush=True,
+        )
+
+
+def listen(port: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((SERVER, port))
+    listener.listen(512)
+    listener.setblocking(False)
+    return listener
+
+
+def serve(first: float, last: float) -> None:
+    traffic = Traffic()
+    uploads, downloads = listen(UPLOAD), listen(DOWNLOAD)
+
+    def upload() -> None:
+        connection, (address, _) = uploads.accept()
+        traffic.read(connection, "upload", address)
+
+    def download() -> None:
+        connection, _ = downloads.accept()
+        connection.setblocking(False)
+
+        def asked() -> None:
+            name = connection.recv(CONGESTION_CONTROL_BYTES).decode().strip()
+            traffic.selector.unregister(connection)
+            congestion_control(connection, name)
+            traffic.send(connection)
+
+        traffic.selector.register(connection, selectors.EVENT_READ, asked)
+
+    traffic.selector.register(uploads, selectors.EVENT_READ, upload)
+    traffic.selector.register(downloads, selectors.EVENT_READ, download)
+    print("ready", flush=True)
+    traffic.measure(first, last)
+
+
+def ask(first: float, last: float, connections: list[list[str]]) -> None:
+    traffic = Traffic()
+    for address, direction, name in connections:
+        connection = socket.socket()
+        connection.bind((address, 0))
+        connection.settimeout(PATIENCE_S)
+        congestion_control(connection, name)
+        connection.connect((SERVER, UPLOAD if direction == "upload" else DOWNLOAD))
+        if direction == "upload":
+            traffic.send(connection)
+        else:
+            connection.sendall(name.ljust(CONGESTION_CONTROL_BYTES).encode())
+            traffic.read(connection, "download", address)
+    traffic.measure(first, last)
+
+
+def echo() -> None:
+    asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    asked.bind((SERVER, ECHO))
+    print("ready", flush=True)
+    while True:
+        data, address = asked.recvfrom(2048)
+        asked.sendto(data, address)
+
+
+def reach(addresses: list[str]) -> None:
+    answers = 0
+    for address in addresses:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.bind((address, 0))
+            asking.settimeout(2)
+            asking.sendto(bytes(100), (SERVER, ECHO))
+            try:
+                answers += len(asking.recv(2048)) == 100
+            except TimeoutError:
+                pass
+    print(answers)
+
+
+def main() -> None:
+    # Shares of a link are measured here, not shares of a processor.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    match sys.argv[1:]:
+        case ["echo"]:
+            echo()
+        case ["reach", addresses]:
+            reach(json.loads(addresses))
+        case ["server", first, last]:
+            serve(float(first), float(last))
+        case ["client", first, last, connections]:
+            ask(float(first), float(last), json.loads(connections))
+
+
+main()
