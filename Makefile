@@ -161,8 +161,9 @@ bench-scheme-lib: ## Measure drop-tail of a library, in C and in Rust, turn by t
 	$(CC) -O2 -shared -fPIC -I crates/capi/include -o $$target/libmy_schemes_c.so examples/scheme-lib-c/my_schemes.c && \
 	cargo run --release --quiet --bin scheme_lib -- $$target/libmy_schemes_c.so my-fifo $$target/examples/libdroptail.so my-droptail
 
-bench-parallel: ## Measure how well replications run in parallel
+bench-parallel: setup ## Measure how well replications, and one run of an access network, run on two threads, into docs/
 	cargo run --release --quiet --bin parallel
+	$(BIN)/python benches/one_run.py
 
 bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
 	$(BIN)/python benches/scale.py

@@ -16,6 +16,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::registry::catalogue::catalogue;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine::batch::{self, Failure};
+use fairlane_sim::engine::partition::Partition;
 use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::measure::summary::{self, ResultDocument};
@@ -116,10 +117,15 @@ fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
 }
 
-/// What the user should know if a run takes hours: key and text.
+/// What the user should know if a run takes hours: key and text, with the reason if it cannot use several threads.
 #[pyfunction]
 fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
-    Ok(read_scenario(scenario)?.long_runs().map(|note| (note.key, note.text)))
+    let scenario = read_scenario(scenario)?;
+    let text = |text: String| match Partition::new(&scenario, 2) {
+        Ok(_) => text,
+        Err(why) => format!("{text} on one thread: {why}"),
+    };
+    Ok(scenario.long_runs().map(|note| (note.key, text(note.text))))
 }
 
 /// The scenario with another queue discipline at its defaults, on the same buffer.

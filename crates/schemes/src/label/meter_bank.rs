@@ -49,6 +49,12 @@ impl<M: Marker> MeterBank<M> {
         }
     }
 
+    /// Whether it has a meter for each flow.
+    #[must_use]
+    pub fn is_of_flows(&self) -> bool {
+        matches!(self.meters, Meters::OfFlows(..))
+    }
+
     /// What the edge remembers now.
     #[must_use]
     pub fn state_size(&self) -> StateSize {

@@ -54,6 +54,24 @@ impl DelayHistogram {
         (self.counts, self.first) = (counts, first);
     }
 
+    /// Adds the spans that another has counted.
+    pub fn add(&mut self, other: &Self) {
+        if other.counts.is_empty() {
+            return;
+        }
+        let end = |of: &Self| of.first + of.counts.len();
+        let first = if self.counts.is_empty() { other.first } else { self.first.min(other.first) };
+        let mut counts = vec![0; end(self).max(end(other)) - first];
+        for part in [&*self, other] {
+            let begin = part.first.saturating_sub(first);
+            counts[begin..].iter_mut().zip(&part.counts).for_each(|(sum, count)| *sum += count);
+        }
+        (self.counts, self.first) = (counts, first);
+        let (low, carries) = self.sum_ps[0].overflowing_add(other.sum_ps[0]);
+        self.sum_ps = [low, self.sum_ps[1] + other.sum_ps[1] + u64::from(carries)];
+        self.max = self.max.max(other.max);
+    }
+
     /// How many spans were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -123,6 +141,22 @@ mod tests {
         let bins: Vec<_> = values.map(bin).collect();
         assert!(bins.is_sorted());
         assert!(bin(u64::MAX) < 64 * STEPS);
+    }
+
+    #[test]
+    fn a_sum_is_what_one_would_have_counted() {
+        let of = |spans: &[u64]| {
+            let mut histogram = DelayHistogram::default();
+            spans.iter().for_each(|&span| histogram.record(Time(span)));
+            histogram
+        };
+        let [low, high, none] = [&[3u64, 40, 41][..], &[1 << 40, u64::MAX, u64::MAX], &[]];
+        for (a, b) in [(low, high), (high, low), (none, high), (low, none), (low, low)] {
+            let (mut sum, whole) = (of(a), of(&[a, b].concat()));
+            sum.add(&of(b));
+            assert_eq!((sum.count(), sum.max(), sum.sum_ps), (whole.count(), whole.max(), whole.sum_ps));
+            assert!([0.1, 0.5, 0.9].iter().all(|&q| sum.quantile_s(q) == whole.quantile_s(q)), "{a:?} {b:?}");
+        }
     }
 
     #[test]

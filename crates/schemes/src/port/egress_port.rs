@@ -119,6 +119,13 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         packet
     }
 
+    /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for
+    /// a port whose far end is elsewhere.
+    #[inline]
+    pub fn take_sent(&mut self) -> Option<(Time, P)> {
+        self.wire.take()
+    }
+
     /// Starts every transmission that starts by `now`.
     #[inline]
     pub fn serve_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {

@@ -138,6 +138,15 @@ macro_rules! markers {
                 }
             }
 
+            /// Whether it has a meter for each flow.
+            #[must_use]
+            pub fn is_of_flows(&self) -> bool {
+                match self {
+                    Self::None => false,
+                    $( Self::$Variant(bank) => bank.is_of_flows(), )+
+                }
+            }
+
             /// What the edge remembers now.
             #[must_use]
             pub fn state_size(&self) -> StateSize {

@@ -79,6 +79,31 @@ impl Agenda {
         }
     }
 
+    /// As [`Agenda::next`], with the rank of the event among those due at the same time.
+    #[must_use]
+    #[inline]
+    pub fn next_ranked(&self) -> (Time, u32, Event) {
+        let (time, order, slot) = self.busy.next();
+        let (other, entity) = self.others.next();
+        if (time, order) <= (other, rank(entity)) {
+            (time, order, self.of_slot(slot))
+        } else {
+            (other, rank(entity), self.of_entity(entity))
+        }
+    }
+
+    /// The rank of an arrival at the far end of a link.
+    #[must_use]
+    pub fn rank_of_link(&self, number: u32) -> u32 {
+        rank(FIRST_LINK + number)
+    }
+
+    /// The rank of an arrival at the edge node from a host.
+    #[must_use]
+    pub fn rank_of_host(&self, user: u32) -> u32 {
+        rank(self.hosts + user)
+    }
+
     #[inline]
     fn of_slot(&self, slot: u32) -> Event {
         if slot < self.shared_up {
@@ -122,14 +147,14 @@ impl Agenda {
     }
 
     /// The first of a shared line up is another.
-    #[inline]
+    #[inline(always)]
     pub fn set_shared_up(&mut self, line: u32, hosts: &Hosts) {
         let (time, user) = hosts.next_up(line);
         self.busy.set(self.shared_up + line, time, rank(self.hosts + user));
     }
 
     /// The first of a shared line down is another.
-    #[inline]
+    #[inline(always)]
     pub fn set_shared_down(&mut self, line: u32, hosts: &Hosts) {
         let (time, user) = hosts.next_down(line);
         self.busy.set(self.shared_down + line, time, rank(self.hosts + user) + 1);

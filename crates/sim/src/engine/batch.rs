@@ -1,7 +1,10 @@
-//! Many runs in parallel, one thread each at a time. A run does not depend on any other, so the records are the same
-//! for any number of threads.
+//! Many runs in parallel. A run does not depend on any other, so the records are the same for any number of threads.
+//!
+//! Runs come first: each has one thread while there are as many runs as threads. Only where fewer are left does a run get
+//! several, if it gains by them ([`crate::engine::partition`]).
 
-use crate::engine::event_loop::{self, Stop};
+use crate::engine::event_loop::Stop;
+use crate::engine::parallel::run_on;
 use crate::engine::threads::{Around, Threads};
 use crate::measure::run_record::RunRecord;
 use crate::scenario::Scenario;
@@ -114,19 +117,21 @@ impl Batch {
         let (sender, outcomes) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let remaining = AtomicUsize::new(jobs.len());
-        let next = Arc::new(AtomicUsize::new(0));
-        let threads = threads.clamp(1, jobs.len().max(1));
+        let workers = threads.clamp(1, jobs.len().max(1));
         let jobs = Arc::new(jobs);
-        let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
+        let queue =
+            Arc::new(Queue { jobs: jobs.clone(), threads, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) });
+        let pulses: Vec<Arc<Pulse>> = (0..workers).map(|_| Arc::default()).collect();
         let work = |pulse: &Arc<Pulse>| {
-            let (jobs, next, cancelled, sender) = (jobs.clone(), next.clone(), cancelled.clone(), sender.clone());
+            let (queue, cancelled, sender) = (queue.clone(), cancelled.clone(), sender.clone());
             let pulse = pulse.clone();
             thread::Builder::new().name("fairlane-runs".to_owned()).spawn(move || {
                 around(&mut || {
-                    while let Some((index, (scenario, replication))) = take(&jobs, &next) {
+                    while let Some((index, job, threads)) = queue.take() {
                         let mut pulsing = Pulsing { pulse: &pulse, job: index };
-                        let outcome = run_guarded(scenario, *replication, &cancelled, &mut pulsing);
+                        let outcome = run_guarded(job, threads, &cancelled, &mut pulsing);
                         pulse.set(Pulse::NO_JOB, Time::ZERO, 0);
+                        queue.under_way.fetch_sub(1, Ordering::Relaxed);
                         let Some(outcome) = outcome else { return };
                         if sender.send((index, outcome)).is_err() {
                             return;
@@ -135,7 +140,7 @@ impl Batch {
                 });
             })
         };
-        let mut running = Vec::with_capacity(threads);
+        let mut running = Vec::with_capacity(workers);
         for pulse in &pulses {
             match work(pulse) {
                 Ok(thread) => running.push(thread),
@@ -189,19 +194,39 @@ impl Drop for Batch {
     }
 }
 
-fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    jobs.get(index).map(|job| (index, job))
+/// What the threads take their jobs from.
+#[derive(Debug)]
+struct Queue {
+    jobs: Arc<Vec<Job>>,
+    /// Threads for all runs together.
+    threads: usize,
+    next: AtomicUsize,
+    under_way: AtomicUsize,
+}
+
+impl Queue {
+    /// The next job, with its number, and the threads that fall to it.
+    fn take(&self) -> Option<(usize, &Job, usize)> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let job = self.jobs.get(index)?;
+        let under_way = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        Some((index, job, share(self.threads, under_way, self.jobs.len() - index - 1)))
+    }
+}
+
+/// The threads of one run when `under_way` run and `left` are to come.
+fn share(threads: usize, under_way: usize, left: usize) -> usize {
+    (threads / (under_way + left)).max(1)
 }
 
 /// A defect in one run must not take the others along: it becomes that run's outcome.
 fn run_guarded(
-    scenario: &Scenario,
-    replication: u32,
+    (scenario, replication): &Job,
+    threads: usize,
     cancelled: &AtomicBool,
     observer: &mut impl Observer,
 ) -> Option<Outcome> {
-    let run = std::panic::AssertUnwindSafe(|| event_loop::try_observe(scenario, replication, cancelled, observer));
+    let run = std::panic::AssertUnwindSafe(|| run_on(scenario, *replication, threads, cancelled, observer));
     match std::panic::catch_unwind(run) {
         Ok(Ok(record)) => Some(Ok(record)),
         Ok(Err(Stop::Cancelled)) => None,
@@ -212,5 +237,18 @@ fn run_guarded(
             let text = format!("replication {replication} of {}: internal error: {text}", scenario.name);
             Some(Err(Failure::Defect(text)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_come_before_the_parts_of_a_run() {
+        // Eight threads: one run has all, three have two each, eight and more have one each; the last of many has one while
+        // seven others are under way, and all when it is alone.
+        assert_eq!([share(8, 1, 0), share(8, 1, 2), share(8, 2, 1), share(8, 3, 0)], [8, 2, 2, 2]);
+        assert_eq!([share(8, 1, 7), share(8, 8, 100), share(8, 8, 0), share(8, 1, 0)], [1, 1, 1, 8]);
     }
 }

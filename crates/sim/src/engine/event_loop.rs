@@ -3,11 +3,12 @@
 //! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
 
 use crate::engine::agenda::Agenda;
+use crate::engine::border::{Border, NoBorder, Parcel};
 use crate::engine::event::Event;
 use crate::engine::prefetch;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::FlowAck;
+use crate::network::hosts::{FlowAck, Hosts};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span, flow_index};
@@ -21,7 +22,7 @@ use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Events between two checks of the flag that cancels a run: well below a millisecond.
-const EVENTS_PER_CHECK: u64 = 4096;
+pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Why a run has no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +61,16 @@ pub fn try_observe<O: Observer>(
     observer: &mut O,
 ) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
-    let mut engine = EventLoop::new(scenario, replication, observer);
+    let mut engine = EventLoop::new(scenario, replication, observer, NoBorder);
     engine.run(cancelled)?;
-    let (network, events) = (engine.network, engine.handled);
-    let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
-    let record = record(scenario, replication, &network, Performance { delivered_packets, events });
+    let record = recorded(scenario, replication, &engine.network, engine.handled);
     Ok(RunRecord { cpu_seconds: cpu_seconds().zip(cpu_start).map(|(end, start)| end - start), ..record })
+}
+
+/// The record of a network at the end of its run, but for its CPU time.
+pub(super) fn recorded(scenario: &Scenario, replication: u32, network: &Network, events: u64) -> RunRecord {
+    let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
+    record(scenario, replication, network, Performance { delivered_packets, events })
 }
 
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
@@ -73,41 +78,44 @@ pub fn try_observe<O: Observer>(
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
-    let mut engine = EventLoop::new(scenario, replication, &mut nobody);
+    let mut engine = EventLoop::new(scenario, replication, &mut nobody, NoBorder);
     engine.run(cancelled).ok()?;
     Some((engine.network, engine.handled))
 }
 
 /// CPU time of this thread in seconds, where the system tells it.
 #[cfg(not(target_family = "wasm"))]
-fn cpu_seconds() -> Option<f64> {
+pub(super) fn cpu_seconds() -> Option<f64> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
 }
 
 /// A browser tells no CPU time.
 #[cfg(target_family = "wasm")]
-fn cpu_seconds() -> Option<f64> {
+pub(super) fn cpu_seconds() -> Option<f64> {
     None
 }
 
-struct EventLoop<'a, O> {
-    observer: &'a mut O,
-    network: Network,
-    agenda: Agenda,
+pub(super) struct EventLoop<'a, O, B> {
+    pub(super) observer: &'a mut O,
+    pub(super) network: Network,
+    pub(super) agenda: Agenda,
+    /// Where what is handled here ends, if the network is cut into parts.
+    pub(super) border: B,
     warmup: Time,
-    end: Time,
-    handled: u64,
+    pub(super) end: Time,
+    pub(super) handled: u64,
     /// Whether there are enough flows for prefetching to pay.
     prefetches: bool,
 }
 
-impl<'a, O: Observer> EventLoop<'a, O> {
-    fn new(scenario: &Scenario, replication: u32, observer: &'a mut O) -> Self {
+impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
+    pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut O, border: B) -> Self {
         let network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
         let prefetches = network.flows.len() >= prefetch::MANY_FLOWS;
-        Self { observer, network, agenda, warmup: scenario.run.warmup, end: scenario.run.end(), handled: 0, prefetches }
+        let (warmup, end) = (scenario.run.warmup, scenario.run.end());
+        Self { observer, network, agenda, border, warmup, end, handled: 0, prefetches }
     }
 
     /// Handles every event before the end.
@@ -124,11 +132,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, event) = self.agenda.next();
                 if now >= self.end {
-                    for (number, link) in (0..).zip(&mut self.network.links) {
-                        link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
-                    }
-                    self.network.count_losses();
-                    self.observer.finished(self.end, &self.network);
+                    self.finish();
                     return self.check_externals();
                 }
                 debug_assert!(now >= reached, "{event:?} comes at {now:?}, after {reached:?}");
@@ -140,6 +144,34 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         }
     }
 
+    /// The run is over.
+    pub(super) fn finish(&mut self) {
+        for (number, link) in (0..).zip(&mut self.network.links) {
+            link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
+        }
+        self.network.count_losses();
+        self.observer.finished(self.end, &self.network);
+    }
+
+    /// Leaves the events of other parts of the network to these.
+    pub(super) fn keep_own_events(&mut self) {
+        let Self { network, agenda, border, .. } = self;
+        let foreign = |user: u32| !border.has_user(user);
+        for (number, _) in (0..).zip(&network.sources).filter(|(_, source)| foreign(source.user())) {
+            agenda.set_source(number, Time::NEVER);
+        }
+        for (number, _) in (0..).zip(&network.webs).filter(|(_, web)| foreign(web.user)) {
+            agenda.set_web(number, Time::NEVER);
+        }
+        let of_players = network.players.iter().map(|player| network.flows[player.flow as usize].user);
+        for (number, _) in (network.webs.len() as u32..).zip(of_players).filter(|(_, user)| foreign(*user)) {
+            agenda.set_web(number, Time::NEVER);
+        }
+        for (number, _) in (0..).zip(&network.flows).filter(|(_, flow)| foreign(flow.user)) {
+            agenda.set_flow(number, Time::NEVER);
+        }
+    }
+
     fn check_externals(&self) -> Result<(), Stop> {
         let of_links = self.network.links.iter().find_map(|link| link.discipline().failure());
         let failure = of_links.or_else(|| self.network.failed_control());
@@ -147,7 +179,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     }
 
     #[inline]
-    fn handle(&mut self, event: Event, now: Time) {
+    pub(super) fn handle(&mut self, event: Event, now: Time) {
         match event {
             Event::Link(link) => self.on_arrival(link, now),
             Event::SharedUp(line) => {
@@ -196,6 +228,9 @@ impl<'a, O: Observer> EventLoop<'a, O> {
 
     fn start_measurement(&mut self, now: Time) {
         for (number, link) in (0..).zip(&mut self.network.links) {
+            if !self.border.has_link(number) {
+                continue;
+            }
             link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
         self.network.restart();
@@ -265,15 +300,14 @@ impl<'a, O: Observer> EventLoop<'a, O> {
 
     /// Sends a packet on its next hop.
     #[inline]
-    fn forward(&mut self, mut packet: SimPacket, now: Time) {
+    pub(super) fn forward(&mut self, mut packet: SimPacket, now: Time) {
         let Hop { link, entry } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
         if entry != Entry::Core {
             if entry == Entry::Edge {
-                let meter = packet.user as usize * self.network.ingresses + usize::from(packet.ingress);
-                self.network.meters.label(meter, &mut packet, now, &mut self.network.marker_rng);
+                self.network.label(&mut packet, link, now);
             } else if entry == Entry::Forged {
                 packet.label = self.network.forged_label;
             } else {
@@ -284,9 +318,31 @@ impl<'a, O: Observer> EventLoop<'a, O> {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
-        if was_idle {
+        if B::EXISTS && self.border.is_cut(link) {
+            self.hand_over(link);
+        } else if was_idle {
             self.agenda.set_link(link, next);
         }
+    }
+
+    /// What a link that is cut has sent goes where its way goes on.
+    pub(super) fn hand_over(&mut self, link: u32) {
+        let rank = self.agenda.rank_of_link(link);
+        while let Some((time, mut packet)) = self.network.links[link as usize].take_sent() {
+            packet.hop += 1;
+            self.border.post(&self.network.hops[usize::from(packet.hop)], Parcel { time, rank, packet });
+        }
+    }
+
+    /// A host sends a packet over its access link.
+    #[inline]
+    fn send_up(&mut self, user: u32, packet: SimPacket, now: Time) {
+        if B::EXISTS && self.border.enters_elsewhere(user) {
+            let Network { hosts, hops, .. } = &mut self.network;
+            return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
+        }
+        let next = self.network.hosts.send(user, packet, now);
+        self.agenda.sent_up(user, next, &self.network.hosts);
     }
 
     /// A packet comes to an impairment, or to the receiver of a call.
@@ -342,7 +398,23 @@ impl<'a, O: Observer> EventLoop<'a, O> {
             user.datagrams += 1;
             return;
         }
-        let index = flow_index(packet.flow);
+        if self.network.has_own_streams() {
+            return self.deliver_to_own(packet, now);
+        }
+        self.deliver_to(flow_index(packet.flow), packet, now);
+    }
+
+    /// Apart: a look for the place, and a second copy of what follows, so that runs without own streams pay for neither.
+    #[inline(never)]
+    fn deliver_to_own(&mut self, packet: &SimPacket, now: Time) {
+        if let Some(index) = self.network.place_of(packet.flow) {
+            self.deliver_to(index, packet, now);
+        }
+    }
+
+    /// A segment has reached the receiver of this flow.
+    #[inline(always)]
+    fn deliver_to(&mut self, index: u32, packet: &SimPacket, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // It belongs to an earlier connection at this place.
@@ -482,6 +554,11 @@ impl<'a, O: Observer> EventLoop<'a, O> {
                 },
                 cwr: segment.cwr,
             };
+            if B::EXISTS && self.border.enters_elsewhere(user) {
+                let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
+                send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
+                continue;
+            }
             let next = self.network.hosts.send(user, packet, now);
             self.agenda.sent_up(user, next, &self.network.hosts);
         }
@@ -492,8 +569,7 @@ impl<'a, O: Observer> EventLoop<'a, O> {
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.agenda.set_source(source, self.network.sources[source as usize].next());
-        let next = self.network.hosts.send(packet.user, packet, now);
-        self.agenda.sent_up(packet.user, next, &self.network.hosts);
+        self.send_up(packet.user, packet, now);
     }
 
     /// A transfer of a web source starts.
@@ -557,5 +633,19 @@ impl<'a, O: Observer> EventLoop<'a, O> {
 
     fn set_player(&mut self, player: u32, time: Time) {
         self.agenda.set_web(self.network.webs.len() as u32 + player, time);
+    }
+}
+
+/// A host sends a packet over its access link to its first link, which is in another part.
+fn send_over<B: Border>(
+    packet: SimPacket,
+    now: Time,
+    hosts: &mut Hosts,
+    (hop, agenda): (&Hop, &Agenda),
+    border: &mut B,
+) {
+    if let Some(time) = hosts.send_over(packet.user, &packet, now) {
+        let rank = agenda.rank_of_host(packet.user);
+        border.post(hop, Parcel { time, rank, packet });
     }
 }

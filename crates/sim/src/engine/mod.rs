@@ -2,13 +2,18 @@
 
 pub mod agenda;
 pub mod batch;
+mod border;
 pub mod event;
 mod event_loop;
 pub mod event_set;
+mod parallel;
+pub mod partition;
 mod prefetch;
 pub mod ranked_event_set;
+mod rendezvous;
 pub mod threads;
 mod tournament;
 pub mod watched_run;
 
 pub use event_loop::{Stop, observe, run, simulate, try_observe};
+pub use parallel::{run_by, run_on};

@@ -36,7 +36,10 @@ impl Network {
     #[inline]
     pub fn fetch_for_packet(&self, packet: &SimPacket) {
         if packet.kind != PacketKind::Udp {
-            fetch(&self.flows[flow_index(packet.flow) as usize].armed);
+            // Where transfers have numbers of their own, this is the place of another: a line fetched in vain.
+            if let Some(flow) = self.flows.get(flow_index(packet.flow) as usize) {
+                fetch(&flow.armed);
+            }
             self.hosts.fetch(packet.user);
         }
     }

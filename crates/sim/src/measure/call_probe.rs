@@ -167,6 +167,16 @@ impl CallProbes {
         }
     }
 
+    /// Takes over the calls of these sources, by number, from another part of the same network.
+    pub fn take_over(&mut self, other: &mut Self, has_source: impl Fn(usize) -> bool) {
+        for (_, &call) in self.call_of_source.iter().enumerate().filter(|(source, _)| has_source(*source)) {
+            if let (Some(own), Some(others)) = (self.calls.get_mut(call as usize), other.calls.get_mut(call as usize)) {
+                std::mem::swap(own, others);
+            }
+        }
+        self.delays.iter_mut().zip(&other.delays).for_each(|(own, other)| own.add(other));
+    }
+
     /// The calls of a group, user by user.
     pub fn of_group(&self, group: u16) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(move |(of, _)| *of == group).map(|(_, call)| call)

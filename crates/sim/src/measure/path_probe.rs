@@ -40,6 +40,14 @@ impl PathProbe {
             self.marked += 1;
         }
     }
+
+    /// Adds what a probe of another part of the same network saw.
+    fn add(&mut self, other: &Self) {
+        self.one_way_delay.add(&other.one_way_delay);
+        self.rtt.add(&other.rtt);
+        self.marked += other.marked;
+        self.dropped += other.dropped;
+    }
 }
 
 /// The probes of a run.
@@ -168,6 +176,16 @@ impl PathProbes {
         let single = self.users.iter_mut().chain(&mut self.flows);
         for probe in self.groups.iter_mut().chain(&mut self.applications).chain(single) {
             *probe = PathProbe::default();
+        }
+    }
+
+    /// Adds what the probes of another part of the same network saw.
+    pub fn add(&mut self, other: &Self) {
+        let own = self.groups.iter_mut().chain(&mut self.applications).chain(&mut self.users).chain(&mut self.flows);
+        let others = other.groups.iter().chain(&other.applications).chain(&other.users).chain(&other.flows);
+        own.zip(others).for_each(|(own, other)| own.add(other));
+        if let (Some(own), Some(other)) = (&mut self.series, &other.series) {
+            own.add(other);
         }
     }
 

@@ -80,6 +80,18 @@ impl PathSeries {
         self.bin(group, now).dropped += 1;
     }
 
+    /// Adds what was seen elsewhere. In one of both nothing of a group arrived, so that its sums stay what they are.
+    pub fn add(&mut self, other: &Self) {
+        for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            own.delay_s += other.delay_s;
+            own.delivered += other.delivered;
+            own.marked += other.marked;
+            own.dropped += other.dropped;
+            own.rtt_s += other.rtt_s;
+            own.rtts += other.rtts;
+        }
+    }
+
     /// The bins of a group.
     #[must_use]
     pub fn group(&self, group: usize) -> &[Bin] {

@@ -55,6 +55,13 @@ impl ResponsivenessProbe {
         }
     }
 
+    /// Adds what the probe of another part of the same network has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.handshakes.add(&other.handshakes);
+        self.requests.add(&other.requests);
+        self.on_load.add(&other.on_load);
+    }
+
     /// A probe over a connection that was opened at `start`, whose request went out at `request`, is answered. Rule 1.
     pub fn foreign(&mut self, start: Time, request: Time, now: Time) {
         if start >= self.measured_from {

@@ -61,6 +61,11 @@ impl Slowdowns {
         self.ratios.record(Time::from_secs_f64(slowdown));
     }
 
+    /// Adds those that another has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.ratios.add(&other.ratios);
+    }
+
     /// How many were counted.
     #[must_use]
     pub fn count(&self) -> u64 {

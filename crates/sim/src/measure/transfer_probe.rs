@@ -76,6 +76,22 @@ impl TransferProbe {
         }
     }
 
+    /// Adds what the probe of another part of the same network has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.started += other.started;
+        self.refused += other.refused;
+        self.started_bytes += other.started_bytes;
+        self.completed_bytes += other.completed_bytes;
+        self.times.add(&other.times);
+        let classes = self.by_time.iter_mut().chain(&mut self.by_size);
+        for (own, other) in classes.zip(other.by_time.iter().chain(&other.by_size)) {
+            own.completed += other.completed;
+            own.sum_ps += other.sum_ps;
+        }
+        self.slowdowns.add(&other.slowdowns);
+        self.slowdowns_by_size.iter_mut().zip(&other.slowdowns_by_size).for_each(|(own, other)| own.add(other));
+    }
+
     /// A transfer starts at `now`.
     pub fn start(&mut self, now: Time, bytes: u64) {
         if now >= self.measured_from {

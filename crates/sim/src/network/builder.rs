@@ -12,9 +12,10 @@ use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::{HostParams, Hosts};
 use crate::network::impairment::{Impairment, Place};
 use crate::network::link::Link;
+use crate::network::own_streams::OwnStreams;
 use crate::network::random_stream::RandomStream;
 use crate::network::sim_packet::SimPacket;
-use crate::network::tcp_flow::{AtEnd, TcpFlow};
+use crate::network::tcp_flow::{AtEnd, MOST_NUMBERS, TcpFlow};
 use crate::network::way_back::WayBack;
 use crate::scenario::{
     Detail, GroupConfig, Impairments, Placement, Scenario, SourceConfig, TcpSourceParams, UdpConfig, VideoParams,
@@ -72,6 +73,7 @@ impl Network {
                 calls: CallProbes::default(),
                 delivered: 0,
                 lasting_flows: 0,
+                own: None,
                 free: VecDeque::new(),
                 sender_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Sender.name(), 0),
                 pause_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Pause.name(), 0),
@@ -89,6 +91,7 @@ impl Network {
         }
         builder.network.stops_to_come.sort_by_key(|&stop| std::cmp::Reverse(stop));
         builder.number_udp_flows();
+        builder.part_streams();
         builder.observe_links();
         builder.observe_paths();
         builder.network.meters = scenario.marker.build(&builder.meters);
@@ -493,6 +496,18 @@ impl Builder<'_> {
         self.network.calls.number_from(first);
     }
 
+    /// Streams and flow numbers of the users' own, if that is wanted.
+    fn part_streams(&mut self) {
+        let network = &self.network;
+        let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
+        // Where numbers do not suffice for all sources, places are shared.
+        if self.scenario.own_streams && lasting + webs <= MOST_NUMBERS {
+            let markers = (0..network.links.len()).map(|link| self.stream(RandomStream::Marker, link)).collect();
+            let own = OwnStreams::new((self.scenario.run.seed, self.replication), lasting, webs, markers);
+            self.network.own = Some(Box::new(own));
+        }
+    }
+
     /// The receiver of the last source added, if it is a call; none otherwise.
     fn add_call(&mut self, group: usize, config: &UdpConfig) {
         let run = &self.scenario.run;
@@ -512,6 +527,6 @@ impl Builder<'_> {
 }
 
 /// The delay of a wire, and that of the impairment behind it: jitter varies all of it, so that the wire has none.
-fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
+pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
     if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

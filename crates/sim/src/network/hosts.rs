@@ -124,6 +124,8 @@ pub struct Hosts {
     shared_up: Vec<SharedLine<SimPacket>>,
     /// One for each kind of access link.
     shared_down: Vec<SharedLine<FlowAck>>,
+    /// Packets that may wait at access links whose edge nodes are elsewhere; empty if there are none.
+    over: Vec<WatchedDelayLine>,
     packets: DelayLines<SimPacket>,
     acks: DelayLines<FlowAck>,
     arrived: u64,
@@ -144,6 +146,7 @@ impl Hosts {
             access: Vec::new(),
             shared_up: Vec::new(),
             shared_down: Vec::new(),
+            over: Vec::new(),
             packets: DelayLines::default(),
             acks: DelayLines::default(),
             arrived: 0,
@@ -237,7 +240,7 @@ impl Hosts {
             host.burst = 0;
         }
         let behind = &self.shared_up[access.first_up as usize + 1];
-        if !has_room(host, &access.params, (&self.packets, behind), &packet, now) {
+        if !has_room((&mut host.up, host.burst), &access.params, (&self.packets, behind), &packet, now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return NextOf::Nobody;
@@ -254,6 +257,35 @@ impl Hosts {
         }
         self.packets.push_watched(&mut host.up, arrival, packet);
         NextOf::Host
+    }
+
+    /// As [`Hosts::send`], of a packet that its edge node, elsewhere, gets at once: when it reaches it; `None` if it is
+    /// dropped. Here is remembered only what may wait, for the buffer: it has no event.
+    pub fn send_over(&mut self, user: u32, packet: &SimPacket, now: Time) -> Option<Time> {
+        self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
+        let (host, over) = (&mut self.hosts[user as usize], &mut self.over[user as usize]);
+        let access = &mut self.access[usize::from(host.access)];
+        self.arrived += 1;
+        if host.up_busy_until <= now {
+            host.burst = 0;
+        }
+        while over.line().first_time() <= now {
+            self.packets.pop_watched(over);
+        }
+        let behind = &self.shared_up[access.first_up as usize + 1];
+        if !has_room((over, host.burst), &access.params, (&self.packets, behind), packet, now) {
+            self.dropped += 1;
+            self.losses.push(Loss { user, flow: packet.flow, at: now });
+            return None;
+        }
+        host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
+        let arrival = host.up_busy_until + access.params.delay_up;
+        // The first of a burst is in transmission already.
+        if host.burst > 0 {
+            self.packets.push_watched(over, arrival, *packet);
+        }
+        host.burst = host.burst.saturating_add(1);
+        Some(arrival)
     }
 
     /// The packet of the host that reaches the edge node at `now`, if one does, those in shared lines apart.
@@ -346,9 +378,9 @@ impl HostParams {
 
 /// Whether `packet` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
 /// packet of it in the shared line `behind` those that found their access links idle.
-#[inline]
+#[inline(always)]
 fn has_room(
-    host: &mut Host,
+    (line, burst): (&mut WatchedDelayLine, u16),
     params: &HostParams,
     (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
     packet: &SimPacket,
@@ -358,18 +390,18 @@ fn has_room(
     match params.limit {
         QueueLimit::Packets(limit) => {
             // No more wait than did at the last count or came since: a new one is seldom needed.
-            if host.burst == 0 || host.up.left() + 1 < limit as usize {
+            if burst == 0 || line.left() + 1 < limit as usize {
                 return true;
             }
-            let waiting = packets.pass(&mut host.up, started);
+            let waiting = packets.pass(line, started);
             // Those in the host's line are behind the one in the shared line: if one of them has started, it has too.
-            let all_wait = waiting + UP_LINES as usize >= usize::from(host.burst);
+            let all_wait = waiting + UP_LINES as usize >= usize::from(burst);
             let is_waiting =
                 |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
             waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
         }
         QueueLimit::Bytes(limit) => {
-            let waiting = packets.iter(host.up.line()).filter(|(arrival, packet)| !started(*arrival, packet));
+            let waiting = packets.iter(line.line()).filter(|(arrival, packet)| !started(*arrival, packet));
             waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(packet.wire_bytes) <= limit
         }
     }
@@ -418,6 +450,7 @@ mod tests {
         ) {
             let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
             let mut hosts = one_host(rate, delay, limit);
+            let (mut with_edge_elsewhere, mut sent_over) = (one_host(rate, delay, limit), Vec::new());
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
             let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, Rng::stream(1, 0, "test", 0));
             link.attach(PortProbe::new(std::sync::Arc::new([0]), 0..1, None));
@@ -435,9 +468,13 @@ mod tests {
                 now += Time::from_micros(gap);
                 drain(&mut hosts, &mut link, now);
                 hosts.send(0, packet(seq, wire_bytes), now);
+                let over = with_edge_elsewhere.send_over(0, &packet(seq, wire_bytes), now);
+                sent_over.extend(over.map(|arrival| (arrival, seq)));
+                prop_assert_eq!(with_edge_elsewhere.next_event(0), Time::NEVER);
                 link.enqueue(packet(seq, wire_bytes), now, &mut ());
             }
             drain(&mut hosts, &mut link, Time::NEVER);
+            prop_assert_eq!(&sent_over, &from_host);
             prop_assert_eq!(from_host, from_link);
             let account = link.accounting();
             prop_assert_eq!(hosts.accounting(), (account.arrived, account.dropped, 0));

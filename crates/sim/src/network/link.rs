@@ -127,6 +127,28 @@ impl Link {
         port.arrive(now, &mut recorder)
     }
 
+    /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for
+    /// a link whose far end is elsewhere. [`Link::arrive`] has nothing to take then.
+    #[inline]
+    pub fn take_sent(&mut self) -> Option<(Time, SimPacket)> {
+        self.port.take_sent()
+    }
+
+    /// When the next transmission starts if nothing else is offered before, after [`Link::serve_until`] some time before;
+    /// [`Time::NEVER`] if nothing waits, or nothing may go.
+    #[must_use]
+    pub fn next_start(&self, served_until: Time) -> Time {
+        let start = self.port.busy_until();
+        if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER }
+    }
+
+    /// Starts every transmission that starts by `now`.
+    pub fn serve_until(&mut self, now: Time) {
+        let mut nobody = ();
+        let (port, mut recorder) = self.watched(&mut nobody);
+        port.serve_until(now, &mut recorder);
+    }
+
     /// A packet that was transmitted is lost on the wire.
     pub fn lose(&mut self, packet: &SimPacket, now: Time) {
         self.accounting.departed -= 1;

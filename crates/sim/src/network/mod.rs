@@ -1,10 +1,12 @@
 //! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
+mod assemble;
 mod builder;
 pub mod delay_lines;
 pub mod hosts;
 pub mod impairment;
 pub mod link;
+mod own_streams;
 mod random_stream;
 pub mod shared_line;
 pub mod sim_packet;
@@ -18,8 +20,9 @@ use crate::measure::transfer_probe::TransferProbe;
 use crate::network::hosts::Hosts;
 use crate::network::impairment::Impairment;
 use crate::network::link::Link;
+use crate::network::own_streams::OwnStreams;
 use crate::network::sim_packet::SimPacket;
-use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, next_id, previous_id};
+use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, flow_index, next_id, previous_id};
 use crate::traffic::tcp::{SenderStats, TcpParams};
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::video_player::VideoPlayer;
@@ -28,6 +31,8 @@ use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use std::collections::VecDeque;
+
+pub(crate) use builder::delays;
 
 /// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
 /// [`Hop::END`].
@@ -92,7 +97,7 @@ pub struct Network {
     /// Most ingress nodes that a user has.
     pub ingresses: usize,
     /// Randomness of the edge.
-    pub marker_rng: Rng,
+    marker_rng: Rng,
     /// Hosts, one for each user.
     pub hosts: Hosts,
     /// Users, group by group.
@@ -121,6 +126,8 @@ pub struct Network {
     pub delivered: u64,
     /// TCP connections that last as long as the run; the others follow them.
     pub lasting_flows: usize,
+    /// Streams and flow numbers of the users' own, if they have them; they take the place of what others share.
+    own: Option<Box<OwnStreams>>,
     /// Places of flows that are free, with the time since when, the longest first.
     free: VecDeque<(Time, u32)>,
     /// Randomness of the pauses between transfers.
@@ -196,6 +203,33 @@ impl Network {
         }
     }
 
+    /// The edge at the entry of a link labels a packet.
+    #[inline]
+    pub fn label(&mut self, packet: &mut SimPacket, link: u32, now: Time) {
+        let meter = packet.user as usize * self.ingresses + usize::from(packet.ingress);
+        let rng = match &mut self.own {
+            None => &mut self.marker_rng,
+            Some(own) => own.marker(link),
+        };
+        self.meters.label(meter, packet, now, rng);
+    }
+
+    /// Whether users have streams and flow numbers of their own.
+    #[inline]
+    pub fn has_own_streams(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Where the flow that this number belongs to is in [`Network::flows`], if it is a TCP flow; `None` if it is over, but
+    /// for those that find it by themselves.
+    #[inline]
+    pub fn place_of(&self, id: u32) -> Option<u32> {
+        match &self.own {
+            None => Some(flow_index(id)),
+            Some(own) => own.place_of(id),
+        }
+    }
+
     /// Starts the next transfer of a web source; gives the place of its flow, `None` if too many are open. Places are
     /// used again, so that there are as many as transfers were ever open at once.
     pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {
@@ -206,7 +240,8 @@ impl Network {
         let probe = self.transfers[group].as_mut().expect("a group with a web source observes transfers");
         // A place that became free at this very instant may have packets of this instant.
         let free = self.free.front().is_some_and(|&(since, _)| since < now);
-        if web.open >= web.params().limit || (!free && self.flows.len() >= MOST_FLOWS) {
+        let full = self.own.is_none() && !free && self.flows.len() >= MOST_FLOWS;
+        if web.open >= web.params().limit || full {
             probe.refuse(now);
             return None;
         }
@@ -217,20 +252,27 @@ impl Network {
             probe.on_load(now, self.flows[load as usize].sender.srtt());
         }
         let ingress = (web.transfers % u64::from(web.ingresses)) as u16;
+        let count = web.transfers;
         web.transfers += 1;
         web.measured_bytes += bytes;
         web.open += 1;
         let (tcp, class, at_end) = (web.tcp, web.class, AtEnd::Recycle { web: index });
-        let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
-        let id = place.map_or(next_id(self.flows.len() as u32), |place| next_id(self.flows[place as usize].id));
+        let next = self.flows.len() as u32;
+        let (id, place, seed) = if let Some(own) = &mut self.own {
+            let (id, place) = own.open(index, count, next, now);
+            (id, place, own.seed_of_transfer(index, count))
+        } else {
+            let place = if free { self.free.pop_front().map(|(_, place)| place) } else { None };
+            let id = next_id(place.map_or(next, |place| self.flows[place as usize].id));
+            (id, place.unwrap_or(next), self.sender_rng.bits())
+        };
         let tcp = (tcp, &self.tcp_params[tcp as usize]);
-        let flow =
-            TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end), self.sender_rng.bits());
-        match place {
-            Some(place) => self.flows[place as usize] = flow,
+        let flow = TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end), seed);
+        match self.flows.get_mut(place as usize) {
+            Some(present) => *present = flow,
             None => self.flows.push(flow),
         }
-        Some(place.unwrap_or(self.flows.len() as u32 - 1))
+        Some(place)
     }
 
     /// A transfer is acknowledged to its end: a new connection takes the place of the old one, or the place is free.
@@ -241,21 +283,28 @@ impl Network {
         let user = &mut self.users[old.user as usize];
         let start = match old.at_end {
             AtEnd::Stay | AtEnd::NextChunk { .. } | AtEnd::Repeat { left: 0 } => return None,
-            AtEnd::Recycle { web } => {
-                let web = &mut self.webs[web as usize];
+            AtEnd::Recycle { web: source } => {
+                let web = &mut self.webs[source as usize];
                 web.open -= 1;
                 if !web.load.is_empty()
                     && let Some(probe) = &mut self.probes[usize::from(user.group)]
                 {
                     probe.foreign(old.start, old.receiver.echo(), now);
                 }
-                self.free.push_back((now, place));
+                match &mut self.own {
+                    None => self.free.push_back((now, place)),
+                    Some(own) => own.close(source, place, now),
+                }
                 Time::NEVER
             }
             // Not at the same instant, so that its packets differ from the old ones in their timestamps.
-            AtEnd::Repeat { .. } => {
-                let pause = self.pauses[old.params as usize].0 as f64;
-                let start = now + Time(1 + self.pause_rng.exponential(pause) as u64);
+            AtEnd::Repeat { left } => {
+                let mean = self.pauses[old.params as usize].0 as f64;
+                let pause = match &self.own {
+                    None => self.pause_rng.exponential(mean),
+                    Some(own) => own.pause(place, left, mean),
+                };
+                let start = now + Time(1 + pause as u64);
                 if start >= self.stops[old.params as usize] {
                     return None;
                 }
@@ -265,14 +314,23 @@ impl Network {
         user.delivered_bytes += old.measured_bytes(params);
         self.ended[usize::from(user.group)].add(&old.sender.stats());
         // Late copies may have made a meter again for the connection before.
-        self.meters.forget(previous_id(old.id));
+        let before = previous_id(old.id);
+        if self.own.as_ref().is_none_or(|own| own.place_of(before).is_none()) {
+            self.meters.forget(before);
+        }
         self.meters.forget(old.id);
         let origin = (old.user, old.ingress, old.class);
         let next = match old.at_end {
             AtEnd::Repeat { left } => (next_id(old.id), AtEnd::Repeat { left: left - 1 }),
             at_end => (old.id, at_end),
         };
-        let (bytes, seed) = (Some(Bytes(old.transfer_bytes)), self.sender_rng.bits());
+        let seed = match (&self.own, next.1) {
+            (None, _) => self.sender_rng.bits(),
+            (Some(own), AtEnd::Repeat { left }) => own.seed_of_repetition(place, left),
+            // The next transfer at the place has a seed of its own.
+            (Some(_), _) => 0,
+        };
+        let bytes = Some(Bytes(old.transfer_bytes));
         let mut flow = TcpFlow::new((old.params, params), origin, start, bytes, next, seed);
         flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;

@@ -16,11 +16,12 @@ choices! {
         /// What a test of responsiveness draws: the times of its probes, and connections; index: the source, counted with web
         /// sources.
         Probes = "probes",
-        /// Pauses between the repeated transfers of TCP connections; one stream.
+        /// Pauses between the repeated transfers of TCP connections; one stream, or one for each if users have own streams.
         Pause = "pause",
-        /// What the congestion controls of TCP connections draw: a seed for each connection; one stream.
+        /// What the congestion controls of TCP connections draw: a seed for each connection; one stream, or, of
+        /// connections that do not last, one for each if users have own streams.
         Sender = "sender",
-        /// What markers draw; one stream.
+        /// What markers draw; one stream, or, if users have own streams, one for each link that packets enter through.
         Marker = "marker",
         /// What a port's discipline draws; index: the link, 0 for the first bottleneck.
         Queue = "queue",

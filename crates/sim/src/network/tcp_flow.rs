@@ -92,12 +92,20 @@ pub struct TcpFlow {
 const INDEX_BITS: u32 = 20;
 /// Most places: flows that last, and transfers open at once.
 pub const MOST_FLOWS: usize = 1_000_000;
+/// Numbers of flows, connections apart.
+pub(super) const MOST_NUMBERS: usize = 1 << INDEX_BITS;
 
-/// Where the flow of this number is in [`crate::network::Network::flows`], if it is a TCP flow.
+/// Where the flow of this number is in [`crate::network::Network::flows`], if it is a TCP flow and has no number of its
+/// own: see [`crate::network::Network::place_of`].
 #[must_use]
 #[inline]
 pub fn flow_index(id: u32) -> u32 {
     id & ((1 << INDEX_BITS) - 1)
+}
+
+/// The number of a flow at place `index` that is connection number `connection` there.
+pub(super) fn numbered(index: u32, connection: u32) -> u32 {
+    connection << INDEX_BITS | index
 }
 
 /// The number of the connection before, at the same place.

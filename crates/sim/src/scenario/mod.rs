@@ -157,6 +157,10 @@ pub struct Scenario {
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
+    /// Whether users have random streams and flow numbers of their own, so that they have to do with one another only
+    /// through links: see [`crate::network`]. Otherwise transfers and markers draw from one stream each, in the order of
+    /// all events.
+    pub own_streams: bool,
 }
 
 impl Scenario {
@@ -217,7 +221,9 @@ impl Scenario {
         check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
-        let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups };
+        // A network with users by the thousand is worth cutting.
+        let own_streams = topology.tree.is_some();
+        let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups, own_streams };
         scenario.check_series()?;
         scenario.check_class_numbers()?;
         scenario.check_detail()?;

@@ -45,7 +45,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -123,6 +123,8 @@ pub struct Pcap<W: Write> {
     writer: PcapNgWriter<W>,
     options: PcapOptions,
     connections: Vec<Connection>,
+    /// Places of connections that pass, by the number that their packets carry.
+    passing: HashMap<u32, u32>,
     /// For each group whose route has the link: how long its acknowledgements take from there to the edge node.
     beyond: Vec<Option<Time>>,
     /// Group of each user.
@@ -172,6 +174,7 @@ impl<W: Write> Pcap<W> {
             writer,
             options,
             connections: Vec::new(),
+            passing: HashMap::new(),
             beyond: scenario.groups.iter().map(|group| beyond(scenario, &group.route, options.link)).collect(),
             group_of_user: Vec::new(),
             acks: VecDeque::new(),
@@ -194,7 +197,8 @@ impl<W: Write> Pcap<W> {
         if packet.kind == PacketKind::Udp {
             return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
         }
-        let connection = &mut self.connections[flow_index(packet.flow) as usize];
+        let place = self.passing.get(&packet.flow).copied().unwrap_or_else(|| flow_index(packet.flow));
+        let connection = &mut self.connections[place as usize];
         connection.know(packet.timestamp);
         let syn = packet.kind == PacketKind::Syn;
         let plan = &connection.plan;
@@ -288,6 +292,7 @@ impl<W: Write> Observer for Pcap<W> {
     }
 
     fn opened(&mut self, index: u32, flow: &TcpFlow, params: &TcpParams) {
+        self.passing.insert(flow.id, index);
         let connection = Connection::new(flow, params);
         match self.connections.get_mut(index as usize) {
             Some(present) => *present = connection,

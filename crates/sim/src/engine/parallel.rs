@@ -1,0 +1,286 @@
+//! One run on several threads: each has a part of the network, and they meet after each window of time.
+//!
+//! A window is as long as the lookahead of the [`Partition`]: what a part sends to another during a window arrives after
+//! its end. So each part handles its events of the window in their order, as if it were alone, serves the links that are
+//! cut until the end of the window, and hands over what they have sent; then all meet. The order of events, by time and
+//! rank, is that of a run on one thread wherever they touch the same state, so that the bytes are the same.
+//!
+//! Each part has the numbers of the whole network, and memory for all of it, but touches only what is its own.
+
+use crate::engine::border::{Inbox, Parcel, PartBorder};
+use crate::engine::event::Event;
+use crate::engine::event_loop::{EVENTS_PER_CHECK, EventLoop, Stop, cpu_seconds, recorded, try_observe};
+use crate::engine::partition::Partition;
+use crate::engine::rendezvous::Rendezvous;
+use crate::measure::run_record::RunRecord;
+use crate::network::Network;
+use crate::scenario::Scenario;
+use crate::watch::observer::{NoObserver, Observer};
+use fairlane_schemes::base::units::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{panic, thread};
+
+/// Runs one replication on at most `threads` threads, on one if it would gain little by more. The record is the same. An
+/// observer learns how far the run is, and no more.
+///
+/// # Errors
+/// The run was cancelled, its observer gave up, or a scheme or congestion control from outside failed.
+pub fn run_on<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    threads: usize,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<RunRecord, Stop> {
+    match (threads > 1).then(|| Partition::new(scenario, threads)) {
+        Some(Ok(partition)) => run_by(scenario, replication, &partition, cancelled, observer),
+        _ => try_observe(scenario, replication, cancelled, observer),
+    }
+}
+
+/// Runs one replication by a partition, a thread for each part, of which this is one.
+///
+/// # Errors
+/// As [`run_on`].
+///
+/// # Panics
+/// If a part does.
+pub fn run_by<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    partition: &Partition,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<RunRecord, Stop> {
+    let meeting = Meeting::new(partition);
+    let part = |number: u16, goes_on: &mut dyn FnMut(Time, u64) -> bool| {
+        run_part((scenario, replication), (number, partition), &meeting, cancelled, goes_on)
+    };
+    let ended = thread::scope(|scope| {
+        let mut others = Vec::new();
+        for number in 1..partition.parts() as u16 {
+            let (part, name) = (&part, "fairlane-part".to_owned());
+            let Ok(thread) =
+                thread::Builder::new().name(name).spawn_scoped(scope, move || part(number, &mut |_, _| true))
+            else {
+                meeting.rendezvous.call_off();
+                return None;
+            };
+            others.push(thread);
+        }
+        let mut progress = |now, events| {
+            observer.reached(now, events);
+            !observer.gives_up()
+        };
+        let first = part(0, &mut progress);
+        let others: Vec<_> = others
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+            .collect();
+        Some([first].into_iter().chain(others).collect::<Option<Vec<Ended>>>())
+    });
+    match ended {
+        // The system has no more threads.
+        None => try_observe(scenario, replication, cancelled, observer),
+        Some(None) => Err(Stop::Cancelled),
+        Some(Some(parts)) => Ok(joined(scenario, replication, partition, parts)),
+    }
+}
+
+/// What a part leaves.
+struct Ended {
+    network: Network,
+    handled: u64,
+    cpu_seconds: Option<f64>,
+}
+
+fn joined(scenario: &Scenario, replication: u32, partition: &Partition, parts: Vec<Ended>) -> RunRecord {
+    let cpu_seconds = parts.iter().map(|part| part.cpu_seconds).sum();
+    let events = parts.iter().map(|part| part.handled).sum();
+    let mut networks = parts.into_iter().map(|part| part.network);
+    let mut whole = networks.next().expect("there are at least two parts");
+    for (number, other) in (1..).zip(networks) {
+        whole.take_over(
+            other,
+            |link| partition.part_of_link(link) == number,
+            |user| partition.part_of_user(user) == number,
+        );
+    }
+    RunRecord { cpu_seconds, ..recorded(scenario, replication, &whole, events) }
+}
+
+/// What all parts share.
+struct Meeting {
+    rendezvous: Rendezvous,
+    /// What each part sends to each, twice: what is sent in one window is taken while the next one goes on.
+    mail: [Vec<Mutex<Vec<Parcel>>>; 2],
+    parts: usize,
+    events: AtomicU64,
+}
+
+impl Meeting {
+    fn new(partition: &Partition) -> Self {
+        let parts = partition.parts();
+        let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        Self { rendezvous: Rendezvous::new(parts), mail: [boxes(), boxes()], parts, events: AtomicU64::new(0) }
+    }
+
+    /// What one part sends to another.
+    fn mail(&self, side: usize, from: u16, to: u16) -> &Mutex<Vec<Parcel>> {
+        &self.mail[side][usize::from(from) * self.parts + usize::from(to)]
+    }
+}
+
+/// Nobody may wait for a part that ends by a defect.
+struct CallOffInPanic<'a>(&'a Rendezvous);
+
+impl Drop for CallOffInPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.call_off();
+        }
+    }
+}
+
+/// A part of the network at work.
+struct Part<'a> {
+    number: u16,
+    engine: EventLoop<'a, NoObserver, PartBorder<'a>>,
+    inbox: Inbox,
+    /// Links of this part that are cut.
+    cut: Vec<u32>,
+    window: Time,
+    meeting: &'a Meeting,
+    /// Events that the meeting knows of.
+    reported: u64,
+}
+
+impl Part<'_> {
+    /// Goes from window to window until the end; `None` if the run is cancelled, or does not go on by `goes_on`.
+    fn run(&mut self, cancelled: &AtomicBool, goes_on: &mut dyn FnMut(Time, u64) -> bool) -> Option<()> {
+        let mut waiting = Time::NEVER; // the next transmission on a link that is cut, which has no event
+        for side in [0, 1].into_iter().cycle() {
+            let next = self.engine.agenda.next().0.min(self.inbox.earliest_later());
+            let earliest = next.min(self.engine.border.take_earliest()).min(waiting);
+            if cancelled.load(Ordering::Relaxed) {
+                self.meeting.rendezvous.call_off();
+            }
+            self.send(side);
+            let start = self.meeting.rendezvous.meet(earliest)?;
+            if start >= self.engine.end {
+                break;
+            }
+            self.receive(side);
+            let number = start.0 / self.window.0;
+            self.inbox.open(number);
+            let until = Time((number + 1).saturating_mul(self.window.0)).min(self.engine.end);
+            self.handle_until(until, cancelled, goes_on)?;
+            waiting = self.serve_cut_links(until);
+        }
+        self.engine.finish();
+        Some(())
+    }
+
+    /// Starts all transmissions by `until` on links that are cut; when the next one starts there.
+    fn serve_cut_links(&mut self, until: Time) -> Time {
+        let mut next = Time::NEVER;
+        for &link in &self.cut {
+            let served = &mut self.engine.network.links[link as usize];
+            served.serve_until(until);
+            next = next.min(served.next_start(until));
+            self.engine.hand_over(link);
+        }
+        next
+    }
+
+    /// Handles what happens before `until`.
+    fn handle_until(
+        &mut self,
+        until: Time,
+        cancelled: &AtomicBool,
+        goes_on: &mut dyn FnMut(Time, u64) -> bool,
+    ) -> Option<()> {
+        loop {
+            let (now, rank, event) = self.engine.agenda.next_ranked();
+            let (arrival, order) = self.inbox.first();
+            if now.min(arrival) >= until {
+                return Some(());
+            }
+            if (arrival, order) < (now, rank) {
+                let packet = self.inbox.take();
+                self.engine.forward(packet, arrival);
+                self.engine.handled += 1;
+            } else {
+                self.engine.handle(event, now);
+                // All parts have control events, and they count once.
+                self.engine.handled += u64::from(event != Event::Control || self.number == 0);
+            }
+            if self.engine.handled - self.reported >= EVENTS_PER_CHECK {
+                self.look_around(now.min(arrival), cancelled, goes_on)?;
+            }
+        }
+    }
+
+    /// What is done every few thousand events.
+    #[cold]
+    fn look_around(
+        &mut self,
+        now: Time,
+        cancelled: &AtomicBool,
+        goes_on: &mut dyn FnMut(Time, u64) -> bool,
+    ) -> Option<()> {
+        let new = self.engine.handled - self.reported;
+        self.reported = self.engine.handled;
+        let events = self.meeting.events.fetch_add(new, Ordering::Relaxed) + new;
+        self.engine.network.count_losses();
+        if cancelled.load(Ordering::Relaxed) || !goes_on(now, events) {
+            self.meeting.rendezvous.call_off();
+        }
+        (!self.meeting.rendezvous.is_off()).then_some(())
+    }
+
+    fn send(&mut self, side: usize) {
+        for (to, parcels) in (0..).zip(&mut self.engine.border.outgoing) {
+            if !parcels.is_empty() {
+                self.meeting.mail(side, self.number, to).lock().unwrap_or_else(PoisonError::into_inner).append(parcels);
+            }
+        }
+    }
+
+    fn receive(&mut self, side: usize) {
+        for from in 0..self.meeting.parts as u16 {
+            let mail = self.meeting.mail(side, from, self.number);
+            self.inbox.take_in(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Runs one part, in a thread of its own.
+fn run_part(
+    (scenario, replication): (&Scenario, u32),
+    (number, partition): (u16, &Partition),
+    meeting: &Meeting,
+    cancelled: &AtomicBool,
+    goes_on: &mut dyn FnMut(Time, u64) -> bool,
+) -> Option<Ended> {
+    let _guard = CallOffInPanic(&meeting.rendezvous);
+    let cpu_start = cpu_seconds();
+    let mut nobody = NoObserver;
+    let mut engine = EventLoop::new(scenario, replication, &mut nobody, PartBorder::new(number, partition));
+    engine.keep_own_events();
+    let links = 0..scenario.topology.links.len() as u32;
+    let own_cut = |&link: &u32| partition.part_of_link(link) == number && partition.is_cut(link);
+    let mut part = Part {
+        number,
+        engine,
+        inbox: Inbox::new(partition.lookahead()),
+        cut: links.filter(own_cut).collect(),
+        window: partition.lookahead(),
+        meeting,
+        reported: 0,
+    };
+    part.run(cancelled, goes_on)?;
+    let (network, handled) = (part.engine.network, part.engine.handled);
+    Some(Ended { network, handled, cpu_seconds: cpu_seconds().zip(cpu_start).map(|(end, start)| end - start) })
+}

@@ -1,0 +1,136 @@
+//! Where the threads of a run meet at the end of each window.
+//!
+//! Who comes early looks for a moment whether the others are there, for windows are short, and sleeps then. With fewer
+//! cores than threads it sleeps at once: it would take the core from those it waits for.
+
+use fairlane_schemes::base::units::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+/// How often to look before sleeping: some ten microseconds.
+const LOOKS: u32 = 1000;
+
+/// A barrier that finds the earliest of the times which its threads bring.
+#[derive(Debug)]
+pub struct Rendezvous {
+    parties: usize,
+    looks: u32,
+    here: AtomicUsize,
+    /// How often all have met.
+    meetings: AtomicUsize,
+    /// The earliest time of those who are here, and that of the last meeting.
+    earliest: AtomicU64,
+    agreed: AtomicU64,
+    is_off: AtomicBool,
+    sleepers: AtomicUsize,
+    lock: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Rendezvous {
+    /// For as many threads.
+    #[must_use]
+    pub fn new(parties: usize) -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self {
+            parties,
+            looks: if parties <= cores { LOOKS } else { 0 },
+            here: AtomicUsize::new(0),
+            meetings: AtomicUsize::new(0),
+            earliest: AtomicU64::new(u64::MAX),
+            agreed: AtomicU64::new(0),
+            is_off: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// Waits for all others; the earliest of all times, or `None` if it is called off.
+    pub fn meet(&self, time: Time) -> Option<Time> {
+        self.earliest.fetch_min(time.0, Ordering::SeqCst);
+        let meeting = self.meetings.load(Ordering::SeqCst);
+        if self.here.fetch_add(1, Ordering::SeqCst) + 1 == self.parties {
+            self.agreed.store(self.earliest.swap(u64::MAX, Ordering::SeqCst), Ordering::SeqCst);
+            self.here.store(0, Ordering::SeqCst);
+            self.meetings.store(meeting + 1, Ordering::SeqCst);
+            self.wake_sleepers();
+        } else {
+            let is_over = || self.meetings.load(Ordering::SeqCst) != meeting || self.is_off();
+            let mut looks = 0;
+            while looks < self.looks && !is_over() {
+                looks += 1;
+                std::hint::spin_loop();
+            }
+            if !is_over() {
+                self.sleep_until(is_over);
+            }
+        }
+        (!self.is_off()).then(|| Time(self.agreed.load(Ordering::SeqCst)))
+    }
+
+    /// Calls it off: nobody waits any more.
+    pub fn call_off(&self) {
+        self.is_off.store(true, Ordering::SeqCst);
+        self.wake_sleepers();
+    }
+
+    /// Whether it has been called off.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::SeqCst)
+    }
+
+    /// Who falls asleep counts itself first and looks again then, so that it is either seen here or sees that it is over.
+    fn sleep_until(&self, is_over: impl Fn() -> bool) {
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !is_over() {
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake_sleepers(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.wake.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn all_learn_the_earliest_time_of_each_meeting() {
+        let threads = 5;
+        let rendezvous = Rendezvous::new(threads);
+        thread::scope(|scope| {
+            for number in 0..threads as u64 {
+                let rendezvous = &rendezvous;
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        // The earliest is that of another thread in each round.
+                        let own = Time(1000 * round + (number + round) % threads as u64);
+                        assert_eq!(rendezvous.meet(own), Some(Time(1000 * round)));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_once_it_is_called_off() {
+        let rendezvous = Rendezvous::new(3);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| rendezvous.meet(Time(1)));
+            rendezvous.call_off();
+            assert_eq!(waiting.join().unwrap(), None);
+        });
+        assert_eq!(rendezvous.meet(Time(2)), None);
+    }
+}
