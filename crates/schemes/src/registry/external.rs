@@ -343,7 +343,7 @@ impl<P: Packet> State<P> {
 }
 
 impl<P: Packet> QueueDiscipline<P> for External<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let state = &mut *self.0;
         if state.scheme.is_none() && state.failure.is_none() {
             state.make_scheme(rng);
@@ -352,8 +352,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         let (Some(scheme), None) = (&mut state.scheme, &state.failure) else {
             return drops.dropped(&packet, DropReason::Overlimit, found);
         };
-        packet.set_enqueued_at(now);
-        let handle = state.store.insert(packet);
+        let handle = state.store.insert(packet, now);
         state.backlog.add(packet.wire_bytes());
         let arrival = Arrival {
             handle,
@@ -423,7 +422,8 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
             return None;
         };
-        if let Some(label) = state.actions.label {
+        // Written only if it is another: the packet is moved on at once, which a fresh write would delay.
+        if let Some(label) = state.actions.label.filter(|label| label.to_bits() != packet.label().to_bits()) {
             packet.set_label(label);
         }
         Some(packet)
@@ -475,15 +475,16 @@ impl<P> Default for Store<P> {
     }
 }
 
-impl<P> Store<P> {
-    fn insert(&mut self, packet: P) -> Handle {
+impl<P: Packet> Store<P> {
+    fn insert(&mut self, packet: P, now: Time) -> Handle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             (self.slots.len() - 1) as u32
         });
         let (serial, place) = &mut self.slots[slot as usize];
         *serial = serial.wrapping_add(1);
-        *place = Some(packet);
+        // Stamped where it stands, for the reason that is given where labels are written.
+        place.insert(packet).set_enqueued_at(now);
         Handle { slot, serial: *serial }
     }
 
