@@ -11,7 +11,7 @@ use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::{FlowAck, Hosts};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::tcp_flow::{AtEnd, Span, flow_index};
+use crate::network::tcp_flow::{AtEnd, Span};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Segment};
@@ -398,23 +398,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             user.datagrams += 1;
             return;
         }
-        if self.network.has_own_streams() {
-            return self.deliver_to_own(packet, now);
-        }
-        self.deliver_to(flow_index(packet.flow), packet, now);
-    }
-
-    /// Apart: a look for the place, and a second copy of what follows, so that runs without own streams pay for neither.
-    #[inline(never)]
-    fn deliver_to_own(&mut self, packet: &SimPacket, now: Time) {
-        if let Some(index) = self.network.place_of(packet.flow) {
-            self.deliver_to(index, packet, now);
-        }
-    }
-
-    /// A segment has reached the receiver of this flow.
-    #[inline(always)]
-    fn deliver_to(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let Some(index) = self.network.place_of(packet.flow) else { return };
         let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // It belongs to an earlier connection at this place.

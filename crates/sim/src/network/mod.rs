@@ -214,12 +214,6 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Whether users have streams and flow numbers of their own.
-    #[inline]
-    pub fn has_own_streams(&self) -> bool {
-        self.own.is_some()
-    }
-
     /// Where the flow that this number belongs to is in [`Network::flows`], if it is a TCP flow; `None` if it is over, but
     /// for those that find it by themselves.
     #[inline]
