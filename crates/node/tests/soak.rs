@@ -1,5 +1,5 @@
-//! Mixed load for a while: reloads, kills, more users than there is room for. FAIRLANE_SOAK_SECONDS is how long, by
-//! default 8; 600 for the full test.
+//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that comes and goes, more users
+//! than there is room for. FAIRLANE_SOAK_SECONDS is how long, by default 8; 600 for the full test.
 #![cfg(feature = "ebpf")]
 
 mod common;
@@ -9,10 +9,10 @@ mod live;
 use fairlane_node::records::Places;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
 use live::Lab;
-use std::env;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 /// Kills of the tool in the middle of an attach.
 const KILLS: u32 = 20;
@@ -41,13 +41,20 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     // A size that no other node on this machine has.
     let users = 100 + std::process::id() % 97;
     let lab = Lab::one_node();
+    let state = lab.pins_of("n").with_file_name("../state").display().to_string();
+    // An upgrade is another file with the same programs: they take the place of those that run.
+    let upgraded = lab.file("fairlane-node", "");
+    fs::copy(env!("CARGO_BIN_EXE_fairlane-node"), &upgraded).unwrap();
+    fs::set_permissions(&upgraded, fs::metadata(env!("CARGO_BIN_EXE_fairlane-node")).unwrap().permissions()).unwrap();
+    let tools = [env!("CARGO_BIN_EXE_fairlane-node"), upgraded.to_str().unwrap()];
     let config = |rate: &str| {
         lab.config(
             "n",
             &format!(
-                "[marker]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\ntimeout = \"1 s\"\n[default_user]\n\
+                "state_path = \"{state}\"\n[marker]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\ntimeout = \"1 s\"\n[default_user]\n\
                  meter_of = \"address\"\nreference_rate = \"{rate}\"\n[[ports]]\ninterface = \"in0\"\n\
-                 arrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = {{ scheme = \"abc\" }}\n"
+                 arrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = {{ scheme = \"abc\" }}\n\
+                 [[ports]]\ninterface = \"flap0\"\narrivals = \"meter\"\nqueue = {{ scheme = \"abc\" }}\n"
             ),
         )
     };
@@ -91,9 +98,20 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     .spawn()
     .unwrap();
     let (start, mut kills, mut metered) = (Instant::now(), 0, 0);
-    let mut turn = 0;
+    let mut turn = 0_usize;
     while start.elapsed() < Duration::from_secs(seconds) {
         let config = config(if turn % 2 == 0 { "20 kbit/s" } else { "10 kbit/s" });
+        // A port comes and goes; so does a subscriber with addresses that send.
+        let has_flap = turn % 2 == 0;
+        lab.run("n", if has_flap { "ip link add flap0 type veth peer name flap1" } else { "ip link del flap0" });
+        let change = match turn % 3 {
+            0 => &["add", "soak", "--prefix", "10.1.2.0/27"][..],
+            1 => &["set", "soak", "--prefix", "10.1.2.0/26", "--key", "reference_rate=30 kbit/s"],
+            _ => &["remove", "soak"],
+        };
+        let mut user = lab.command("n", tools[turn % 2]);
+        let user = user.args(["user", change[0]]).arg(&config).args(&change[1..]).output().unwrap();
+        assert!(user.status.success(), "{change:?}: {}", String::from_utf8_lossy(&user.stderr));
         if kills < KILLS {
             // Killed somewhere on its way: 0 to 38 ms after its start.
             let mut tool = Command::new("nsenter");
@@ -110,14 +128,16 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
             tool.wait().unwrap();
             kills += 1;
         }
-        assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
+        let tool = lab.command("n", tools[turn / 2 % 2]).arg("attach").arg(&config).output().unwrap();
+        let expected = if has_flap { "reloaded: 3 ports\n" } else { "reloaded: 2 of 3 ports\n" };
+        assert_eq!(String::from_utf8_lossy(&tool.stdout), expected, "{}", String::from_utf8_lossy(&tool.stderr));
         let status = lab.status("n", &config);
         assert_eq!(status["start_ns"], start_ns);
         let now = status["ingress"]["metered"].as_u64().unwrap();
         assert!(now >= metered, "{now} after {metered}");
         metered = now;
-        // The default user, the overflow, what hides its address.
-        assert!(status["users"].as_array().unwrap().len() as u32 <= users + 3);
+        // The default user, the overflow, what hides its address, the subscriber.
+        assert!(status["users"].as_array().unwrap().len() as u32 <= users + 4);
         // One map; its programs are in, out, and the start of the timer, which the timer itself holds.
         assert!(comes_to(users, (1, 3)), "{:?}", in_kernel(users));
         turn += 1;
@@ -129,9 +149,12 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let status = lab.status("n", &config("10 kbit/s"));
     let ingress = &status["ingress"];
     assert_eq!(ingress["metered"], count);
-    println!("{seconds} s, {turn} reloads, {kills} kills: {ingress}");
+    println!("{seconds} s, {turn} reloads, changes and flaps, {kills} kills: {ingress}");
     // Four groups of 100 addresses, two seconds each: those of the first are forgotten while the third sends.
     assert!(ingress["expired"].as_u64().unwrap() > 0, "{ingress}");
+    if turn % 2 == 1 {
+        lab.run("n", "ip link del flap0");
+    }
     lab.node_ok("n", "detach", &config("10 kbit/s"));
     assert_eq!(lab.traces("n"), before);
     assert!(comes_to(users, (0, 0)), "{:?}", in_kernel(users));
