@@ -272,6 +272,15 @@ _Static_assert(__builtin_offsetof(struct ingress_stats, port_full) == 88, "ingre
 _Static_assert(__builtin_offsetof(struct ingress_stats, expired) == 96, "ingress_stats.expired");
 _Static_assert(__builtin_offsetof(struct ingress_stats, too_large) == 104, "ingress_stats.too_large");
 
+/* Counters of the program that hands frames to the forwarder, one of each for every processor. */
+struct redirect_stats {
+	__u64 oversized; /* Frames dropped since they are too long. */
+	__u64 without_checksum; /* Frames dropped since their checksum was left to a network card. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct redirect_stats) == 16, "redirect_stats");
+_Static_assert(__builtin_offsetof(struct redirect_stats, oversized) == 0, "redirect_stats.oversized");
+_Static_assert(__builtin_offsetof(struct redirect_stats, without_checksum) == 8, "redirect_stats.without_checksum");
+
 /* Inputs of a replay, in place of the clock, the qdisc and the random number. */
 struct replay_input {
 	__u64 now_ns; /* The time. */

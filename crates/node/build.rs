@@ -5,7 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The programs, in `bpf/` of the repository.
-const PROGRAMS: [&str; 2] = ["node", "empty"];
+const PROGRAMS: [&str; 4] = ["node", "empty", "redirect", "flood"];
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");

@@ -3,7 +3,7 @@
 mod testbed;
 
 use serde_json::json;
-use testbed::{Running, Testbed};
+use testbed::{IO, Running, Testbed};
 
 const TO: &str = "10.9.0.9:9000";
 
@@ -23,7 +23,11 @@ fn meet(testbed: &Testbed, sink: &mut Running, forwarder: &mut Running) {
 #[test]
 fn packets_come_out_after_their_delay_in_order_and_whole() {
     skip_unless_possible!();
-    let testbed = Testbed::new(false);
+    IO.iter().for_each(|io| a_delay(io));
+}
+
+fn a_delay(io: &'static str) {
+    let testbed = Testbed::on(io, false);
     // More room than packets: a sender that was not scheduled for a while sends what is late in one burst.
     let queue = r#"{ scheme = "droptail", limit = "1000 packets" }"#;
     let link = format!(r#"egress = {{ rate = "100 Mbit/s", delay = "5 ms", queue = {queue} }}"#);
@@ -53,7 +57,11 @@ fn packets_come_out_after_their_delay_in_order_and_whole() {
 #[test]
 fn what_a_full_queue_drops_is_what_does_not_arrive() {
     skip_unless_possible!();
-    let testbed = Testbed::new(false);
+    IO.iter().for_each(|io| a_full_queue(io));
+}
+
+fn a_full_queue(io: &'static str) {
+    let testbed = Testbed::on(io, false);
     let mut forwarder = testbed.forward(
         r#"
         [[users]]
@@ -93,7 +101,11 @@ fn router(testbed: &Testbed, egress: &str) -> Running {
 #[test]
 fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
     skip_unless_possible!();
-    let testbed = Testbed::routed();
+    IO.iter().for_each(|io| a_router(io));
+}
+
+fn a_router(io: &'static str) {
+    let testbed = Testbed::routed(io);
     let queue = "queue = { scheme = \"droptail\", limit = \"1000 packets\" }";
     let mut forwarder = router(&testbed, &format!("rate = \"100 Mbit/s\", delay = \"2 ms\", {queue}"));
     let to = format!("{}:9000", testbed::FAR_SERVER);
@@ -118,7 +130,7 @@ fn a_router_joins_subnets_and_finds_neighbours_by_itself() {
 #[test]
 fn a_router_answers_echo_requests_and_tells_senders_of_links_that_are_too_small() {
     skip_unless_possible!();
-    let testbed = Testbed::routed();
+    let testbed = Testbed::routed("af-packet");
     let mut forwarder = router(&testbed, "mtu = \"1000 B\"");
     // A socket of the client's kernel is told as programs are: by errors of connected UDP sockets (ip(7), IP_RECVERR).
     let program = r#"
@@ -160,7 +172,11 @@ print(packet[20], struct.unpack("!HH", packet[24:28]))
 #[test]
 fn frames_with_any_tags_and_protocol_pass_unchanged() {
     skip_unless_possible!();
-    let testbed = Testbed::new(false);
+    IO.iter().for_each(|io| any_tags(io));
+}
+
+fn any_tags(io: &'static str) {
+    let testbed = Testbed::on(io, false);
     let _forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
     // No tag, 802.1Q, 802.1ad over 802.1Q; above them a protocol of nobody.
@@ -174,7 +190,11 @@ fn frames_with_any_tags_and_protocol_pass_unchanged() {
 #[test]
 fn frames_whose_checksum_is_left_to_a_card_are_dropped_and_counted() {
     skip_unless_possible!();
-    let testbed = Testbed::new(true);
+    IO.iter().for_each(|io| no_checksum(io));
+}
+
+fn no_checksum(io: &'static str) {
+    let testbed = Testbed::on(io, true);
     let mut forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let mut sink = testbed.sink(TO);
     let sent = testbed.send(&[TO, "--rate", "1 Mbit/s", "--payload", "1000", "--time", "0.2 s"]);
@@ -186,7 +206,11 @@ fn frames_whose_checksum_is_left_to_a_card_are_dropped_and_counted() {
 #[test]
 fn a_port_that_goes_down_costs_nothing_and_carries_packets_when_it_is_back() {
     skip_unless_possible!();
-    let testbed = Testbed::new(false);
+    IO.iter().for_each(|io| a_port_down(io));
+}
+
+fn a_port_down(io: &'static str) {
+    let testbed = Testbed::on(io, false);
     let mut forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let mut sink = testbed.sink(TO);
     meet(&testbed, &mut sink, &mut forwarder);

@@ -229,3 +229,33 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     assert!(count(&domain.status().1, "trusted") >= trusted + 30);
     domain.detach(&before);
 }
+
+#[test]
+fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
+    skip_unless_live!();
+    // client - edge, which puts labels on packets as tags beside the frame - forwarder - a host that counts labels.
+    let lab = Lab::new(&["c", "a", "b", "s"]);
+    lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
+    lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
+    lab.wire(("b", "out1", "10.3.0.7"), ("s", "s0", "10.3.0.9"));
+    lab.routes(&[("c", "default via 10.1.0.1")]);
+    lab.run("a", "ip neigh add 10.3.0.9 lladdr 02:00:0a:03:00:09 dev mid0 nud permanent");
+    lab.run("c", "ethtool -K c0 tx off tso off gso off");
+    let edge = lab.config(
+        "a",
+        "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
+         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\n",
+    );
+    let host = lab.config("s", "[[ports]]\ninterface = \"s0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
+    lab.node_ok("a", "attach", &edge);
+    lab.node_ok("s", "attach", &host);
+    let ports = "[[ports]]\ninterface = \"mid1\"\n[[ports]]\ninterface = \"out1\"\n";
+    let mut forwarder = lab.start_forwarder("b", &format!("[forward]\nio = \"af-xdp\"\n{ports}"));
+    lab.send("c", "10.3.0.9", 1000, 50, 0);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let status = lab.status("s", &host);
+    // What the forwarder runs in passes this on.
+    rustix::process::kill_process(rustix::process::Pid::from_child(&forwarder), rustix::process::Signal::TERM).unwrap();
+    forwarder.wait().unwrap();
+    assert_eq!(status["ingress"]["trusted"], 50, "{status}");
+}

@@ -7,10 +7,12 @@ use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 
 #[test]
-fn sizes_and_offsets_of_the_object_are_those_of_the_records() {
-    let btf = Btf::from_path(concat!(env!("OUT_DIR"), "/node.bpf.o")).unwrap();
+fn sizes_and_offsets_of_the_objects_are_those_of_the_records() {
+    let objects = [concat!(env!("OUT_DIR"), "/node.bpf.o"), concat!(env!("OUT_DIR"), "/redirect.bpf.o")];
+    let types = objects.map(|object| Btf::from_path(object).unwrap());
     for layout in layouts() {
-        let found: Struct<'_> = btf.type_by_name(layout.name).unwrap_or_else(|| panic!("struct {}", layout.name));
+        let found: Option<Struct<'_>> = types.iter().find_map(|btf| btf.type_by_name(layout.name));
+        let found = found.unwrap_or_else(|| panic!("struct {}", layout.name));
         assert_eq!(found.size(), layout.size, "struct {}", layout.name);
         let members: Vec<_> = found
             .iter()

@@ -7,17 +7,33 @@ use crate::config::{ClassRule, LoadError, Prefix, load_toml, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
-use fairlane_schemes::params;
 use fairlane_schemes::registry::markers::MarkerConfig;
 use fairlane_schemes::registry::queue_config::QueueConfig;
+use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::str::FromStr;
 
+choices! {
+    /// How frames get in and out.
+    pub enum PacketIo {
+        /// Copies of what the interface receives, through a ring; the kernel's own stack sees the frames as well.
+        Packet = "af-packet",
+        /// What the interface receives, taken from the driver by a program at XDP: nobody else sees it.
+        Xdp = "af-xdp",
+    }
+}
+
+/// Longest frame with AF_XDP: a page with what the kernel wants in front of the frame.
+const LONGEST_WITH_XDP: u64 = 3832;
+
 params! {
     /// What concerns the forwarder as a whole.
     pub struct ForwardParams {
+        /// How frames get in and out; AF_XDP needs the kernel data plane in the build, a driver with XDP, and CAP_BPF,
+        /// CAP_NET_ADMIN and CAP_PERFMON in addition to CAP_NET_RAW.
+        io: PacketIo = "af-packet", source "our choice";
         /// Frames that it can hold; one that finds no place is dropped and counted.
         frames: u32 = 32768, in 64..=4194304, source "our choice";
         /// Longest frame, tags included, the frame check sequence left out.
@@ -190,7 +206,8 @@ impl ForwardConfig {
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
         refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
-        let forward = section(&mut root, "forward")?;
+        let forward: ForwardParams = section(&mut root, "forward")?;
+        check_io(&forward)?;
         let default_user = section(&mut root, "default_user")?;
         let users = root.tables("users")?.iter_mut().map(read_user).collect::<Result<Vec<_>, _>>()?;
         unique("users", "prefix", users.iter().map(|user| user.prefix.to_string()))?;
@@ -221,6 +238,17 @@ impl ForwardConfig {
         };
         users.map(spec).collect()
     }
+}
+
+/// A frame has one chunk of memory, which with AF_XDP is a page at most.
+fn check_io(forward: &ForwardParams) -> Result<(), ConfigError> {
+    if forward.io == PacketIo::Xdp && forward.frame_size.0 > LONGEST_WITH_XDP {
+        let size = forward.frame_size;
+        let problem =
+            format!("\"{size}\" is out of range, with io = \"af-xdp\" it must be \"{LONGEST_WITH_XDP} B\" at most");
+        return Err(ConfigError::new("forward.frame_size", problem));
+    }
+    Ok(())
 }
 
 fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
@@ -395,6 +423,13 @@ mod tests {
         assert_eq!(
             message(&json!({"ports": [{"interface": "a", "peer": "b"}, {"interface": "b"}]})),
             "ports[0].peer: \"b\" does not name \"a\" as its peer"
+        );
+        let with_forward =
+            |forward: Json| message(&json!({"forward": forward, "ports": [{"interface": "a"}, {"interface": "b"}]}));
+        assert_eq!(with_forward(json!({"io": "dpdk"})), "forward.io: \"dpdk\" is not one of af-packet, af-xdp");
+        assert_eq!(
+            with_forward(json!({"io": "af-xdp", "frame_size": "9000 B"})),
+            "forward.frame_size: \"9000 B\" is out of range, with io = \"af-xdp\" it must be \"3832 B\" at most"
         );
         let router = |a: &str, b: Json, route: Json| {
             let b = if b.is_null() { json!({"interface": "b"}) } else { json!({"interface": "b", "address": b}) };

@@ -8,7 +8,7 @@
 use super::bridge::{Bridge, Target};
 use super::config::{ForwardConfig, Port};
 use super::egress::EgressLink;
-use super::frame_pool::{FrameId, FramePool};
+use super::frame_pool::{FrameId, FramePool, Layout};
 use super::ingress::IngressLink;
 use super::packet::NodePacket;
 use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
@@ -19,6 +19,8 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::TrafficClass;
 use serde_json::{Map, Value as Json, json};
 
+/// Frames begin where a line of the cache does.
+const LINE_BYTES: usize = 64;
 /// A host that is later than this sends port by port.
 const FAR_BEHIND: Time = Time::from_millis(1);
 
@@ -74,9 +76,17 @@ pub struct Core {
 }
 
 impl Core {
-    /// Idle ports at time zero.
+    /// Idle ports at time zero, with memory of their own.
     #[must_use]
     pub fn new(config: &ForwardConfig) -> Self {
+        let forward = &config.forward;
+        let chunk_bytes = (forward.frame_size.0 as usize).next_multiple_of(LINE_BYTES);
+        Self::with_layout(config, Layout { frames: forward.frames, for_kernel: 0, chunk_bytes, headroom: 0 })
+    }
+
+    /// Idle ports at time zero, with memory as a kind of socket needs it.
+    #[must_use]
+    pub fn with_layout(config: &ForwardConfig, layout: Layout) -> Self {
         let meters = config.meters();
         let ports = config.ports.iter().enumerate().map(|(number, port)| PortState {
             interface: port.interface.clone(),
@@ -96,7 +106,7 @@ impl Core {
                 .chain([config.default_user.traffic_class])
                 .collect(),
             user_names: config.users.iter().map(|user| user.name.clone()).chain(["default".into()]).collect(),
-            pool: FramePool::new(config.forward.frames, config.forward.frame_size.0 as usize),
+            pool: FramePool::new(layout),
             now: Time::ZERO,
             since: Time::ZERO,
         }
@@ -132,6 +142,13 @@ impl Core {
             state.received.no_frame += 1;
             return;
         };
+        self.arrive_in_place(port, id, at);
+    }
+
+    /// Takes a frame of the pool that arrived at `port` at `at`.
+    #[inline]
+    pub fn arrive_in_place(&mut self, port: usize, id: FrameId, at: Time) {
+        let state = &mut self.ports[port];
         let bytes = self.pool.frame(id);
         let frame = Frame::parse(bytes);
         let user = self.users.of(frame.source);
@@ -213,6 +230,11 @@ impl Core {
     #[inline]
     pub fn frame(&self, id: FrameId) -> &[u8] {
         self.pool.frame(id)
+    }
+
+    /// The frames.
+    pub fn pool(&mut self) -> &mut FramePool {
+        &mut self.pool
     }
 
     /// The frame was sent.

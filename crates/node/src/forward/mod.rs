@@ -1,6 +1,7 @@
 //! The user-space forwarder: a bridge or a router whose links have the rate, delay, buffer and scheme of choice.
 //!
-//! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET`),
+//! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET` or
+//! `AF_XDP`),
 //! [`offline`] on a capture file.
 
 mod bridge;
@@ -14,5 +15,9 @@ pub mod live;
 pub mod offline;
 mod outages;
 mod packet;
+mod packet_ports;
+mod ports;
 mod router;
 mod stats;
+#[cfg(feature = "ebpf")]
+mod xdp_ports;

@@ -1,13 +1,15 @@
 //! Ports whose interface is down or gone: watched until it is back.
 //!
 //! A socket of `AF_PACKET` holds `ENETDOWN` from the moment when its interface goes down (packet(7)): until somebody takes
-//! the error, every wait ends at once. It works again when the interface is up; one that was made anew needs a new socket.
+//! the error, every wait ends at once. One of `AF_XDP` says nothing until something is sent: its interface is looked at
+//! now and then.
 
-use crate::io::{self, Interface};
+use super::core::Core;
+use super::ports::Ports;
+use crate::io;
 use fairlane_schemes::base::units::Time;
-use std::io::{Error, Result};
 
-/// Between two looks at interfaces that are down: the most that a port stays closed after it is back.
+/// Between two looks at interfaces: the most that a port stays closed after it is back.
 const LOOK: Time = Time::from_millis(100);
 
 /// Which ports are down.
@@ -29,40 +31,38 @@ impl Outages {
         self.is_down[port]
     }
 
-    /// Notes an error of a port's socket; says whether an outage begins with it.
-    pub fn begin(&mut self, port: usize, error: &Error) -> bool {
-        let is_outage = matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV));
-        let begins = is_outage && !self.is_down[port];
-        self.is_down[port] |= is_outage;
-        self.any |= is_outage;
-        begins
+    /// The interface of a port is down or gone.
+    #[cold]
+    pub fn begin<P: Ports>(&mut self, port: usize, ports: &mut P, core: &mut Core) {
+        if !self.is_down[port] {
+            (self.is_down[port], self.any) = (true, true);
+            core.received(port).outages += 1;
+            ports.close(port, core);
+        }
     }
 
-    /// Looks, now and then, whether interfaces are back; `open` opens one that was made anew.
+    /// Looks, now and then, whether interfaces are back, and whether they are still there if nobody else says so.
     #[inline]
-    pub fn watch(
-        &mut self,
-        interfaces: &mut [Interface],
-        names: &[&str],
-        now: Time,
-        open: impl Fn(&str) -> Result<Interface>,
-    ) {
-        if self.any && now >= self.look_at {
+    pub fn watch<P: Ports>(&mut self, ports: &mut P, core: &mut Core, names: &[&str], now: Time) {
+        if (self.any || P::IS_SILENT) && now >= self.look_at {
             self.look_at = now + LOOK;
-            self.look(interfaces, names, open);
+            self.look(ports, core, names);
         }
     }
 
     #[cold]
-    fn look(&mut self, interfaces: &mut [Interface], names: &[&str], open: impl Fn(&str) -> Result<Interface>) {
-        for ((interface, name), is_down) in interfaces.iter_mut().zip(names).zip(&mut self.is_down) {
-            let Some(index) = io::index_if_up(name).filter(|_| *is_down) else { continue };
-            if index == interface.index() {
-                *is_down = false;
-            } else if let Ok(new) = open(name) {
-                // It may have gone again since; the next wait says so.
-                *interface = new;
-                *is_down = false;
+    fn look<P: Ports>(&mut self, ports: &mut P, core: &mut Core, names: &[&str]) {
+        for (port, name) in names.iter().enumerate() {
+            let up = io::index_if_up(name);
+            if P::IS_SILENT && up != Some(ports.index(port)) {
+                self.begin(port, ports, core);
+            }
+            // It may have gone again since; the next wait or look says so.
+            if self.is_down[port]
+                && let Some(index) = up
+                && ports.reopen(port, name, index, core).is_ok()
+            {
+                self.is_down[port] = false;
             }
         }
         self.any = self.is_down.contains(&true);

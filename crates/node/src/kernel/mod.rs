@@ -6,19 +6,23 @@
 mod attach;
 mod check;
 mod clsact;
+mod flood;
 mod hook;
 mod links;
 mod lock;
 mod messages;
 mod programs;
+mod redirect;
 mod snapshot;
 mod tcx;
 mod users;
 
 pub use attach::{Attached, Ports, attach, configure, detach, is_attached, ports_of};
 pub use check::{Finding, State, check, warnings};
+pub use flood::Flood;
 pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
+pub use redirect::Redirect;
 pub use snapshot::{PortView, Snapshot, UserView};
 pub use users::UserTable;
 
@@ -84,6 +88,18 @@ pub enum KernelError {
 }
 
 impl KernelError {
+    /// The number of the system's error behind it, if there is one.
+    #[must_use]
+    pub fn raw_os_error(&self) -> Option<i32> {
+        match self {
+            Self::System { source, .. } => source.raw_os_error(),
+            Self::Refused { source, .. } if source.kind() == libbpf_rs::ErrorKind::PermissionDenied => {
+                Some(rustix::io::Errno::PERM.raw_os_error())
+            }
+            _ => None,
+        }
+    }
+
     /// Wraps an error of libbpf.
     fn refused(doing: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let doing = doing.into();

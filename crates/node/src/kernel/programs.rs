@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 /// ELF objects want to lie on a multiple of 8 bytes.
 #[repr(align(8))]
-struct Aligned<T: ?Sized>(T);
+pub(super) struct Aligned<T: ?Sized>(pub(super) T);
 
 static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/node.bpf.o")));
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
@@ -259,10 +259,14 @@ fn record_of<T: Record>(map: &str, bytes: &[u8]) -> Result<T, KernelError> {
 
 /// The counters of a map of all processors.
 pub(super) fn read_ingress_stats(map: &impl MapCore) -> Result<IngressStats, KernelError> {
-    let values =
-        map.lookup_percpu(ZERO.as_bytes(), MapFlags::ANY).map_err(KernelError::refused("reading map stats"))?;
-    let records: Result<Vec<_>, _> = values.iter().flatten().map(|value| record_of("stats", value)).collect();
-    Ok(IngressStats::sum(&records?))
+    Ok(IngressStats::sum(&read_percpu(map, "stats")?))
+}
+
+/// The entry of each processor of the map `name`.
+pub(super) fn read_percpu<T: Record>(map: &impl MapCore, name: &str) -> Result<Vec<T>, KernelError> {
+    let values = map.lookup_percpu(ZERO.as_bytes(), MapFlags::ANY);
+    let values = values.map_err(KernelError::refused(format!("reading map {name}")))?;
+    values.iter().flatten().map(|value| record_of(name, value)).collect()
 }
 
 /// The records of a map of ports.

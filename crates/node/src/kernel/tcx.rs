@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use libbpf_sys::{
-    BPF_TCX_EGRESS, BPF_TCX_INGRESS, BPF_XDP, XDP_FLAGS_SKB_MODE, bpf_attach_type, bpf_link_create,
+    BPF_TCX_EGRESS, BPF_TCX_INGRESS, BPF_XDP, XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE, bpf_attach_type, bpf_link_create,
     bpf_link_create_opts, bpf_link_update, bpf_obj_get, bpf_obj_pin, bpf_prog_query,
 };
 use std::ffi::CString;
@@ -24,6 +24,8 @@ pub(super) enum Side {
     Egress,
     /// Before they come in: XDP.
     Unwrap,
+    /// The same, in the driver: in place of coming in.
+    Redirect,
 }
 
 impl Side {
@@ -31,14 +33,18 @@ impl Side {
         match self {
             Self::Ingress => BPF_TCX_INGRESS,
             Self::Egress => BPF_TCX_EGRESS,
-            Self::Unwrap => BPF_XDP,
+            Self::Unwrap | Self::Redirect => BPF_XDP,
         }
     }
 
-    /// The form of XDP that every interface has: no driver restarts, and no offload of a neighbour changes. The link
-    /// knows it when the program is taken away.
     fn flags(self) -> u32 {
-        if self == Self::Unwrap { XDP_FLAGS_SKB_MODE } else { 0 }
+        match self {
+            Self::Ingress | Self::Egress => 0,
+            // The form of XDP that every interface has: no driver restarts, and no offload of a neighbour changes. The
+            // link knows it when the program is taken away.
+            Self::Unwrap => XDP_FLAGS_SKB_MODE,
+            Self::Redirect => XDP_FLAGS_DRV_MODE,
+        }
     }
 
     /// What the pins of links end with.
@@ -47,6 +53,7 @@ impl Side {
             Self::Ingress => "ingress",
             Self::Egress => "egress",
             Self::Unwrap => "unwrap",
+            Self::Redirect => "redirect",
         }
     }
 }

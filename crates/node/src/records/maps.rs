@@ -331,6 +331,14 @@ records! {
         too_large: u64,
     }
 
+    /// Counters of the program that hands frames to the forwarder, one of each for every processor.
+    struct RedirectStats = redirect_stats {
+        /// Frames dropped since they are too long.
+        oversized: u64,
+        /// Frames dropped since their checksum was left to a network card.
+        without_checksum: u64,
+    }
+
     /// Inputs of a replay, in place of the clock, the qdisc and the random number.
     struct ReplayInput = replay_input {
         /// The time.

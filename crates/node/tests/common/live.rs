@@ -205,10 +205,17 @@ impl Lab {
     /// Starts a Python program in a namespace and returns when it has printed a line, to say that it is ready.
     pub fn start_python(&self, name: &str, program: &str) -> Child {
         let mut command = self.command(name, "python3");
-        let mut child = command.arg("-c").arg(program).stdout(Stdio::piped()).spawn().unwrap();
-        let mut ready = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        child
+        command.arg("-c").arg(program);
+        start(command)
+    }
+
+    /// Starts a user-space forwarder in a namespace and returns when it is ready.
+    pub fn start_forwarder(&self, name: &str, config: &str) -> Child {
+        let path = self.folder.join("forward.toml");
+        fs::write(&path, config).unwrap();
+        let mut command = self.command(name, env!("CARGO_BIN_EXE_fairlane-node"));
+        command.arg("forward").arg(path);
+        start(command)
     }
 
     /// `count` UDP packets of `payload` bytes.
@@ -281,6 +288,14 @@ pub fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
 pub fn mac(address: &str) -> String {
     let [a, b, c, d]: [u8; 4] = address.parse::<std::net::Ipv4Addr>().unwrap().octets();
     format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+/// Starts a command and returns when it has printed a line, to say that it is ready.
+fn start(mut command: Command) -> Child {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    child
 }
 
 /// Runs a command, which must succeed. Returns what it prints.

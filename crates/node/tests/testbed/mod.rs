@@ -1,4 +1,5 @@
 //! A client and a server in network namespaces with the forwarder between them, removed with everything whatever happens.
+#![allow(dead_code)]
 
 use fairlane_node::io::Interface;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -35,21 +36,30 @@ pub fn missing() -> Option<String> {
     is_there("ip").err().map(|error| format!("ip: {error}"))
 }
 
+/// What the forwarder may have its frames by in this build.
+pub const IO: &[&str] = if cfg!(feature = "ebpf") { &["af-packet", "af-xdp"] } else { &["af-packet"] };
+
 /// `c0` of the client is joined to `p0` of the node, `s0` of the server to `p1`.
 pub struct Testbed {
     names: [String; 3],
     config: PathBuf,
+    io: &'static str,
 }
 
 impl Testbed {
-    /// Hosts that leave checksums to the network card only if `offload` says so.
+    /// The forwarder has its frames by `AF_PACKET`.
     pub fn new(offload: bool) -> Self {
+        Self::on("af-packet", offload)
+    }
+
+    /// The forwarder has its frames by `io`. Hosts leave checksums to the network card only if `offload` says so.
+    pub fn on(io: &'static str, offload: bool) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let names =
             ["client", "node", "server"].map(|role| format!("fairlane-test-{}-{number}-{role}", std::process::id()));
         let config = std::env::temp_dir().join(format!("{}.toml", names[1]));
-        let testbed = Self { names, config };
+        let testbed = Self { names, config, io };
         let [client, node, server] = &testbed.names;
         for name in &testbed.names {
             run(&format!("ip netns add {name}"));
@@ -68,8 +78,8 @@ impl Testbed {
     }
 
     /// Hosts in subnets of their own, each with the node as its router.
-    pub fn routed() -> Self {
-        let testbed = Self::new(false);
+    pub fn routed(io: &'static str) -> Self {
+        let testbed = Self::on(io, false);
         let [client, _, server] = &testbed.names;
         run(&format!("ip -n {server} addr flush dev s0"));
         run(&format!("ip -n {server} addr add {FAR_SERVER}/24 dev s0"));
@@ -80,6 +90,11 @@ impl Testbed {
 
     /// Sends frames from the client and gives those that the server gets within a second, tags put back.
     pub fn exchange(&self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        self.exchange_for(frames, Duration::from_secs(1))
+    }
+
+    /// The same, within `time`.
+    pub fn exchange_for(&self, frames: &[Vec<u8>], time: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
             // A thread of its own, since it does not come back from the namespace.
@@ -91,9 +106,11 @@ impl Testbed {
         };
         let (client, mut server) = (at(0, "c0"), at(2, "s0"));
         let slices: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-        assert_eq!(client.send(&slices).unwrap(), frames.len());
+        for batch in slices.chunks(64) {
+            assert_eq!(client.send(batch).unwrap(), batch.len());
+        }
         let mut received = Vec::new();
-        let until = Instant::now() + Duration::from_secs(1);
+        let until = Instant::now() + time;
         while received.len() < frames.len() && Instant::now() < until {
             server.receive(1, |frame| {
                 let (addresses, rest) = frame.bytes.split_at(12);
@@ -105,9 +122,19 @@ impl Testbed {
 
     /// The forwarder with a configuration.
     pub fn forward(&self, config: &str) -> Running {
-        std::fs::write(&self.config, config).unwrap();
+        Running::ready(self.forwarder(config))
+    }
+
+    /// What a forwarder that does not start says, and its exit code.
+    pub fn refusal(&self, config: &str) -> (String, Option<i32>) {
+        let output = self.forwarder(config).output().unwrap();
+        (String::from_utf8(output.stderr).unwrap(), output.status.code())
+    }
+
+    fn forwarder(&self, config: &str) -> Command {
+        std::fs::write(&self.config, format!("[forward]\nio = \"{}\"\n{config}", self.io)).unwrap();
         let path = self.config.display().to_string();
-        Running::ready(self.command(1, &["forward", &path, "--time", "20 s"]))
+        self.command(1, &["forward", &path, "--time", "20 s"])
     }
 
     /// A sink at the server.
@@ -131,8 +158,19 @@ impl Testbed {
     }
 
     /// `ip` with words separated by spaces, at the node.
-    pub fn node_ip(&self, words: &str) {
-        run(&format!("ip -n {} {words}", self.names[1]));
+    pub fn node_ip(&self, words: &str) -> String {
+        run(&format!("ip -n {} {words}", self.names[1]))
+    }
+
+    /// The same, at the client.
+    pub fn client_ip(&self, words: &str) -> String {
+        run(&format!("ip -n {} {words}", self.names[0]))
+    }
+
+    /// What `ethtool` says of an offload of the client.
+    pub fn client_offload(&self, name: &str) -> bool {
+        let features = run(&format!("ip netns exec {} ethtool -k c0", self.names[0]));
+        features.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
     }
 
     /// The server's link, made anew, up at both ends.
@@ -172,12 +210,20 @@ pub struct Running {
 }
 
 impl Running {
-    fn ready(mut command: Command) -> Self {
+    /// Starts a command that says when it is ready.
+    pub fn ready(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut running = Self { child, lines };
         assert_eq!(running.line()["ready"], true);
         running
+    }
+
+    /// Ends it with a signal, and waits until it has.
+    pub fn end_by(mut self, signal: Signal) {
+        // `ip netns exec` becomes the program, so that this is its process.
+        self.signal(signal);
+        self.child.wait().unwrap();
     }
 
     /// What it counted since the last time.
@@ -212,8 +258,9 @@ impl Drop for Running {
     }
 }
 
-fn run(command: &str) {
+fn run(command: &str) -> String {
     let mut words = command.split(' ');
     let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -1,0 +1,196 @@
+//! Frames of an interface by `AF_PACKET`.
+//!
+//! Frames come through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)) that also gives the time of
+//! arrival; they leave by `sendmmsg`, past the queue of the interface (`PACKET_QDISC_BYPASS`). Blocks of TPACKET_V3 would
+//! hold frames back until a block is full or a timer of whole milliseconds ends.
+
+use super::{BATCH, be_promiscuous, get, index_of, open_socket, set, set_send_buffer, wrapped};
+use fairlane_schemes::base::units::Time;
+use std::ffi::c_int;
+use std::io::{Error, Result};
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+/// Room in a slot of the ring in front of the frame: the header and an address, 52 bytes, aligned; and behind it.
+const SLOT_EXTRA: usize = 96;
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// A frame as the kernel has it.
+#[derive(Debug)]
+pub struct Received<'a> {
+    /// Its beginning, without the outer VLAN tag.
+    pub bytes: &'a [u8],
+    /// The outer VLAN tag, which stands after both addresses.
+    pub tag: Option<[u8; 4]>,
+    /// Its length on the wire, without the outer tag; more than `bytes` if it was cut.
+    pub length: usize,
+    /// When it arrived, as [`realtime`] tells it.
+    pub at: Time,
+    /// Whether its checksum was left to a network card.
+    pub lacks_checksum: bool,
+}
+
+/// A network interface: every frame that comes in, and sending.
+#[derive(Debug)]
+pub struct Interface {
+    socket: OwnedFd,
+    index: u32,
+    ring: *mut u8,
+    ring_bytes: usize,
+    slot_bytes: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the ring is owned by the interface alone, whichever thread that is in.
+unsafe impl Send for Interface {}
+
+impl Interface {
+    /// Opens interface `name` for frames of up to `frame_bytes`; the kernel holds at least `slots` until they are read.
+    ///
+    /// # Errors
+    /// There is no such interface, `CAP_NET_RAW` is missing, or the kernel refuses the ring.
+    pub fn open(name: &str, frame_bytes: usize, slots: u32) -> Result<Self> {
+        let index = index_of(name)?;
+        let socket = open_socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
+        set_send_buffer(&socket)?;
+        let slot_bytes = (frame_bytes + SLOT_EXTRA).next_power_of_two();
+        let block_bytes = BLOCK_BYTES.max(slot_bytes);
+        let blocks = (slots as usize * slot_bytes).div_ceil(block_bytes);
+        let slots = blocks * block_bytes / slot_bytes;
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let ring_bytes = blocks * block_bytes;
+        let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        // SAFETY: a new mapping of the ring's size, checked below.
+        let ring = unsafe { libc::mmap(ptr::null_mut(), ring_bytes, access, shared, socket.as_raw_fd(), 0) };
+        if ring == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        let interface = Self { socket, index, ring: ring.cast(), ring_bytes, slot_bytes, slots, next: 0 };
+        interface.bind()?;
+        Ok(interface)
+    }
+
+    /// From here on frames of the interface arrive, whoever they are for.
+    fn bind(&self) -> Result<()> {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = self.index as c_int;
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the address lives through the call and has the length that is given.
+        if unsafe { libc::bind(self.socket.as_raw_fd(), ptr::from_ref(&address).cast(), length) } < 0 {
+            return Err(Error::last_os_error());
+        }
+        be_promiscuous(&self.socket, self.index)
+    }
+
+    /// Hands up to `most` frames that have arrived to `take`.
+    #[inline]
+    pub fn receive(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
+        for count in 0..most {
+            // SAFETY: `next` is below `slots`, so that the slot is within the mapping, which lives as long as `self`.
+            let slot = unsafe { self.ring.add(self.next * self.slot_bytes) };
+            // SAFETY: a slot starts with its header, of which the status is the first word, aligned to 16 bytes.
+            let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return count;
+            }
+            // SAFETY: the kernel has handed the slot over and leaves it alone until the status is given back.
+            let header = unsafe { &*slot.cast::<libc::tpacket2_hdr>() };
+            let kept = (header.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(usize::from(header.tp_mac)));
+            // SAFETY: the frame starts `tp_mac` into the slot; its length is cut to the slot above.
+            let bytes = unsafe { std::slice::from_raw_parts(slot.add(usize::from(header.tp_mac)), kept) };
+            take(Received {
+                bytes,
+                tag: tag_of(header),
+                length: header.tp_len as usize,
+                at: wrapped(u64::from(header.tp_sec), u64::from(header.tp_nsec)),
+                lacks_checksum: header.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0,
+            });
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            fence(Ordering::SeqCst);
+            self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
+        }
+        most
+    }
+
+    /// Sends up to [`BATCH`] frames in order; returns how many the kernel took.
+    ///
+    /// # Errors
+    /// The kernel took none.
+    #[inline]
+    pub fn send(&self, frames: &[&[u8]]) -> Result<usize> {
+        // SAFETY: all zeros is a valid value of these plain structures; only the first ones are used.
+        let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (zeroed(), zeroed()) };
+        let count = frames.len().min(BATCH);
+        for ((frame, vector), message) in frames.iter().zip(&mut vectors).zip(&mut messages) {
+            *vector = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
+        // SAFETY: the first `count` messages point to vectors, and these to frames, that outlive the call, which reads them.
+        let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count as u32, flags) };
+        if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
+    }
+
+    /// Index of the interface.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The error that the socket holds, such as `ENETDOWN` of an interface that went down; taken, or else every wait ends at once.
+    #[must_use]
+    pub fn take_error(&self) -> Option<Error> {
+        let mut error: c_int = 0;
+        let asked = get(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut error);
+        (asked.is_ok() && error != 0).then(|| Error::from_raw_os_error(error))
+    }
+
+    /// Frames that the kernel dropped since the last call because the ring was full.
+    pub fn drops(&self) -> u64 {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut stats: libc::tpacket_stats = unsafe { zeroed() };
+        match get(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats) {
+            Ok(()) => u64::from(stats.tp_drops),
+            Err(_) => 0,
+        }
+    }
+}
+
+impl AsFd for Interface {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Interface {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `open` made, which nothing borrows any more.
+        unsafe { libc::munmap(self.ring.cast(), self.ring_bytes) };
+    }
+}
+
+fn tag_of(header: &libc::tpacket2_hdr) -> Option<[u8; 4]> {
+    let has = |flag: u32| header.tp_status & flag != 0;
+    has(libc::TP_STATUS_VLAN_VALID).then(|| {
+        let ethertype = if has(libc::TP_STATUS_VLAN_TPID_VALID) { header.tp_vlan_tpid } else { 0x8100 };
+        let ([a, b], [c, d]) = (ethertype.to_be_bytes(), header.tp_vlan_tci.to_be_bytes());
+        [a, b, c, d]
+    })
+}

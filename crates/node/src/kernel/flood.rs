@@ -1,0 +1,65 @@
+//! The program of `bpf/flood.bpf.c`: frames by the million, for benchmarks. A sender that makes a packet at a time is slower
+//! than what it is to measure.
+//!
+//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs a program at XDP on frames of the kernel's own, which go where
+//! it sends them.
+#![allow(unsafe_code)]
+
+use super::programs::Aligned;
+use super::{KernelError, messages};
+use libbpf_rs::{Object, ObjectBuilder};
+use libbpf_sys::{BPF_F_TEST_XDP_LIVE_FRAMES, bpf_prog_test_run_opts, bpf_test_run_opts};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use zerocopy::IntoBytes;
+
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/flood.bpf.o")));
+
+/// Frames for one interface.
+#[derive(Debug)]
+pub struct Flood {
+    object: Object,
+}
+
+impl Flood {
+    /// Frames that leave by the interface with `index`. Of a veth, the other end needs NAPI: a program at XDP, or GRO.
+    ///
+    /// # Errors
+    /// The kernel refuses the program.
+    pub fn new(index: u32) -> Result<Self, KernelError> {
+        messages::keep();
+        let doing = "loading the source of frames";
+        let mut open = ObjectBuilder::default().open_memory(&OBJECT.0).map_err(KernelError::refused(doing))?;
+        for mut map in open.maps_mut() {
+            if map.name().to_string_lossy().ends_with(".rodata")
+                && let Some(constants) = map.initial_value_mut()
+            {
+                constants.copy_from_slice(index.as_bytes());
+            }
+        }
+        Ok(Self { object: open.load().map_err(KernelError::refused(doing))? })
+    }
+
+    /// Sends `frame` so many times, in batches.
+    ///
+    /// # Errors
+    /// The kernel does not.
+    pub fn send(&self, frame: &[u8], times: u32) -> Result<(), KernelError> {
+        let program = self.object.progs().next().expect("the object has one program");
+        let mut options = bpf_test_run_opts {
+            sz: size_of::<bpf_test_run_opts>() as _,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            repeat: times.cast_signed(),
+            flags: BPF_F_TEST_XDP_LIVE_FRAMES,
+            batch_size: 64,
+            ..Default::default()
+        };
+        // SAFETY: the options are complete and live through the call, which reads the frame.
+        let status = unsafe { bpf_prog_test_run_opts(program.as_fd().as_raw_fd(), &raw mut options) };
+        if status < 0 {
+            return Err(KernelError::system("sending frames")(io::Error::from_raw_os_error(-status)));
+        }
+        Ok(())
+    }
+}
