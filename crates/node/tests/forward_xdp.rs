@@ -69,9 +69,16 @@ fn the_same_frames_meet_the_same_decisions_on_both() {
         // Longer than the longest frame: it leaves no trace but a count.
         sent.insert(5, frame(1, 255, 700, 0));
         let received = testbed.exchange_for(&sent, std::time::Duration::from_millis(1500));
-        (decisions(&forwarder.report()), received)
+        let report = forwarder.report();
+        // On a busy machine the sender may have stood still in the middle.
+        let largest_gap_s = report["ports"][0]["ingress"]["gaps"]["max_s"].as_f64().unwrap();
+        (largest_gap_s < 2e-3).then(|| (decisions(&report), received))
     };
-    let (packet, xdp) = (run("af-packet"), run("af-xdp"));
+    let run = |io| (0..10).find_map(|_| run(io));
+    let (Some(packet), Some(xdp)) = (run("af-packet"), run("af-xdp")) else {
+        println!("skipped: the machine is too busy to send 65 frames at once");
+        return;
+    };
     assert_eq!(packet, xdp);
     let (report, received) = packet;
     assert_eq!((&report["received"]["packets"], &report["oversized"]), (&json!(64), &json!(1)), "{report}");
