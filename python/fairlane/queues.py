@@ -38,6 +38,7 @@ __all__ = [
     "fq_pie",
     "fred",
     "hcsfq",
+    "htb",
     "packs",
     "pie",
     "ppv",
@@ -2222,6 +2223,62 @@ def rifo(
         rank=rank,
         reset_after=reset_after,
         guaranteed=guaranteed,
+        limit=limit,
+        scheduler=scheduler,
+        be_offset=be_offset,
+        mtu=mtu,
+    )
+
+
+def htb(
+    *,
+    leaf: Literal["cake", "fq_codel", "droptail"] | None = None,
+    leaf_queues: int | None = None,
+    rate: str | None = None,
+    ceil: str | None = None,
+    quantum: str | None = None,
+    r2q: int | None = None,
+    burst: str | None = None,
+    cburst: str | None = None,
+    margin: float | None = None,
+    node_rates: Literal["fitting", "full"] | None = None,
+    limit: str | None = None,
+    scheduler: Literal["fifo", "strict", "medf"] | None = None,
+    be_offset: float | None = None,
+    mtu: str | None = None,
+) -> dict[str, Any]:
+    """Hierarchical token bucket, HTB.
+
+    Args:
+        leaf: Queue of each leaf. Default: "cake".
+        leaf_queues: Queues of a leaf's CAKE, in eights, or of its FQ-CoDel. Default: 32.
+        rate: Rate that a user's leaf is assured, times its weight; at most its ceiling. Default: "1 Mbit/s".
+        ceil: Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
+        quantum: Bytes that a leaf may send in its turn; absent: by its rate.
+        r2q: What the rate in bytes per second is divided by to give the quantum. Default: 10.
+        burst: Bytes that a class may send at once from its own rate after a silence. Default: "1600 B".
+        cburst: The same from its ceiling. Default: "1600 B".
+        margin: Part of a node's link that is the ceiling of its class: what is left keeps the queue in the tree.
+            Default: 0.95.
+        node_rates: What the nodes of an access network are assured. Default: "fitting".
+        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
+            packets".
+        scheduler: Order of service between the traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+    """
+    return _given(
+        scheme="htb",
+        leaf=leaf,
+        leaf_queues=leaf_queues,
+        rate=rate,
+        ceil=ceil,
+        quantum=quantum,
+        r2q=r2q,
+        burst=burst,
+        cburst=cburst,
+        margin=margin,
+        node_rates=node_rates,
         limit=limit,
         scheduler=scheduler,
         be_offset=be_offset,

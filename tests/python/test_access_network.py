@@ -166,3 +166,46 @@ def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.Mo
     assert pace.say([(3.0, 10.0, 0), (5.0, 10.0, 0)]).endswith("about 35 s left of it")
     # Another run: it begins anew.
     assert "left" not in pace.say([(0.5, 10.0, 0)])
+
+
+def shaped(**queue: object) -> Scenario:
+    """One site with an access point, a shaper at the gateway; everyone sends more than a plan of 10 Mbit/s."""
+    flood = {"kind": "cbr", "rate": "30 Mbit/s"}
+    topology = {"kind": "access", "sites": 1, "access_points": 1, "subscribers": 4, "gateway_rate": "100 Mbit/s"}
+    rates = {"site_rate": "80 Mbit/s", "access_point_rate": "75 Mbit/s", "plan": "10 Mbit/s", "plan_up": "10 Mbit/s"}
+    return Scenario(
+        "shaped",
+        group("right", flood, share=0.5, start_until="0.5 s"),
+        group("wrong", flood, share=0.5, start_until="0.5 s", configured_plan="20 Mbit/s"),
+        group("up", flood, share=0.5, start_until="0.5 s", direction="up"),
+        group("local", {"kind": "cbr", "rate": "12 Mbit/s"}, share=0.25, start_until="0.5 s", direction="local"),
+        queue={"scheme": "droptail", "limit": "100 packets"},
+        topology={**topology, **rates, "gateway_queue": {"scheme": "htb", "limit": "50 packets", **queue}},
+        run={"warmup": "1 s", "measure": "5 s", "replications": 1},
+    )
+
+
+def throughputs(scenario: Scenario) -> dict[str, float]:
+    """Of each group, per user in Mbit/s."""
+    run = fairlane.run(scenario, replications=1).runs[0]
+    return {group["name"]: group["throughput_bps"] / MBIT for group in run["groups"]}
+
+
+def test_a_tree_at_the_gateway_keeps_plans_as_they_are_configured_and_not_what_passes_it_by() -> None:
+    found = throughputs(shaped())
+    # Two of 10 and two of 20 fit below the access point, whose ceiling is 0.95 of 75.
+    assert (found["right"], found["wrong"], found["up"]) == pytest.approx((10, 20, 10), rel=0.01)
+    # Up and down over the access point, which has room: 60 of 75 are taken each way.
+    assert found["local"] == pytest.approx(12, rel=0.01)
+
+
+def test_users_of_a_tree_share_what_their_access_point_has() -> None:
+    # The ceiling of the access point is 38: everyone is lent alike, 9.5, less than the plans.
+    less = {"topology.access_point_rate": "40 Mbit/s", "groups[3].sources[0].rate": "1 Mbit/s"}
+    found = throughputs(shaped(quantum="1500 B").changed(less))
+    assert (found["right"], found["wrong"]) == pytest.approx((9.5, 9.5), rel=0.02)
+
+
+def test_the_edge_keeps_plans_where_no_tree_does() -> None:
+    found = throughputs(shaped().replace("topology.gateway_queue", {"scheme": "droptail", "limit": "50 packets"}))
+    assert (found["right"], found["wrong"], found["local"]) == pytest.approx((10, 20, 10), rel=0.01)

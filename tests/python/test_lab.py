@@ -310,6 +310,49 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
     assert 0 <= run["lost_share.light"] < 1
 
 
+CLASSES = {"run.warmup": "1 s", "run.measure": "5 s", "run.replications": 1, "queue.leaf": "droptail"}
+
+
+def four_classes() -> fairlane.Scenario:
+    """Weights 1 to 4 of 20 Mbit/s; each sends more than it can get."""
+    source = {"kind": "cbr", "rate": "12 Mbit/s", "packet_size": "1500 B", "jitter": 0.1}
+    groups = [
+        {"name": f"w{weight}", "weight": weight, "start_until": "0.1 s", "sources": [source]} for weight in (1, 2, 3, 4)
+    ]
+    topology = {"bottleneck_rate": "20 Mbit/s", "access_rate": "50 Mbit/s"}
+    queue = {"scheme": "htb", "leaf": "droptail", "limit": "20 packets"}
+    return fairlane.Scenario.from_dict({"topology": topology, "queue": queue, "groups": groups})
+
+
+@needs_lab
+@pytest.mark.parametrize(
+    ("settings", "expected_mbps"),
+    [
+        # Rates 1 to 4; quanta in proportion divide the other 10 alike, of one packet give 2.5 to each.
+        ({}, (2, 4, 6, 8)),
+        ({"queue.quantum": "1500 B"}, (3.5, 4.5, 5.5, 6.5)),
+        # The fourth is at its ceiling; of the 14 that are left the others have 1, 2 and 3, and 8/3 each.
+        ({"queue.quantum": "1500 B", "queue.ceil": "6 Mbit/s"}, (11 / 3, 14 / 3, 17 / 3, 6)),
+    ],
+)
+def test_classes_of_the_kernels_htb_get_what_those_of_the_scheme_get(
+    settings: dict[str, object], expected_mbps: tuple[float, ...], tmp_path: Path
+) -> None:
+    if not node.has_kernel_plane():
+        pytest.skip("fairlane-node was built without the feature ebpf")
+    if subprocess.run(["unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "htb"], check=False).returncode:
+        pytest.skip("this kernel has no sch_htb")
+    base, whole = four_classes(), {**CLASSES, **settings}
+    try:
+        found = fairlane.lab.compare(base, ["htb"], planes=("simulator", "kernel"), settings=whole, store=tmp_path)
+    except LabError as error:
+        pytest.skip(f"the machine is too busy: {error}")
+    simulated, measured = ([group["goodput_bps"] / 1e6 for group in one.result.runs[0]["groups"]] for one in found)
+    # 1470 bytes are payload in both; the links of the simulator carry two bytes of PPP besides.
+    assert simulated == pytest.approx([rate * 1470 / 1500 for rate in expected_mbps], rel=0.01)
+    assert measured == pytest.approx(simulated, rel=0.03)
+
+
 def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
     canonical_scenario = canonical("fig6", R0_mbps=60)
     link = {"name": "bottleneck", "rate_bps": 5e7, "utilisation": 0.9, "throughput_bps": 4.5e7}

@@ -97,7 +97,11 @@ pub unsafe extern "C" fn fairlane_queue_create(
         let (out, message) = unsafe { (write(queue)?, Message::new(message, message_size)) };
         // SAFETY: as above.
         let json = unsafe { table(description, message) }?;
-        let read = Table::new("queue", &json).and_then(|mut table| QueueConfig::read(&mut table));
+        let read = Table::new("queue", &json).and_then(|mut table| {
+            let config = QueueConfig::read(&mut table)?;
+            config.check_never_idles(|key| table.key(key))?;
+            Ok(config)
+        });
         let config = read.map_err(|error| message.error(&error))?;
         let rate = link_rate(rate_bps)?;
         let mut discipline = config.build(rate, &Weights::equal());

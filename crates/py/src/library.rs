@@ -68,6 +68,7 @@ fn about(LoadedScheme { scheme, summary }: &LoadedScheme) -> Json {
         "source": scheme.factory.library(),
         "state": "as the library tells",
         "marker": scheme.factory.marker().name(),
+        "shapes": false,
         "idle_bytes": 0,
         "params": params,
     })

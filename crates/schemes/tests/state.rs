@@ -45,6 +45,7 @@ fn records_have_the_bytes_that_the_head_states() {
         // Every user pays the whole price from the second packet on.
         ("aqm/cp_aqm", json!({"scheme": "cp_aqm", "q_low": threshold(0), "q_high": threshold(1)}), 25),
         ("aqm/fred", json!({"scheme": "fred", "min_th": threshold(90), "max_th": threshold(180)}), 25),
+        ("fairqueue/htb/mod", json!({"scheme": "htb", "leaf": "droptail"}), 285),
     ];
     for (module, mut queue, bytes) in cases {
         queue["limit"] = json!("200 packets");

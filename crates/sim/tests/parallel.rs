@@ -35,6 +35,7 @@ fn link() -> impl Strategy<Value = Json> {
         Just(json!({"scheme": "fq_codel", "limit": "100 packets"})),
         Just(json!({"scheme": "red", "limit": "60 packets"})),
         Just(json!({"scheme": "wfq", "limit": "60 packets"})),
+        Just(json!({"scheme": "htb", "limit": "30 packets", "rate": "500 kbit/s", "ceil": "2 Mbit/s"})),
     ];
     let impairment = prop_oneof![
         8 => Just(None),

@@ -22,8 +22,9 @@ Table = Mapping[str, Any]
 AQMS = {
     "abc": ("q_min", "q_base", "gamma", "averager_memory"),
     "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
+    "htb": ("leaf", "rate", "ceil", "quantum", "r2q", "burst", "cburst"),
 }
-"""Of each scheme of the node: keys of its queue."""
+"""Of each scheme of the node, and of the kernel's own: keys of its queue."""
 MARKERS = {
     "abc": ("memory", "accounting_be", "accounting_ef"),
     "csfq": ("rate_constant", "share_per"),
@@ -204,6 +205,9 @@ def _check_node(table: Table, plane: str) -> None:
         for name, value in (table.get(section) or {}).items():
             if name not in names and value != defaults.get(section, {}).get(name):
                 raise UserError(f"{section}.{name}: {_shown(value)}, the plane {plane} does not have this key")
+    leaf = table["queue"].get("leaf", "droptail")
+    if leaf != "droptail":
+        raise UserError(f"queue.leaf: {_shown(leaf)}, the plane {plane} has droptail")
     if not limit.endswith(" packets"):
         raise UserError(f"queue.limit: {_shown(limit)}, the plane {plane} counts in packets")
 

@@ -218,6 +218,11 @@ def bits_per_second(text: str) -> float:
     return _number(text, "bit/s")
 
 
+def size_bytes(text: str) -> int:
+    """A size of a canonical scenario."""
+    return round(_number(text, "bytes"))
+
+
 def _number(text: str, unit: str) -> float:
     if (number := parsed(text, unit)) is None:
         raise UserError(f"{text}: must be a number with one of the units {', '.join(UNITS[unit])}")

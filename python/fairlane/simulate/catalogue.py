@@ -33,7 +33,7 @@ class SchemeParameter(Parameter):
 
 
 class Scheme(TypedDict):
-    """A queue discipline with what it needs and where it is from."""
+    """A queue discipline with what it needs and where it is from; `shapes` if it keeps rates that an operator sets."""
 
     name: str
     title: str
@@ -42,6 +42,7 @@ class Scheme(TypedDict):
     source: str
     state: str
     marker: str
+    shapes: bool
     idle_bytes: int
     params: list[SchemeParameter]
 

@@ -305,7 +305,12 @@ fn read_route(table: &mut Table<'_>, names: &[String]) -> Result<Route, ConfigEr
 
 fn read_egress(table: &mut Table<'_>) -> Result<Egress, ConfigError> {
     let params = EgressParams::read(table)?;
-    let queue = table.table("queue")?.map(|mut queue| QueueConfig::read(&mut queue)).transpose()?;
+    let read = |mut table: Table<'_>| {
+        let queue = QueueConfig::read(&mut table)?;
+        queue.check_never_idles(|key| table.key(key))?;
+        Ok(queue)
+    };
+    let queue = table.table("queue")?.map(read).transpose()?;
     match (&queue, params.rate) {
         (Some(_), None) => {
             return Err(ConfigError::new(table.key("rate"), "missing, a queue needs the rate of its link"));
@@ -415,6 +420,11 @@ mod tests {
         assert_eq!(
             message(&port(json!({"rate": "1 Gbit/s", "queue": {"scheme": "abc", "gama": "1 packets"}}))),
             "ports[0].egress.queue.gama: unknown key (value \"1 packets\"); did you mean gamma?"
+        );
+        assert_eq!(
+            message(&port(json!({"rate": "1 Gbit/s", "queue": {"scheme": "htb", "ceil": "2 Mbit/s"}}))),
+            "ports[0].egress.queue.ceil: \"2 Mbit/s\" needs a host that asks a queue again at a time of its choice, as the \
+             simulator does"
         );
         assert_eq!(
             message(&json!({"ports": [{"interface": "a"}, {"interface": "a"}]})),

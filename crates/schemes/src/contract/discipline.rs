@@ -2,6 +2,7 @@
 
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
+use crate::contract::class_tree::ClassTree;
 use crate::contract::packet::Packet;
 
 /// Why a packet was dropped.
@@ -121,6 +122,12 @@ pub trait QueueDiscipline<P: Packet> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// What waits.
     fn backlog(&self) -> Backlog;
+    /// When to ask again, if a packet waits and nothing may be sent: only a scheme that shapes says so.
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
+    /// The host has classes of users, which schemes that shape by classes take. Called before the first packet.
+    fn set_classes(&mut self, _classes: ClassTree) {}
     /// The link's rate is `rate` from now on. Called before the first packet and at every change.
     fn set_link_rate(&mut self, _rate: BitRate) {}
     /// The drop threshold that the last arrival met, in the unit of the scheme's thresholds, if the scheme has one.

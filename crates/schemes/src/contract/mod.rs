@@ -2,6 +2,7 @@
 
 pub mod aqm;
 pub mod buffer;
+pub mod class_tree;
 pub mod discipline;
 pub mod flow_key;
 pub mod marker;

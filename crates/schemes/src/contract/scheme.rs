@@ -56,6 +56,10 @@ pub trait SchemeSpec {
     const DROPS_WHEN_EMPTY: bool = false;
     /// Whether packets of one flow may leave in another order than they came.
     const REORDERS_FLOWS: bool = false;
+    /// Whether the buffer's limit holds for the queue of each user, not for all of them together.
+    const LIMITS_EACH_USER: bool = false;
+    /// Whether it keeps rates that an operator sets, and so may leave the link idle while packets wait.
+    const SHAPES: bool = false;
     /// Its parameters beyond the buffer.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// The discipline at a port.

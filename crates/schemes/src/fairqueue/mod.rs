@@ -17,6 +17,7 @@ pub mod fdpa;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod hashed_queues;
+pub mod htb;
 pub mod indexed_heap;
 pub mod intrusive_list;
 pub mod new_and_old;

@@ -8,6 +8,7 @@ use super::link_rate::LinkRate;
 use super::wire::Wire;
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
+use crate::contract::class_tree::ClassTree;
 use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use crate::contract::packet::Packet;
 
@@ -43,6 +44,8 @@ pub struct EgressPort<P, D> {
     known_rate: BitRate,
     /// When the transmission in progress, or the last one, ends.
     busy_until: Time,
+    /// When a discipline that holds back what waits is to be asked again; [`Time::NEVER`] if none does.
+    held_until: Time,
     /// Packets in transmission and in flight.
     wire: Wire<P>,
 }
@@ -67,7 +70,15 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// An idle port with a link of this rate and delay; `rng` is the discipline's stream.
     #[must_use]
     pub fn new(discipline: D, rate: LinkRate, delay: Time, rng: Rng) -> Self {
-        Self { discipline, rng, known_rate: rate.initial(), rate, busy_until: Time::ZERO, wire: Wire::new(delay) }
+        Self {
+            discipline,
+            rng,
+            known_rate: rate.initial(),
+            rate,
+            busy_until: Time::ZERO,
+            held_until: Time::NEVER,
+            wire: Wire::new(delay),
+        }
     }
 
     /// What waits, and by which rule.
@@ -75,6 +86,11 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline]
     pub fn discipline(&self) -> &D {
         &self.discipline
+    }
+
+    /// Has the discipline know classes of users; before the first packet.
+    pub fn set_classes(&mut self, classes: ClassTree) {
+        self.discipline.set_classes(classes);
     }
 
     /// What is in transmission or in flight.
@@ -89,6 +105,20 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline]
     pub fn busy_until(&self) -> Time {
         self.busy_until
+    }
+
+    /// When a discipline that holds back what waits is to be asked again; [`Time::NEVER`] if none does.
+    #[must_use]
+    pub fn held_until(&self) -> Time {
+        self.held_until
+    }
+
+    /// When something happens next without a packet from outside: one reaches the far end, or, if none is on its way, one that
+    /// was held back may be sent. [`Time::NEVER`] if nothing waits either.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        if self.wire.is_empty() { self.held_until } else { self.wire.next_arrival() }
     }
 
     /// Offers a packet at `now`.
@@ -130,13 +160,38 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline]
     pub fn serve_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
         while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
+        if self.held_until <= now {
+            self.serve_held(now, observer);
+        }
+    }
+
+    /// Serves a discipline that held packets back, each time at which it said that it might send.
+    #[cold]
+    #[inline(never)]
+    fn serve_held<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
+        loop {
+            let start = self.held_until.max(self.busy_until);
+            if start > now {
+                return;
+            }
+            self.held_until = Time::NEVER;
+            if self.discipline.backlog().packets == 0 {
+                return;
+            }
+            if self.start_next(start, observer) {
+                while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
+            }
+        }
     }
 
     /// Starts the transmission of the next packet at `start`, if one waits.
     #[inline]
     fn start_next<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         let mut drops = Drops { observer: &mut *observer, now: start };
-        let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else { return false };
+        let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else {
+            self.held_until = self.discipline.ready_at().unwrap_or(Time::NEVER);
+            return false;
+        };
         self.busy_until = self.rate.transmit(packet.wire_bytes(), start);
         observer.transmitted(&packet, start, self.busy_until, self.discipline.backlog());
         self.wire.send(packet, self.busy_until);

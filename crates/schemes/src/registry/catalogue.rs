@@ -21,6 +21,8 @@ pub struct SchemeInfo {
     pub about: About,
     /// The marker that it needs at the edge.
     pub marker: &'static str,
+    /// Whether it keeps rates that an operator sets, as an incumbent does, and so does not share by itself alone.
+    pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
     pub idle_bytes: usize,
     /// Parameters.
@@ -59,6 +61,7 @@ fn describe<P: Packet>(scheme: Scheme) -> SchemeInfo {
         name: scheme.name(),
         about: scheme.about(),
         marker: scheme.marker().name(),
+        shapes: scheme.shapes(),
         idle_bytes: idle_bytes::<P>(scheme),
         params: params(BufferParams::specs(), "queue", true)
             .chain(params(scheme.params(), "queue", false))

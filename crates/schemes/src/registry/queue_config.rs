@@ -7,6 +7,7 @@ use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::Port;
 use crate::contract::weights::Weights;
+use crate::fairqueue::htb::HtbParams;
 use crate::registry::external::{ExternalScheme, FindExternal, no_external};
 use crate::registry::schemes::{AnyDiscipline, Scheme, SchemeParams};
 use serde_json::{Map, Value as Json};
@@ -105,6 +106,17 @@ impl QueueConfig {
         self.buffer.write(&mut map);
         self.scheme.write(&mut map);
         map
+    }
+
+    /// Refuses what holds packets back while the link is idle: a host that asks only when packets come or go would leave them.
+    ///
+    /// # Errors
+    /// The key that asks for it.
+    pub fn check_never_idles(&self, key: impl Fn(&str) -> String) -> Result<(), ConfigError> {
+        let SchemeParams::Htb(HtbParams { ceil: Some(ceil), .. }) = &self.scheme else { return Ok(()) };
+        let problem =
+            format!("\"{ceil}\" needs a host that asks a queue again at a time of its choice, as the simulator does");
+        Err(ConfigError::new(key("ceil"), problem))
     }
 
     /// The discipline at a link of rate `rate`, whose flows or users have `weights`.

@@ -8,6 +8,7 @@ use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::choices;
 use crate::contract::buffer::BufferParams;
+use crate::contract::class_tree::ClassTree;
 use crate::contract::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
 use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
@@ -58,6 +59,18 @@ macro_rules! schemes {
             #[must_use]
             pub fn reorders_flows(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::REORDERS_FLOWS, )+ }
+            }
+
+            /// Whether the buffer's limit holds for the queue of each user.
+            #[must_use]
+            pub fn limits_each_user(self) -> bool {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::LIMITS_EACH_USER, )+ }
+            }
+
+            /// Whether it keeps rates that an operator sets.
+            #[must_use]
+            pub fn shapes(self) -> bool {
+                match self { $( Self::$Variant => <$Spec as SchemeSpec>::SHAPES, )+ }
             }
 
             pub(super) fn default_params(self) -> SchemeParams {
@@ -170,6 +183,7 @@ schemes! {
     Aifo = "aifo", crate::fairqueue::aifo::AifoScheme;
     Packs = "packs", crate::fairqueue::packs::PacksScheme;
     Rifo = "rifo", crate::fairqueue::rifo::RifoScheme;
+    Htb = "htb", crate::fairqueue::htb::HtbScheme;
     Scrr = "scrr", crate::fairqueue::scrr::ScrrScheme;
 }
 
@@ -228,6 +242,16 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     #[inline]
     fn drop_threshold(&self) -> Option<f64> {
         dispatch_near!(self, discipline => discipline.drop_threshold(), other => other.drop_threshold_far())
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        if let Self::Htb(htb) = self { htb.ready_at() } else { None }
+    }
+
+    fn set_classes(&mut self, classes: ClassTree) {
+        if let Self::Htb(htb) = self {
+            htb.set_classes(classes);
+        }
     }
 
     fn set_link_rate(&mut self, rate: BitRate) {

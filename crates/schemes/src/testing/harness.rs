@@ -3,7 +3,7 @@
 //! | what | checked |
 //! |---|---|
 //! | conservation | every packet offered is dropped once, served once, or waiting; the backlog is their number and bytes |
-//! | limit | the backlog never exceeds the buffer's limit |
+//! | limit | the backlog never exceeds the buffer's limit, or that of each user if [`Scheme::limits_each_user`] |
 //! | order | packets of one flow leave in the order they came, unless [`Scheme::reorders_flows`] |
 //! | work conservation | a port with a backlog gives a packet, or has dropped all that waited |
 //! | no drop when empty | a packet that finds nothing waiting is stored, unless [`Scheme::drops_when_empty`] |
@@ -259,9 +259,10 @@ impl Harness {
         if backlog != waiting {
             return Err(format!("it says {backlog:?}, but {waiting:?} wait"));
         }
+        let queues = if self.scheme.limits_each_user() { self.users } else { 1 };
         let within = match self.limit {
-            QueueLimit::Packets(limit) => backlog.packets <= limit,
-            QueueLimit::Bytes(limit) => backlog.bytes <= limit,
+            QueueLimit::Packets(limit) => backlog.packets <= limit.saturating_mul(queues),
+            QueueLimit::Bytes(limit) => backlog.bytes <= limit.saturating_mul(queues.into()),
         };
         if !within {
             return Err(format!("{backlog:?} is above the limit"));

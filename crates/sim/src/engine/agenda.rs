@@ -143,7 +143,7 @@ impl Agenda {
     /// The first packet on its way over a link is another.
     #[inline]
     pub fn set_link(&mut self, number: u32, link: &Link) {
-        self.busy.set(number, link.wire().next_arrival(), rank(FIRST_LINK + number));
+        self.busy.set(number, link.next_event(), rank(FIRST_LINK + number));
     }
 
     /// The first of a shared line up is another.

@@ -292,6 +292,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             self.network.fetch_for_packet(packet);
         }
         let from = &mut self.network.links[link as usize];
+        if from.wire().next_arrival() > now {
+            // Only a queue that holds packets back has asked; that of a link that is cut is served without an event.
+            self.handled -= 1;
+            from.wake(now, &mut LinkObserver { observer: self.observer, link });
+            return self.agenda.set_link(link, from);
+        }
         let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
         self.agenda.set_link(link, from);
         packet.hop += 1;

@@ -14,6 +14,7 @@ use crate::network::impairment::{Impairment, Place};
 use crate::network::link::Link;
 use crate::network::own_streams::OwnStreams;
 use crate::network::random_stream::RandomStream;
+use crate::network::shaper_classes;
 use crate::network::sim_packet::SimPacket;
 use crate::network::tcp_flow::{AtEnd, MOST_NUMBERS, TcpFlow};
 use crate::network::way_back::WayBack;
@@ -32,6 +33,7 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::split_reference_rate;
 use fairlane_schemes::port::LinkRate;
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
+use fairlane_schemes::registry::schemes::SchemeParams;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -133,7 +135,11 @@ impl Builder<'_> {
                 None => LinkRate::new(config.params.rate, &changes),
             };
             let (delay, impaired) = delays(&config.impairments, config.params.delay);
-            self.network.links.push(Link::new(queue, &weights, rate, delay, rng));
+            let mut link = Link::new(queue, &weights, rate, delay, rng);
+            if let (Some(tree), SchemeParams::Htb(params)) = (&self.scenario.topology.tree, &queue.scheme) {
+                link.set_classes(shaper_classes::of_link(index as u32, params, tree, &self.placements, &weights));
+            }
+            self.network.links.push(link);
             self.impairment_of_link.push(self.network.impairments.len() as u32);
             if config.impairments.any() {
                 let rng = self.stream(RandomStream::LinkImpairment, index);

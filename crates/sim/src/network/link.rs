@@ -5,6 +5,7 @@ use crate::measure::port_probe::PortProbe;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
+use fairlane_schemes::contract::class_tree::ClassTree;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDiscipline};
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
@@ -78,6 +79,11 @@ impl Link {
         Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Arc::new([]), 0..0, None)) }
     }
 
+    /// Has the discipline know classes of users; before the first packet.
+    pub fn set_classes(&mut self, classes: ClassTree) {
+        self.port.set_classes(classes);
+    }
+
     /// Has `probe` observe the port from now on; without it, no packet may come.
     pub fn attach(&mut self, probe: PortProbe) {
         *self.probe = probe;
@@ -113,6 +119,21 @@ impl Link {
         self.port.wire()
     }
 
+    /// When a packet reaches the far end next, or one that was held back may be sent.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        self.port.next_event()
+    }
+
+    /// Sends what was held back until `now`.
+    #[cold]
+    #[inline(never)]
+    pub fn wake<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
+        let (port, mut recorder) = self.watched(observer);
+        port.serve_until(now, &mut recorder);
+    }
+
     /// Offers a packet at `now`.
     #[inline]
     pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, packet: SimPacket, now: Time, observer: &mut O) {
@@ -139,7 +160,8 @@ impl Link {
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();
-        if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER }
+        let start = if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER };
+        start.min(self.port.held_until())
     }
 
     /// Starts every transmission that starts by `now`.

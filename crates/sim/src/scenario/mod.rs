@@ -167,7 +167,14 @@ impl Scenario {
     /// The places of the users, in the order in which users are numbered.
     #[must_use]
     pub fn placements(&self) -> Vec<Placement<'_>> {
-        placements::placements(&self.groups, &self.topology)
+        placements::placements(&self.groups, &self.topology, self.keeps_plans_in_tree())
+    }
+
+    /// Whether the queue of an access network's gateway keeps the plans, so that the edge does not.
+    #[must_use]
+    pub fn keeps_plans_in_tree(&self) -> bool {
+        let queue = self.topology.links[0].queue.as_ref().unwrap_or(&self.queue);
+        self.topology.tree.is_some() && queue.scheme().is_some_and(Scheme::shapes)
     }
 
     /// Reads and checks a scenario.

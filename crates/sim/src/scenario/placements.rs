@@ -20,15 +20,26 @@ pub struct Placement<'a> {
     pub config: Cow<'a, GroupConfig>,
 }
 
-/// The places of the users of these groups, in the order in which users are numbered.
-pub(super) fn placements<'a>(groups: &'a [GroupConfig], topology: &TopologyConfig) -> Vec<Placement<'a>> {
+/// The places of the users of these groups, in the order in which users are numbered; the edge keeps plans, unless a tree of
+/// classes does.
+pub(super) fn placements<'a>(
+    groups: &'a [GroupConfig],
+    topology: &TopologyConfig,
+    in_tree: bool,
+) -> Vec<Placement<'a>> {
     let Some(tree) = &topology.tree else {
         let whole = |(group, config)| Placement { group, at: None, config: Cow::Borrowed(config) };
         return groups.iter().enumerate().map(whole).collect();
     };
     let place = |dealt: Dealt| {
         let group = &groups[dealt.group];
-        Placement { group: dealt.group, config: Cow::Owned(placed(group, &dealt, tree, topology)), at: Some(dealt) }
+        let mut config = placed(group, &dealt, tree, topology);
+        config.params.access_rate = Some(match in_tree {
+            // Local packets pass no tree: nobody keeps their plan.
+            true => group.params.access_rate.unwrap_or(topology.access.access_rate).max(dealt.configured),
+            false => dealt.configured,
+        });
+        Placement { group: dealt.group, config: Cow::Owned(config), at: Some(dealt) }
     };
     tree.deal(&of_groups(groups)).into_iter().map(place).collect()
 }
@@ -43,7 +54,6 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
     placed.params.users = dealt.users;
     placed.route = tree.route(dealt.node, direction);
-    placed.params.access_rate = Some(dealt.configured);
     if let Ok(delays) = access_delays(&group.params, &placed.route, topology, str::to_string) {
         placed.access_delays = delays;
     }

@@ -112,6 +112,12 @@ pub const UNFAIR: &[Unfair] = &[
                  does not react it stays too high, and the link is idle for a part of the time",
     },
     Unfair {
+        schemes: &[Scheme::Htb],
+        cases: &["lengths"],
+        reason: "an overflow raises BLUE's probability in the CAKE of each user, the more often the shorter its packets; with \
+                 FQ-CoDel or drop-tail as leaf nobody is short",
+    },
+    Unfair {
         schemes: &[Scheme::FqPie],
         cases: &["flood"],
         reason: "a full buffer drops what comes, whoever has filled it: here 24 packets, 10 240 in Linux",

@@ -1,6 +1,6 @@
 """The plane `kernel`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
 
-The forwarder emulates access links and delays on the way to and from it.
+Or its own hierarchical token bucket, sch_htb. The forwarder emulates access links and delays on the way to and from it.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: kernel bridge, TBF, programs ] ---- [ links ] ---- server
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from fairlane.base.errors import UserError
 from fairlane.lab import node
+from fairlane.lab.planes import htb
 from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops, emulation, queue_of
 from fairlane.lab.qdisc import Sampler
 
@@ -25,7 +26,7 @@ class KernelPlane(Plane):
     """The queue in the kernel."""
 
     version = 7
-    schemes = ("droptail", "abc", "csfq")
+    schemes = ("droptail", "abc", "csfq", "htb")
 
     def _build(self) -> None:
         if not node.has_kernel_plane():
@@ -33,7 +34,11 @@ class KernelPlane(Plane):
         self._node = self._namespaces.add("node")
         links, ports = self._links_around(self._node)
         self._bridge()
-        self._shape()
+        self._has_classes = self._setup.table["queue"]["scheme"] == "htb"
+        if self._has_classes:
+            self._class_tree()
+        else:
+            self._shape()
         self._attach()
         self._reporter = self._forwarder(links, {"ports": ports})
 
@@ -54,8 +59,12 @@ class KernelPlane(Plane):
         self._namespaces.run(self._node, ["tc", *root, *bucket])
         self._namespaces.run(self._node, ["tc", *queue])
 
+    def _class_tree(self) -> None:
+        for command in htb.commands(self._setup, SERVER_PORT, ETHERNET_BYTES):
+            self._namespaces.run(self._node, ["tc", *command])
+
     def _attach(self) -> None:
-        if self._setup.table["queue"]["scheme"] == "droptail":
+        if self._setup.table["queue"]["scheme"] in ("droptail", "htb"):
             return
         pin_path = str(self._namespaces.mount_bpf() / "node")
         config = self._node_config(**self._managed())
@@ -67,7 +76,8 @@ class KernelPlane(Plane):
         """See `Plane`."""
         self._reporter.report()
         self._before = self._counters()
-        self._sampler = Sampler(self._node, SERVER_PORT, QUEUE_HANDLE << 16)
+        handle = htb.HANDLE if self._has_classes else QUEUE_HANDLE
+        self._sampler = Sampler(self._node, SERVER_PORT, handle << 16)
         self._sampler.start()
 
     def end(self) -> dict[str, Any]:
@@ -93,7 +103,8 @@ class KernelPlane(Plane):
         before_ns = time.monotonic_ns()
         shown = self._namespaces.run(self._node, ["tc", "-s", "-j", "qdisc", "show", "dev", SERVER_PORT])
         qdiscs = {qdisc["handle"]: qdisc for qdisc in json.loads(shown)}
-        root, queue = qdiscs["1:"], qdiscs["10:"]
+        root = qdiscs["1:"]
+        queue = root if self._has_classes else qdiscs["10:"]
         now_ns = (before_ns + time.monotonic_ns()) // 2
         # The size table holds for what the qdisc counts, too: bytes from the IP header on.
         counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}

@@ -42,7 +42,7 @@ params! {
         node: Option<String> = null, source "our choice";
         /// Rate of their plan, if other than the topology's or that of the file.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that the edge keeps in place of the plan, if it was told a wrong one.
+        /// Rate that edge or tree of shapers keeps in place of the plan, if it was told a wrong one.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
     }
 }

@@ -11,8 +11,8 @@
 //! Deviations:
 //! 1. A circuit without a parent node is the gateway's own only if the tree has no other node; else it is refused.
 //! 2. Devices of a circuit are one subscriber: the first line counts.
-//! 3. Addresses, names and comments are left out, and so are least rates: the edge keeps plans, no tree of shapers assures a
-//!    part of them.
+//! 3. Addresses, names and comments are left out, and so are least rates: a tree of shapers assures everyone the `rate` of its
+//!    queue.
 
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, gateway};
 use fairlane_schemes::base::config::{ConfigError, Table, shortened};

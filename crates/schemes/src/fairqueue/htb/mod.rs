@@ -1,0 +1,605 @@
+//! Hierarchical token bucket: classes in a tree have a rate of their own, and borrow from those above what these have left.
+//!
+//! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8). Class c
+//! has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (1) | `C < 0`: the class cannot send; else `T < 0`: it may borrow; else it can send (`htb_class_mode`) | `Bucket::mode_at` |
+//! | (2) | a class that can send and has something to send is in the row of its level; one that may borrow is in the feed of its parent, which so has something to send (`htb_activate_prios`) | `Htb::connect`, `Htb::disconnect` |
+//! | (3) | the row of the lowest level is served, in it the classes of the first priority (`htb_dequeue`) | `Htb::next_row` |
+//! | (4) | classes of a row or feed take turns; a leaf's turn at a level is worth `quantum` bytes (`htb_lookup_leaf`, `htb_dequeue_tree`) | `Htb::next_leaf`, `Htb::take_turn` |
+//! | (5) | a packet of L bytes sent by a class at level l costs each class from the leaf to the root `L / ceil` of C, and those from level l on `L / rate` of T (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
+//! | (6) | T and C grow with time, up to `burst / rate` and `cburst / ceil` (`htb_accnt_tokens`) | `Tokens::spend` |
+//! | (7) | a class that cannot send or has to borrow is looked at again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
+//! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
+//!
+//! The classes are those of an access network: its nodes, and a leaf for each user, see [`crate::contract::class_tree`]. Without
+//! a tree there is a root of the link's rate, and each user has a leaf of `rate` times its weight that borrows up to `ceil`.
+//!
+//! While C holds back all that waits the link is idle: [`QueueDiscipline::ready_at`] says until when.
+//!
+//! Cost: a look-up of the user; one bucket for each level; O(log n) to change a class's mode or turn. State: 285 bytes for a
+//! leaf, 32 for each of an access network, and the queue of a leaf, `leaf_queues` times 116 or 120 bytes.
+//!
+//! Deviations:
+//! 1. The root can always send: the link itself keeps its rate.
+//! 2. Children take turns by the numbers that they got as they became known, in Linux by those that the user gave.
+//! 3. Two priorities, Linux has eight: a user whose first packet is EF comes before those of BE.
+//! 4. A leaf without packets whose tokens are full is gone when the next new user comes; it is as one that has never been, but
+//!    for its turn.
+//! 5. The buffer's limit holds for each leaf, as in Linux, not for the port.
+//! 6. Leaves have `leaf_queues` queues, by default 32, where `fq_codel` and `cake` of Linux have 1024: those of 20 000
+//!    subscribers would take 2.4 GB.
+//! 7. Tokens count picoseconds, in Linux nanoseconds.
+//!
+//! Not implemented: hysteresis, which Linux leaves off; direct packets of users without a class, which get a leaf below the
+//! root; offload.
+
+mod bucket;
+mod leaf;
+mod turns;
+
+use crate::contract::class_tree::{Class as ClassSpec, ClassTree};
+use crate::contract::prelude::*;
+use crate::fairqueue::indexed_heap::IndexedHeap;
+use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked};
+use crate::flows::flow_table::FlowTable;
+use bucket::Bucket;
+use leaf::Leaf;
+use turns::Turns;
+
+choices! {
+    /// Queue of a leaf.
+    pub enum LeafQueue {
+        /// CAKE.
+        Cake = "cake",
+        /// FQ-CoDel.
+        FqCodel = "fq_codel",
+        /// First in, first out.
+        DropTail = "droptail",
+    }
+}
+
+choices! {
+    /// What the nodes of a tree are assured.
+    pub enum NodeRates {
+        /// So much of their ceiling that those of all siblings fit into the rate of their parent; leaves as well.
+        Fitting = "fitting",
+        /// 95 % of their ceiling, and leaves the whole `rate`: siblings may have more together than their parent.
+        Full = "full",
+    }
+}
+
+params! {
+    /// HTB.
+    pub struct HtbParams {
+        /// Queue of each leaf.
+        leaf: LeafQueue = "cake", source "LibreQoS";
+        /// Queues of a leaf's CAKE, in eights, or of its FQ-CoDel.
+        leaf_queues: u32 = 32, in 8..=1024, source "our choice, bounds the memory; 1024 in Linux";
+        /// Rate that a user's leaf is assured, times its weight; at most its ceiling.
+        rate: BitRate = "1 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
+        /// Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
+        ceil: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
+        /// Bytes that a leaf may send in its turn; absent: by its rate.
+        quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "tc-htb(8)";
+        /// What the rate in bytes per second is divided by to give the quantum.
+        r2q: u32 = 10, in 1..=100000, source "tc-htb(8)";
+        /// Bytes that a class may send at once from its own rate after a silence.
+        burst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: rate / 1 GHz + MTU of 1600 B";
+        /// The same from its ceiling.
+        cburst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: ceil / 1 GHz + MTU of 1600 B";
+        /// Part of a node's link that is the ceiling of its class: what is left keeps the queue in the tree.
+        margin: f64 = 0.95, in 0.1..=1.0, source "our choice";
+        /// What the nodes of an access network are assured.
+        node_rates: NodeRates = "fitting", source "Devera 2002; full: LibreQoS 1.4, LibreQoS.py";
+    }
+}
+
+/// HTB in the list of schemes.
+#[derive(Clone, Copy, Debug)]
+pub struct HtbScheme;
+
+impl SchemeSpec for HtbScheme {
+    const ABOUT: About = About {
+        title: "Hierarchical token bucket, HTB",
+        kind: "tree of classes with token buckets; a queue for each user, which drops as CAKE, FQ-CoDel or drop-tail",
+        summary: "Gives every class of a tree its own rate, lets it borrow up to a ceiling what the classes above have left, and keeps a queue for each user.",
+        source: "Linux sch_htb",
+        state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue of its own",
+    };
+    const ORDERS_PACKETS: bool = true;
+    /// As CAKE may.
+    const REORDERS_FLOWS: bool = true;
+    /// Deviation 5.
+    const LIMITS_EACH_USER: bool = true;
+    const SHAPES: bool = true;
+    type Params = HtbParams;
+    type Discipline<P: Packet> = Box<Htb<P>>;
+
+    fn check(params: &HtbParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        match params.ceil.filter(|&ceil| ceil < params.rate) {
+            Some(ceil) => Err(ConfigError::new(
+                table.key("ceil"),
+                format!("\"{ceil}\" is out of range, it must be at least rate \"{}\"", params.rate),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn build<P: Packet>(params: &HtbParams, port: &Port<'_>) -> Box<Htb<P>> {
+        Box::new(Htb::new(params, port))
+    }
+}
+
+/// Levels of a tree, as in Linux: TC_HTB_MAXDEPTH.
+pub const LEVELS: usize = 8;
+const PRIORITIES: usize = 2;
+const ROOT: u32 = 0;
+/// A class in the heap of those that wait: its entry, and where it stands.
+const WAITING_BYTES: usize = size_of::<(Time, u32)>() + size_of::<u32>();
+/// No class.
+const NONE: u32 = u32::MAX;
+
+/// What a class may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    CannotSend,
+    MayBorrow,
+    CanSend,
+}
+
+/// What only a leaf has, or only an inner class.
+#[derive(Debug)]
+enum Kind<P> {
+    /// Children that borrow, by priority.
+    Inner(Box<[Turns; PRIORITIES]>),
+    Leaf(Box<LeafState<P>>),
+    /// A leaf that is gone.
+    Free,
+}
+
+#[derive(Debug)]
+struct LeafState<P> {
+    user: u32,
+    priority: usize,
+    quantum: i64,
+    /// What is left of its turn at each level.
+    deficits: [i64; LEVELS],
+    queue: Leaf<P>,
+}
+
+/// A class.
+#[derive(Debug)]
+struct Class<P> {
+    parent: u32,
+    level: u8,
+    mode: Mode,
+    /// Priorities at which it has something to send: a bit for each.
+    active: u8,
+    /// The root has none: deviation 1.
+    bucket: Option<Box<Bucket>>,
+    kind: Kind<P>,
+    /// Among the idle leaves.
+    link: Link,
+}
+
+impl<P> Linked for Class<P> {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl<P> Class<P> {
+    fn leaf(&mut self) -> &mut LeafState<P> {
+        match &mut self.kind {
+            Kind::Leaf(leaf) => leaf,
+            Kind::Inner(_) | Kind::Free => unreachable!("a class at level 0 is a leaf"),
+        }
+    }
+
+    fn feeds(&mut self) -> &mut [Turns; PRIORITIES] {
+        match &mut self.kind {
+            Kind::Inner(feeds) => feeds,
+            Kind::Leaf(_) | Kind::Free => unreachable!("a class above others is no leaf"),
+        }
+    }
+}
+
+/// Priorities whose bit is set.
+fn priorities(mask: u8) -> impl Iterator<Item = usize> {
+    (0..PRIORITIES).filter(move |priority| mask >> priority & 1 == 1)
+}
+
+/// The tree of one port.
+#[derive(Debug)]
+pub struct Htb<P> {
+    classes: Vec<Class<P>>,
+    free: Vec<u32>,
+    of_user: FlowTable<u32>,
+    /// Classes that can send, by level and priority.
+    rows: [[Turns; PRIORITIES]; LEVELS],
+    /// When to look at a class again.
+    waiting: IndexedHeap<Time>,
+    /// Leaves without packets, the longest first.
+    idle: IntrusiveList,
+    backlog: Backlog,
+    tree: ClassTree,
+    weights: Weights,
+    params: HtbParams,
+    buffer: BufferParams,
+    work: Work,
+}
+
+/// What it has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    sent: u64,
+    borrowed: u64,
+    charged: u64,
+    mode_changes: u64,
+}
+
+/// Tells the host of a leaf's drops what the port held.
+struct OfPort<'a, S> {
+    drops: &'a mut S,
+    found: Backlog,
+}
+
+impl<P, S: DropSink<P>> DropSink<P> for OfPort<'_, S> {
+    fn dropped(&mut self, packet: &P, reason: DropReason, _: Backlog) {
+        self.drops.dropped(packet, reason, self.found);
+    }
+    fn marked(&mut self, packet: &P) {
+        self.drops.marked(packet);
+    }
+}
+
+impl<P: Packet> Htb<P> {
+    /// A port without packets, and without a tree.
+    #[must_use]
+    pub fn new(params: &HtbParams, port: &Port<'_>) -> Self {
+        let mut htb = Self {
+            classes: Vec::new(),
+            free: Vec::new(),
+            of_user: FlowTable::default(),
+            rows: Default::default(),
+            waiting: IndexedHeap::default(),
+            idle: IntrusiveList::default(),
+            backlog: Backlog::default(),
+            tree: ClassTree::default(),
+            weights: port.weights.clone(),
+            params: params.clone(),
+            buffer: port.buffer.clone(),
+            work: Work::default(),
+        };
+        htb.add_inner(&ClassSpec { parent: None, rate: port.rate, ceil: None });
+        htb
+    }
+
+    fn add_inner(&mut self, spec: &ClassSpec) {
+        self.add(spec, Kind::Inner(Box::default()), Time::ZERO);
+    }
+
+    /// Adds a class, full of tokens.
+    fn add(&mut self, spec: &ClassSpec, kind: Kind<P>, now: Time) -> u32 {
+        let is_leaf = matches!(kind, Kind::Leaf(_));
+        let level = match spec.parent {
+            Some(_) if is_leaf => 0,
+            Some(parent) => self.classes[parent as usize].level.checked_sub(1).expect("a tree has at most 8 levels"),
+            None => LEVELS as u8 - 1,
+        };
+        let class = Class {
+            parent: spec.parent.unwrap_or(NONE),
+            level,
+            mode: Mode::CanSend,
+            active: 0,
+            // Deviation 1.
+            bucket: spec.parent.map(|_| Box::new(Bucket::new(spec, &self.params, now))),
+            kind,
+            link: Link::NONE,
+        };
+        if let Some(place) = self.free.pop() {
+            self.classes[place as usize] = class;
+            return place;
+        }
+        self.classes.push(class);
+        self.classes.len() as u32 - 1
+    }
+
+    /// What the leaf of a user is to have.
+    fn spec_of(&self, user: u32) -> ClassSpec {
+        self.tree.leaf(user).unwrap_or_else(|| {
+            let rate = BitRate(((self.params.rate.as_f64() * self.weights.of(user)).round() as u64).max(1000));
+            let ceil = self.params.ceil;
+            ClassSpec { parent: Some(ROOT), rate: ceil.map_or(rate, |ceil| rate.min(ceil)), ceil }
+        })
+    }
+
+    /// The leaf of a packet's user, a new one if it has none.
+    fn leaf_of(&mut self, packet: &P, now: Time) -> u32 {
+        let user = packet.user();
+        if let Some(&leaf) = self.of_user.get(user) {
+            return leaf;
+        }
+        self.close_idle(now);
+        let spec = self.spec_of(user);
+        // Rule (8).
+        let by_rate = (spec.rate.0 / 8 / u64::from(self.params.r2q)).clamp(1000, 200_000);
+        let state = LeafState {
+            user,
+            // Deviation 3.
+            priority: usize::from(packet.class() != TrafficClass::Expedited),
+            quantum: self.params.quantum.map_or(by_rate, |quantum| quantum.0).cast_signed(),
+            deficits: [0; LEVELS],
+            queue: Leaf::new(&self.params, &self.buffer),
+        };
+        let leaf = self.add(&spec, Kind::Leaf(Box::new(state)), now);
+        self.of_user.insert(user, leaf);
+        self.idle.push_back(&mut self.classes, leaf);
+        leaf
+    }
+
+    /// Deviation 4.
+    fn close_idle(&mut self, now: Time) {
+        while let Some(leaf) = self.idle.front() {
+            let class = &mut self.classes[leaf as usize];
+            if !class.bucket.as_ref().is_some_and(|bucket| bucket.is_full_at(now)) {
+                return;
+            }
+            let user = class.leaf().user;
+            (class.kind, class.bucket) = (Kind::Free, None);
+            self.idle.remove(&mut self.classes, leaf);
+            self.waiting.remove(leaf);
+            self.of_user.remove(user);
+            self.free.push(leaf);
+        }
+    }
+
+    /// Rule (2): a class has something to send at these priorities, or its mode has become another.
+    fn connect(&mut self, mut class: u32, mut mask: u8) {
+        while mask != 0 {
+            let Class { mode, parent, level, .. } = self.classes[class as usize];
+            match mode {
+                Mode::CannotSend => return,
+                Mode::CanSend => {
+                    priorities(mask).for_each(|priority| self.rows[usize::from(level)][priority].insert(class));
+                    return;
+                }
+                Mode::MayBorrow => {
+                    let above = &mut self.classes[parent as usize];
+                    let feeds = above.feeds();
+                    let fresh = priorities(mask).filter(|&priority| feeds[priority].is_empty());
+                    let fresh = fresh.fold(0, |fresh, priority| fresh | 1 << priority);
+                    priorities(mask).for_each(|priority| feeds[priority].insert(class));
+                    above.active |= fresh;
+                    (class, mask) = (parent, fresh);
+                }
+            }
+        }
+    }
+
+    /// The reverse.
+    fn disconnect(&mut self, mut class: u32, mut mask: u8) {
+        while mask != 0 {
+            let Class { mode, parent, level, .. } = self.classes[class as usize];
+            match mode {
+                Mode::CannotSend => return,
+                Mode::CanSend => {
+                    priorities(mask).for_each(|priority| self.rows[usize::from(level)][priority].remove(class));
+                    return;
+                }
+                Mode::MayBorrow => {
+                    let above = &mut self.classes[parent as usize];
+                    let feeds = above.feeds();
+                    priorities(mask).for_each(|priority| feeds[priority].remove(class));
+                    let emptied = priorities(mask).filter(|&priority| feeds[priority].is_empty());
+                    let emptied = emptied.fold(0, |emptied, priority| emptied | 1 << priority);
+                    above.active &= !emptied;
+                    (class, mask) = (parent, emptied);
+                }
+            }
+        }
+    }
+
+    /// Rules (1) and (7): brings the mode of a class up to date.
+    fn update(&mut self, class: u32, now: Time) {
+        let state = &self.classes[class as usize];
+        let Some(bucket) = &state.bucket else { return };
+        let (mode, again) = bucket.mode_at(now);
+        let active = state.active;
+        if mode != state.mode {
+            self.work.mode_changes += 1;
+            self.disconnect(class, active);
+            self.classes[class as usize].mode = mode;
+            self.connect(class, active);
+        }
+        if mode == Mode::CanSend {
+            self.waiting.remove(class);
+        } else {
+            self.waiting.set(class, again);
+        }
+    }
+
+    /// Rule (7).
+    fn look_again(&mut self, now: Time) {
+        while let Some((time, class)) = self.waiting.first()
+            && time <= now
+        {
+            self.update(class, now);
+        }
+    }
+
+    /// Rule (3): level and priority.
+    fn next_row(&self) -> Option<(usize, usize)> {
+        let rows = (0..LEVELS).flat_map(|level| (0..PRIORITIES).map(move |priority| (level, priority)));
+        rows.into_iter().find(|&(level, priority)| !self.rows[level][priority].is_empty())
+    }
+
+    /// Rule (4): the leaf whose turn it is. Where all children had their turn, that of the class is over.
+    fn next_leaf(&mut self, level: usize, priority: usize) -> u32 {
+        let (mut way, mut depth) = ([NONE; LEVELS], 0);
+        loop {
+            let turns = self.turns(&way, depth, level, priority);
+            let Some(class) = turns.at() else {
+                turns.rewind();
+                if depth > 0 {
+                    depth -= 1;
+                    let over = way[depth];
+                    self.turns(&way, depth, level, priority).pass(over);
+                }
+                continue;
+            };
+            if self.classes[class as usize].level == 0 {
+                return class;
+            }
+            way[depth] = class;
+            depth += 1;
+        }
+    }
+
+    /// The row, or the feed of the class that is reached after so many steps.
+    fn turns(&mut self, way: &[u32; LEVELS], depth: usize, level: usize, priority: usize) -> &mut Turns {
+        match depth {
+            0 => &mut self.rows[level][priority],
+            _ => &mut self.classes[way[depth - 1] as usize].feeds()[priority],
+        }
+    }
+
+    /// Rule (4): a leaf has sent so much in its turn.
+    fn take_turn(&mut self, leaf: u32, level: usize, wire_bytes: u32) {
+        let class = &mut self.classes[leaf as usize];
+        let parent = class.parent;
+        let state = class.leaf();
+        let priority = state.priority;
+        state.deficits[level] -= i64::from(wire_bytes);
+        if state.deficits[level] >= 0 {
+            return;
+        }
+        state.deficits[level] += state.quantum;
+        match level {
+            0 => self.rows[0][priority].pass(leaf),
+            _ => self.classes[parent as usize].feeds()[priority].pass(leaf),
+        }
+    }
+
+    /// Rule (5).
+    fn charge(&mut self, leaf: u32, level: usize, wire_bytes: u32, now: Time) {
+        self.work.sent += 1;
+        self.work.borrowed += u64::from(level > 0);
+        let mut class = leaf;
+        while class != NONE {
+            let state = &mut self.classes[class as usize];
+            let above = state.parent;
+            if let Some(bucket) = &mut state.bucket {
+                bucket.spend(wire_bytes, usize::from(state.level) >= level, now);
+                self.work.charged += 1;
+                self.update(class, now);
+            }
+            class = above;
+        }
+    }
+
+    /// The next packet of a leaf's queue, if it does not drop all of them, and whether more wait.
+    fn serve(&mut self, leaf: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> (Option<P>, bool) {
+        let queue = &mut self.classes[leaf as usize].leaf().queue;
+        let before = queue.backlog();
+        let packet = queue.dequeue(now, rng, &mut OfPort { drops, found: self.backlog });
+        let after = queue.backlog();
+        self.backlog.packets -= before.packets - after.packets;
+        self.backlog.bytes -= before.bytes - after.bytes;
+        (packet, after.packets > 0)
+    }
+
+    /// A leaf has nothing to send.
+    fn rest(&mut self, leaf: u32) {
+        let active = self.classes[leaf as usize].active;
+        self.disconnect(leaf, active);
+        self.classes[leaf as usize].active = 0;
+        self.idle.push_back(&mut self.classes, leaf);
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Box<Htb<P>> {
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let leaf = self.leaf_of(&packet, now);
+        let found = self.backlog;
+        let state = self.classes[leaf as usize].leaf();
+        let (priority, queue) = (state.priority, &mut state.queue);
+        let before = queue.backlog();
+        queue.enqueue(packet, now, rng, &mut OfPort { drops, found });
+        let after = queue.backlog();
+        self.backlog.packets = self.backlog.packets + after.packets - before.packets;
+        self.backlog.bytes = self.backlog.bytes + after.bytes - before.bytes;
+        if after.packets > 0 && self.classes[leaf as usize].active == 0 {
+            self.idle.remove(&mut self.classes, leaf);
+            self.classes[leaf as usize].active = 1 << priority;
+            self.connect(leaf, 1 << priority);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        self.look_again(now);
+        while let Some((level, priority)) = self.next_row() {
+            let leaf = self.next_leaf(level, priority);
+            let (packet, more) = self.serve(leaf, now, rng, drops);
+            if let Some(packet) = &packet {
+                self.take_turn(leaf, level, packet.wire_bytes());
+            }
+            if !more {
+                self.rest(leaf);
+            }
+            if let Some(packet) = packet {
+                self.charge(leaf, level, packet.wire_bytes(), now);
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        if self.backlog.packets == 0 {
+            return None;
+        }
+        self.waiting.first().map(|(time, _)| time)
+    }
+
+    fn set_classes(&mut self, classes: ClassTree) {
+        // The first is the root, which is there.
+        classes.inner().iter().skip(1).for_each(|spec| self.add_inner(spec));
+        self.tree = classes;
+    }
+
+    fn state_size(&self) -> StateSize {
+        let present = self.classes.len() - self.free.len();
+        let of_class = |class: &Class<P>| match &class.kind {
+            Kind::Inner(_) => size_of::<[Turns; PRIORITIES]>(),
+            Kind::Leaf(leaf) => size_of::<LeafState<P>>() + leaf.queue.state_bytes(),
+            Kind::Free => 0,
+        };
+        let buckets = self.classes.iter().filter(|class| class.bucket.is_some()).count() * size_of::<Bucket>();
+        let classes: usize = present * size_of::<Class<P>>() + self.classes.iter().map(of_class).sum::<usize>();
+        let tables = self.of_user.bytes() + present * WAITING_BYTES;
+        let bytes = size_of::<Htb<P>>() + classes + buckets + tables + self.tree.bytes();
+        StateSize { records: present, bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        let per_packet = |count: u64| count as f64 / self.work.sent.max(1) as f64;
+        report("borrowed_share", per_packet(self.work.borrowed));
+        report("buckets_per_packet", per_packet(self.work.charged));
+        report("mode_changes_per_packet", per_packet(self.work.mode_changes));
+        report("held_classes", self.classes.iter().filter(|class| class.mode == Mode::CannotSend).count() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

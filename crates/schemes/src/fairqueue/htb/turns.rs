@@ -1,0 +1,45 @@
+//! Classes that take turns in the order of their numbers: a row or a feed of HTB.
+//!
+//! Source: Linux sch_htb.c, `htb_add_to_id_tree`, `htb_id_find_next_upper`.
+
+use std::collections::BTreeSet;
+
+/// No number is as large.
+const END: u32 = u32::MAX;
+
+/// Numbers of classes, and whose turn it is: that of the first from `next` on. It goes over when that one has left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turns {
+    members: BTreeSet<u32>,
+    next: u32,
+}
+
+impl Turns {
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub(super) fn insert(&mut self, class: u32) {
+        self.members.insert(class);
+    }
+
+    pub(super) fn remove(&mut self, class: u32) {
+        self.members.remove(&class);
+    }
+
+    /// Whose turn it is; `None` after the last.
+    pub(super) fn at(&mut self) -> Option<u32> {
+        self.next = self.members.range(self.next..).next().copied().unwrap_or(END);
+        (self.next != END).then_some(self.next)
+    }
+
+    /// The turn of `class` is over: that of the next who is there begins.
+    pub(super) fn pass(&mut self, class: u32) {
+        self.next = class.checked_add(1).and_then(|after| self.members.range(after..).next()).copied().unwrap_or(END);
+    }
+
+    /// Begins with the first again.
+    pub(super) fn rewind(&mut self) {
+        self.next = 0;
+    }
+}

@@ -1,0 +1,216 @@
+//! The classes of a shaper at a link of an access network: the nodes below the link, and a leaf for each user.
+//!
+//! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
+//!
+//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that; below it a
+//! user's class has `rate`, and the rate of its plan as ceiling.
+//!
+//! Cost: once; 32 bytes for a class.
+//!
+//! Deviations:
+//! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a class send
+//!    from its own rate whatever its parent has left.
+//! 2. A circuit's least rate is `rate` of the queue, not that of ShapedDevices.csv.
+//! 3. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one level of
+//!    several in another way.
+
+use crate::scenario::{AccessNetwork, Placement};
+use fairlane_schemes::base::units::BitRate;
+use fairlane_schemes::contract::class_tree::{Class, ClassTree, Classes};
+use fairlane_schemes::contract::weights::Weights;
+use fairlane_schemes::fairqueue::htb::{HtbParams, LEVELS, NodeRates};
+use std::ops::Range;
+
+/// Part of a node's ceiling that is its rate.
+const FULL_RATE: f64 = 0.95;
+/// Least rate of a class.
+const LEAST: f64 = 1000.0;
+
+/// Classes under way.
+struct Tree {
+    inner: Vec<Class>,
+    depths: Vec<usize>,
+    /// Class of each node, if it is below the link.
+    class_of_node: Vec<Option<u32>>,
+    leaves: Vec<Class>,
+}
+
+/// The classes of the queue at `link`.
+pub(super) fn of_link(
+    link: u32,
+    params: &HtbParams,
+    network: &AccessNetwork,
+    placements: &[Placement<'_>],
+    weights: &Weights,
+) -> ClassTree {
+    let mut tree = Tree::of_nodes(link, params, network);
+    let users = users_of(link, placements);
+    tree.add_leaves(users.clone(), params, placements, weights);
+    if params.node_rates == NodeRates::Fitting {
+        tree.fit();
+    }
+    ClassTree::new(Classes { inner: tree.inner, leaves: tree.leaves, first_user: users.start })
+}
+
+impl Tree {
+    fn of_nodes(link: u32, params: &HtbParams, network: &AccessNetwork) -> Self {
+        let (root, way) = (link / 2, link as usize % 2);
+        let top = Class { parent: None, rate: network.nodes[root as usize].rates[way], ceil: None };
+        let mut class_of_node = vec![None; network.nodes.len()];
+        class_of_node[root as usize] = Some(0);
+        let mut tree = Self { inner: vec![top], depths: vec![0], class_of_node, leaves: Vec::new() };
+        for (index, node) in network.nodes.iter().enumerate().skip(root as usize + 1) {
+            let Some(parent) = node.parent.and_then(|parent| tree.class_of_node[parent as usize]) else { continue };
+            let depth = tree.depths[parent as usize] + 1;
+            if depth + 1 >= LEVELS {
+                tree.class_of_node[index] = Some(parent);
+                continue;
+            }
+            let most = tree.ceil(parent);
+            let ceil = (node.rates[way].as_f64() * params.margin).min(most);
+            tree.class_of_node[index] = Some(tree.inner.len() as u32);
+            tree.inner.push(Class { parent: Some(parent), rate: rate(FULL_RATE * ceil), ceil: Some(rate(ceil)) });
+            tree.depths.push(depth);
+        }
+        tree
+    }
+
+    fn ceil(&self, class: u32) -> f64 {
+        let class = self.inner[class as usize];
+        class.ceil.unwrap_or(class.rate).as_f64()
+    }
+
+    /// A leaf for each of the users, also those between them that do not come here.
+    fn add_leaves(&mut self, users: Range<u32>, params: &HtbParams, placements: &[Placement<'_>], weights: &Weights) {
+        let mut first = 0;
+        for place in placements {
+            let end = first + place.config.params.users;
+            let Some(at) = &place.at else { continue };
+            let parent = self.class_of_node[at.node as usize].unwrap_or(0);
+            let most = params.ceil.map_or(f64::INFINITY, |ceil| ceil.as_f64());
+            let ceil = at.configured.as_f64().min(most).min(self.ceil(parent));
+            for user in first.max(users.start)..end.min(users.end) {
+                let assured = (params.rate.as_f64() * weights.of(user)).min(ceil);
+                self.leaves.push(Class { parent: Some(parent), rate: rate(assured), ceil: Some(rate(ceil)) });
+            }
+            first = end;
+        }
+    }
+
+    /// Deviation 1, from the root down.
+    fn fit(&mut self) {
+        let mut sums = vec![0.0; self.inner.len()];
+        for class in self.inner.iter().chain(&self.leaves) {
+            if let Some(parent) = class.parent {
+                sums[parent as usize] += class.rate.as_f64();
+            }
+        }
+        for index in 0..self.inner.len() {
+            let class = self.inner[index];
+            self.inner[index].rate = self.fitting(&class, &sums);
+        }
+        for index in 0..self.leaves.len() {
+            let class = self.leaves[index];
+            self.leaves[index].rate = self.fitting(&class, &sums);
+        }
+    }
+
+    /// The rate of a class whose parent has its own already.
+    fn fitting(&self, class: &Class, sums: &[f64]) -> BitRate {
+        let Some(parent) = class.parent else { return class.rate };
+        let share = self.inner[parent as usize].rate.as_f64() / sums[parent as usize];
+        rate(class.rate.as_f64() * share.min(1.0))
+    }
+}
+
+fn rate(bps: f64) -> BitRate {
+    BitRate(bps.round().max(LEAST) as u64)
+}
+
+/// From the first to the last user that crosses `link`.
+fn users_of(link: u32, placements: &[Placement<'_>]) -> Range<u32> {
+    let (mut range, mut first) = (0..0, 0);
+    for place in placements {
+        let end = first + place.config.params.users;
+        if place.config.route.contains(&link) {
+            range = if range.is_empty() { first..end } else { range.start..end };
+        }
+        first = end;
+    }
+    range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Network;
+    use crate::scenario::Scenario;
+    use fairlane_schemes::registry::schemes::SchemeParams;
+    use serde_json::{Value as Json, json};
+
+    fn scenario(topology: Json, queue: Json) -> Scenario {
+        let mut own = json!({"kind": "access", "sites": 1, "access_points": 2, "subscribers": 3,
+            "gateway_rate": "100 Mbit/s", "site_rate": "60 Mbit/s", "access_point_rate": "40 Mbit/s", "plan": "25 Mbit/s"});
+        own.as_object_mut().unwrap().extend(topology.as_object().unwrap().clone());
+        let group = json!({"share": 1.0, "sources": [{"kind": "tcp"}]});
+        Scenario::read(&json!({"topology": own, "queue": queue, "groups": [group]})).unwrap()
+    }
+
+    /// Rate and ceiling of each class, in Mbit/s.
+    type Rates = Vec<(f64, f64)>;
+
+    /// Those of the classes at the gateway, inner and leaves.
+    fn classes(topology: Json, queue: Json) -> (Rates, Rates) {
+        let scenario = scenario(topology, queue);
+        let SchemeParams::Htb(params) = &scenario.queue.scheme else { panic!("htb") };
+        let tree = scenario.topology.tree.as_ref().unwrap();
+        let mut of = Tree::of_nodes(0, params, tree);
+        let placements = scenario.placements();
+        of.add_leaves(users_of(0, &placements), params, &placements, &Weights::equal());
+        if params.node_rates == NodeRates::Fitting {
+            of.fit();
+        }
+        let rates = |class: &Class| (class.rate.as_f64() / 1e6, class.ceil.map_or(0.0, |ceil| ceil.as_f64() / 1e6));
+        (of.inner.iter().map(rates).collect(), of.leaves.iter().map(rates).collect())
+    }
+
+    #[test]
+    fn nodes_get_ceilings_from_their_rates_and_leaves_from_their_plans() {
+        // Margin 0.95: ceilings 57 and 38; rates 0.95 of those, of both access points 72.2 more than the site's 54.15.
+        let queue = json!({"scheme": "htb", "rate": "2 Mbit/s"});
+        let (inner, leaves) = classes(json!({}), queue);
+        let points = 54.15 / 2.0;
+        assert_eq!(inner, [(100.0, 0.0), (54.15, 57.0), (points, 38.0), (points, 38.0)]);
+        assert_eq!(leaves, [(2.0, 25.0); 6]);
+    }
+
+    #[test]
+    fn full_rates_exceed_those_of_the_parent() {
+        let queue = json!({"scheme": "htb", "rate": "30 Mbit/s", "node_rates": "full"});
+        let (inner, leaves) = classes(json!({}), queue.clone());
+        assert_eq!(inner[2..], [(36.1, 38.0); 2]);
+        assert_eq!(leaves, [(25.0, 25.0); 6], "a rate is at most the plan");
+        // Three of 25 fit into the 27.075 of their access point.
+        let fitting = json!({"scheme": "htb", "rate": "30 Mbit/s"});
+        assert_eq!(classes(json!({}), fitting).1, [(9.025, 25.0); 6]);
+    }
+
+    #[test]
+    fn a_plan_is_no_more_than_its_access_point() {
+        let queue = json!({"scheme": "htb"});
+        let (_, leaves) = classes(json!({"plan": "250 Mbit/s"}), queue);
+        assert_eq!(leaves, [(1.0, 38.0); 6]);
+    }
+
+    #[test]
+    fn a_network_with_a_tree_holds_its_classes() {
+        let scenario = scenario(json!({}), json!({"scheme": "htb"}));
+        let network = Network::new(&scenario, 0);
+        let records = |link: usize| {
+            use fairlane_schemes::contract::discipline::QueueDiscipline;
+            network.links[link].discipline().state_size().records
+        };
+        // Gateway, site, two access points; seen from a site three; an access point has none below it.
+        assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
+    }
+}
