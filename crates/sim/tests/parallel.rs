@@ -35,7 +35,6 @@ fn link() -> impl Strategy<Value = Json> {
         Just(json!({"scheme": "fq_codel", "limit": "100 packets"})),
         Just(json!({"scheme": "red", "limit": "60 packets"})),
         Just(json!({"scheme": "wfq", "limit": "60 packets"})),
-        Just(json!({"scheme": "htb", "limit": "30 packets", "rate": "500 kbit/s", "ceil": "2 Mbit/s"})),
     ];
     let impairment = prop_oneof![
         8 => Just(None),
@@ -204,6 +203,7 @@ fn what_cannot_be_cut_says_why() {
             "receiver_rate": "10 Gbit/s"},
             "queue": {"scheme": scheme}, "groups": [{"users": 100, "sources": sources}]})
     };
+    assert_eq!(why(row("htb", json!([{"kind": "tcp"}]))), WhyWhole::HoldsBack);
     assert_eq!(why(row("abc", json!([{"kind": "tcp"}]))), WhyWhole::SharedStreams);
     assert_eq!(why(row("droptail", json!([{"kind": "web", "interval": "1 s"}]))), WhyWhole::SharedStreams);
     // 10 Mbit/s, less than one packet of 1500 bytes in a millisecond, over 5 ms: nothing to share.

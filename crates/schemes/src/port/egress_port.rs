@@ -107,12 +107,6 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.busy_until
     }
 
-    /// When a discipline that holds back what waits is to be asked again; [`Time::NEVER`] if none does.
-    #[must_use]
-    pub fn held_until(&self) -> Time {
-        self.held_until
-    }
-
     /// When something happens next without a packet from outside: one reaches the far end, or, if none is on its way, one that
     /// was held back may be sent. [`Time::NEVER`] if nothing waits either.
     #[must_use]

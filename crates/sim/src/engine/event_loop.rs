@@ -293,8 +293,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let from = &mut self.network.links[link as usize];
         if from.wire().next_arrival() > now {
-            // Only a queue that holds packets back has asked; that of a link that is cut is served without an event.
-            self.handled -= 1;
+            // Only a queue that holds packets back has asked.
             from.wake(now, &mut LinkObserver { observer: self.observer, link });
             return self.agenda.set_link(link, from);
         }

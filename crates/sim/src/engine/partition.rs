@@ -24,6 +24,8 @@ pub enum WhyWhole {
     OneLink,
     /// A scheme or a congestion control is from outside.
     External,
+    /// A queue holds packets back while its link is idle.
+    HoldsBack,
     /// Its transfers, or its markers, draw from one stream.
     SharedStreams,
     /// Its meters are those of flows, and their table is one.
@@ -37,6 +39,7 @@ impl fmt::Display for WhyWhole {
         f.write_str(match self {
             Self::OneLink => "there is one link, and its queue is one state that every packet touches",
             Self::External => "a scheme or a congestion control is from outside",
+            Self::HoldsBack => "a queue holds packets back while its link is idle, which no window waits for",
             Self::SharedStreams => "its transfers or markers draw from one random stream in the order of events",
             Self::MetersOfFlows => "the edge has a table of flows, whose size is a result",
             Self::NoGain => "too little happens within the delay of the links at which the network could be cut",
@@ -152,6 +155,9 @@ fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     }
     if scenario.is_external() {
         return Err(WhyWhole::External);
+    }
+    if scenario.has_shaper() {
+        return Err(WhyWhole::HoldsBack);
     }
     let has_passing_flows = |source: &SourceConfig| match source {
         SourceConfig::Tcp { flows: TcpSourceParams { repeat, .. }, .. } => *repeat > 1,

@@ -160,8 +160,7 @@ impl Link {
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();
-        let start = if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER };
-        start.min(self.port.held_until())
+        if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER }
     }
 
     /// Starts every transmission that starts by `now`.

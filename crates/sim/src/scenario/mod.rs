@@ -289,6 +289,13 @@ impl Scenario {
             || senders.into_iter().any(|tcp| tcp.params.congestion.external.control.is_some())
     }
 
+    /// Whether a queue may hold packets back while its link is idle.
+    #[must_use]
+    pub fn has_shaper(&self) -> bool {
+        let mut queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
+        queues.any(|queue| queue.scheme().is_some_and(Scheme::shapes))
+    }
+
     /// Whether the record has rows of users and flows.
     #[must_use]
     pub fn has_user_rows(&self) -> bool {
