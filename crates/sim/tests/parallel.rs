@@ -57,7 +57,7 @@ fn lasting_source() -> impl Strategy<Value = Json> {
         Just(json!({"kind": "tcp", "profile": "linux", "congestion_control": "bbr3"})),
         Just(json!({"kind": "tcp", "profile": "linux", "transfer": "200 kB"})),
         (1u32..8).prop_map(|rate| json!({"kind": "cbr", "rate": format!("{rate} Mbit/s")})),
-        (1u32..8).prop_map(|rate| json!({"kind": "poisson", "rate": format!("{rate} Mbit/s"), "stop": "0.9 s"})),
+        (1u32..8).prop_map(|rate| json!({"kind": "poisson", "rate": format!("{rate} Mbit/s"), "stop": "0.6 s"})),
         Just(json!({"kind": "voip"})),
         Just(json!({"kind": "video", "profile": "linux"})),
     ]
@@ -98,7 +98,7 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 probes["series_interval"] = "50 ms".into();
             }
             json!({
-                "run": {"warmup": "0.5 s", "measure": "1 s", "seed": seed}, "probes": probes,
+                "run": {"warmup": "0.3 s", "measure": "0.5 s", "seed": seed}, "probes": probes,
                 "topology": {"kind": "graph", "links": links, "access_limit": "5 packets"},
                 "queue": {"scheme": "droptail"}, "groups": groups,
             })
