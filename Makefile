@@ -19,7 +19,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -164,6 +164,9 @@ bench-scheme-lib: ## Measure drop-tail of a library, in C and in Rust, turn by t
 bench-parallel: setup ## Measure how well replications, and one run of an access network, run on two threads, into docs/
 	cargo run --release --quiet --bin parallel
 	$(BIN)/python benches/one_run.py
+
+bench-growth: setup ## Measure cost, memory and fairness from 100 to a million users, 1 to 10 bottlenecks, into docs/ (about 15 minutes)
+	$(BIN)/python benches/growth.py
 
 bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
 	$(BIN)/python benches/scale.py

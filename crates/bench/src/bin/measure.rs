@@ -16,6 +16,15 @@ fn main() {
     let scenario = scenario(&text);
     let record = engine::run(&scenario, replication, &AtomicBool::new(false)).expect("nobody cancels");
     let link = &record.links[0];
+    let groups: Vec<_> = record
+        .groups
+        .iter()
+        .map(|group| {
+            let share = group.user_summary.as_ref().and_then(|summary| summary.share);
+            json!({"name": group.name, "normalised_throughput": group.normalised_throughput, "p5": share.map(|share| share.p5),
+                "packets": group.path.delivered_packets})
+        })
+        .collect();
     let dropped: u64 = link.drops.iter().map(|drops| drops.packets).sum();
     println!(
         "{}",
@@ -28,6 +37,9 @@ fn main() {
             "utilisation": link.utilisation,
             "mean_queue_packets": link.queue.mean_packets,
             "dropped_packets": dropped,
+            "state_bytes": link.state.bytes,
+            "edge_bytes": record.edge_state.bytes,
+            "groups": groups,
         })
     );
 }
