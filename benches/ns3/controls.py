@@ -19,6 +19,7 @@ RECORDS: Table = {
     "loss_detection": "scoreboard",
     "impatient_timer": True,
     "recovery_sends_at_once": True,  # tcp-socket-base.cc EnterRecovery, ProcessAck: DoRetransmit
+    "sack_duplicates": True,  # ProcessAck, DupAck
     "pacing_catches_up": False,  # SendDataPacket
     "rtt_of_first": True,  # EstimateRtt
 }
@@ -81,6 +82,8 @@ CONTROLS = {
             "byte_counting": False,  # tcp-congestion-ops.cc SlowStart
             "ledbat_slow_start": True,  # tcp-ledbat.cc SSParam
             "ledbat_current_filter": 3,  # AddDelay drops one of NoiseFilterLen = 4
+            "ledbat_fresh_delays": False,  # AddDelay
+            "ledbat_delay": "stamps",  # PktsAcked; tcp-option-ts.cc NowToTsValue
         }
         | RECORDS,
         needs_timestamps=True,  # PktsAcked: the delay is the difference of the time stamps

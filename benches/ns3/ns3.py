@@ -28,7 +28,8 @@ _OF_GROUP = ("congestion_control", "delayed_ack")
 # Keys that make our sender do what ns-3 does. Any other must be as in controls.py, or at its default.
 _IMITATING = {
     "profile", "flight_size", "byte_counting", "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
-    "loss_detection", "impatient_timer", "recovery_sends_at_once", "rtt_of_first", "pacing_catches_up", "syn_bytes",
+    "loss_detection", "impatient_timer", "recovery_sends_at_once", "sack_duplicates", "rtt_of_first",
+    "pacing_catches_up", "syn_bytes",
 }  # fmt: skip
 _RECOVERY = {"newreno": "Classic", "prr": "Prr"}
 

@@ -28,6 +28,7 @@ SOURCES = {
 OF_LINUX = {
     "impatient_timer": True,
     "recovery_sends_at_once": True,
+    "sack_duplicates": True,
     "rtt_of_first": True,
     "pacing_catches_up": False,
     "recovery": "newreno",

@@ -97,6 +97,10 @@ class TcpKeys(TypedDict, total=False):
     recovery_sends_at_once: bool
     """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
     again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    sack_duplicates: bool
+    """Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not
+    grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that finds the
+    second outstanding segment lost."""
     rtt_of_first: bool
     """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
     the wait of a delayed ACK, not that of the newest one."""
@@ -167,6 +171,11 @@ class TcpKeys(TypedDict, total=False):
     """Delays of the last round trip, at most, of which LEDBAT takes the least."""
     ledbat_slow_start: bool
     """Whether LEDBAT starts by slow start, until the first loss."""
+    ledbat_fresh_delays: bool
+    """Whether LEDBAT's filter leaves out delays that are older than a round trip."""
+    ledbat_delay: Literal["rtt", "stamps"]
+    """What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it
+    comes, in whole milliseconds, than what it echoes was sent."""
     ledbat_pp_target: str
     """Delay that LEDBAT++ adds to its path at most."""
     ledbat_pp_gain_divisor: int
@@ -358,6 +367,10 @@ class WebKeys(TypedDict, total=False):
     recovery_sends_at_once: bool
     """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
     again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    sack_duplicates: bool
+    """Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not
+    grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that finds the
+    second outstanding segment lost."""
     rtt_of_first: bool
     """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
     the wait of a delayed ACK, not that of the newest one."""
@@ -428,6 +441,11 @@ class WebKeys(TypedDict, total=False):
     """Delays of the last round trip, at most, of which LEDBAT takes the least."""
     ledbat_slow_start: bool
     """Whether LEDBAT starts by slow start, until the first loss."""
+    ledbat_fresh_delays: bool
+    """Whether LEDBAT's filter leaves out delays that are older than a round trip."""
+    ledbat_delay: Literal["rtt", "stamps"]
+    """What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it
+    comes, in whole milliseconds, than what it echoes was sent."""
     ledbat_pp_target: str
     """Delay that LEDBAT++ adds to its path at most."""
     ledbat_pp_gain_divisor: int

@@ -122,7 +122,10 @@
 //!     that is in flight for lost. Thresholds after congestion and the counts of rule 22 are in bytes, with what was outstanding
 //!     for RecoverFS; by `rack`, as in Linux, in whole segments. With `impatient_timer` only the first ACK in a recovery that
 //!     advances UNA restarts the timer. With `recovery_sends_at_once` the first lost segment, and after each ACK that advances
-//!     UNA in recovery to a segment sent once, the next lost or else a new one, leave whatever window and pacing.
+//!     UNA in recovery to a segment sent once, the next lost or else a new one, leave whatever window and pacing. With
+//!     `sack_duplicates` an ACK with news of SACK is a duplicate even if it advances UNA: outside of recovery it neither grows
+//!     the window nor restarts the timer. The third in a row, or one while of the segments beyond UNA the first that is lost, sent
+//!     again or SACKed is not SACKed, begins a recovery; what is lost at the end of one is sent again without.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
 //! first (D-SACK). With `autotuning` it acknowledges at once each segment that widens its window, by two; with `ecn` and

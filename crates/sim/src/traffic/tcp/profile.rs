@@ -89,6 +89,9 @@ params! {
         /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends again, and
         /// one for each ACK in it that ends at a segment not sent again yet, lost or else new.
         recovery_sends_at_once: bool = false, source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
+        /// Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not grow with it, the
+        /// timer does not restart, and a recovery begins with the third in a row or with one that finds the second outstanding segment lost.
+        sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
         /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes the wait
         /// of a delayed ACK, not that of the newest one.
         rtt_of_first: bool = false, source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
@@ -322,6 +325,7 @@ impl TcpParams {
         const OF_RECORDS: &[&str] = &[
             "impatient_timer",
             "recovery_sends_at_once",
+            "sack_duplicates",
             "rtt_of_first",
             "tlp",
             "frto",
@@ -349,7 +353,7 @@ impl TcpParams {
             (!rfc_timeout, &["rto_granularity"], &detection),
             (
                 self.loss_detection == LossDetection::PacketThreshold,
-                &["impatient_timer", "recovery_sends_at_once", "tlp", "frto", "undo", "min_rto"],
+                &["impatient_timer", "recovery_sends_at_once", "sack_duplicates", "tlp", "frto", "undo", "min_rto"],
                 &detection,
             ),
             (!self.ecn, &["accurate_ecn", "bbr3_ecn"], "ecn = false"),

@@ -137,6 +137,8 @@ pub struct Sample {
     pub now: Time,
     /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or nothing is delivered.
     pub rtt: Option<Time>,
+    /// By how much it comes later than what it echoes was sent, in whole milliseconds of either.
+    pub since_echo: Time,
     /// Smoothed RTT.
     pub srtt: Time,
     /// Least RTT of the connection; [`Time::NEVER`] before the first.
@@ -151,6 +153,8 @@ pub struct Sample {
     pub marked: u32,
     /// Classic feedback: the ACK carries ECE.
     pub ece: bool,
+    /// By `sack_duplicates` the ACK is a duplicate, with which no window grows.
+    pub duplicate: bool,
     /// In flight after it.
     pub in_flight: u32,
     /// In flight before it.

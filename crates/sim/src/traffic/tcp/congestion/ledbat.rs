@@ -18,7 +18,8 @@
 //!
 //! Deviations:
 //! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not that of one way; ACKs
-//!    carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay.
+//!    carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay. With `ledbat_delay
+//!    = "stamps"` each ACK has a delay, by its time stamps, so that recovery leaves no stale ones.
 //! 2. RFC 6817 2.5: the initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
 //! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout leaves
 //!    the window at one segment, and the next ACK raises it to `ledbat_min_window`.
@@ -33,7 +34,17 @@ use super::model::queuing_delay::QueuingDelay;
 use super::reno::{Reno, RenoParams};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::Time;
-use fairlane_schemes::params;
+use fairlane_schemes::{choices, params};
+
+choices! {
+    /// What LEDBAT takes for the delay of its path.
+    pub enum LedbatDelay {
+        /// The RTT that the sender measures, of segments sent once.
+        Rtt = "rtt",
+        /// The difference of an ACK's time stamps, in whole milliseconds: a delay for each ACK, copies and all.
+        Stamps = "stamps",
+    }
+}
 
 params! {
     /// Parameters of LEDBAT.
@@ -58,6 +69,11 @@ params! {
         ledbat_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "RFC 6817 2.5";
         /// Whether LEDBAT starts by slow start, until the first loss.
         ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";
+        /// Whether LEDBAT's filter leaves out delays that are older than a round trip.
+        ledbat_fresh_delays: bool = true, source "RFC 6817 2.5; false in ns-3, tcp-ledbat.cc AddDelay";
+        /// What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it comes, in whole
+        /// milliseconds, than what it echoes was sent.
+        ledbat_delay: LedbatDelay = "rtt", source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
     }
 }
 
@@ -87,10 +103,14 @@ impl Control for Ledbat {
 
     fn on_sample(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
         //= RFC 6817 2.2-1, deviation: The delay is that of one way, by the receiver's clock.
-        if let Some(rtt) = sample.rtt {
-            self.delay.observe(sample.now, rtt);
+        let delay = match params.ledbat_delay {
+            LedbatDelay::Rtt => sample.rtt,
+            LedbatDelay::Stamps => Some(sample.since_echo),
+        };
+        if let Some(delay) = delay {
+            self.delay.observe(sample.now, delay);
         }
-        if sample.phase == Phase::Recovery || sample.in_order == 0 || sample.ece {
+        if sample.phase == Phase::Recovery || sample.in_order == 0 || sample.ece || sample.duplicate {
             return;
         }
         if self.slow_start && output.cwnd <= output.ssthresh {
@@ -115,7 +135,8 @@ impl Ledbat {
     /// Section 2.4.2, on an ACK.
     fn approach(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
         let (minutes, samples) = (params.ledbat_base_history, params.ledbat_current_filter);
-        let Some(queuing) = self.delay.get(minutes, samples, sample.now, sample.srtt) else { return };
+        let age = if params.ledbat_fresh_delays { sample.srtt } else { Time::NEVER };
+        let Some(queuing) = self.delay.get(minutes, samples, sample.now, age) else { return };
         let target = params.ledbat_target.as_secs_f64();
         let (mss, cwnd) = (f64::from(of.mss), f64::from(output.cwnd.max(1)));
         let off_target = (target - queuing.as_secs_f64()) / target;
@@ -194,6 +215,31 @@ mod tests {
         let mut flow = flow(unfiltered());
         flow.round(|_, sample| sample.rtt = Some(Time::from_secs(10)));
         assert_eq!(flow.output.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn time_stamps_are_a_delay_even_if_nothing_else_is() {
+        let windows = [LedbatDelay::Rtt, LedbatDelay::Stamps].map(|ledbat_delay| {
+            let mut flow = flow(LedbatParams { ledbat_delay, ..unfiltered() });
+            flow.ack(|sample| (sample.rtt, sample.since_echo) = (None, RTT + MS(200)));
+            flow.output.cwnd
+        });
+        // The last RTT, with an empty queue: off_target = 1, MSS^2 / cwnd. The stamps: off_target = -1.
+        assert_eq!(windows, [20 * MSS + 50, 20 * MSS - 50]);
+    }
+
+    #[test]
+    fn delays_older_than_a_round_trip_count_if_asked_for() {
+        let windows = [true, false].map(|ledbat_fresh_delays| {
+            let mut flow = flow(LedbatParams { ledbat_fresh_delays, ..Default::default() });
+            flow.ack(|sample| {
+                sample.now = Time::from_secs(9);
+                sample.rtt = Some(RTT + MS(200));
+            });
+            flow.output.cwnd
+        });
+        // The base delay came at 0: the filter has it as well, or the last one alone.
+        assert_eq!(windows, [20 * MSS - 50, 20 * MSS + 50]);
     }
 
     #[test]

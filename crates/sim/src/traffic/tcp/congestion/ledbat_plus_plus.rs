@@ -96,7 +96,7 @@ impl Control for LedbatPlusPlus {
         if let Some(rtt) = sample.rtt {
             self.delay.observe(sample.now, rtt);
         }
-        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece || sample.duplicate {
             return;
         }
         let (minutes, samples) = (params.ledbat_pp_base_history, params.ledbat_pp_current_filter);

@@ -111,6 +111,7 @@ impl<C: Control> Flow<C> {
         Sample {
             now: self.now,
             rtt: Some(RTT),
+            since_echo: RTT,
             srtt: RTT,
             min_rtt: RTT,
             acked: MSS,
@@ -118,6 +119,7 @@ impl<C: Control> Flow<C> {
             lost: 0,
             marked: 0,
             ece: false,
+            duplicate: false,
             in_flight: window.saturating_sub(MSS),
             prior_in_flight: window,
             prior_outstanding: window,
@@ -242,6 +244,7 @@ impl<C: Control> Flow<C> {
         self.lost += u64::from(lost);
         Sample {
             rtt: (flags & 1 == 0).then_some(rtt),
+            since_echo: rtt,
             srtt: rtt,
             min_rtt: LEAST_RTT,
             acked,
@@ -249,6 +252,7 @@ impl<C: Control> Flow<C> {
             lost,
             marked: any(random, u64::from(acked) + 1) as u32,
             ece: flags & 12 == 0,
+            duplicate: flags & 3 == 0,
             in_flight,
             prior_in_flight: in_flight,
             prior_outstanding: in_flight,

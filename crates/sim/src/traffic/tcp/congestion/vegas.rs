@@ -114,7 +114,7 @@ impl Control for Vegas {
         if self.open && !was_open {
             self.begin_anew(params, sample.delivered, sample.in_flight);
         }
-        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece {
+        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece || sample.duplicate {
             return;
         }
         if params.vegas_early_round {

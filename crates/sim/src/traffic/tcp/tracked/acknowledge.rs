@@ -63,7 +63,7 @@ impl TrackedSender {
             self.retries = if news.delivered > 0 { 0 } else { self.retries };
             self.repair_numbered(params, now);
         } else {
-            if news.in_order > 0 && self.restarts_timer(params) {
+            if news.in_order > 0 && self.restarts_timer(params, &news) {
                 self.arm(params, true, now);
             }
             self.repair(params, ack, &news, now);
@@ -75,7 +75,10 @@ impl TrackedSender {
     }
 
     /// Whether an ACK of new data restarts the timer.
-    fn restarts_timer(&mut self, params: &TcpParams) -> bool {
+    fn restarts_timer(&mut self, params: &TcpParams, news: &News) -> bool {
+        if params.sack_duplicates && news.sacked && !self.in_recovery() {
+            return false;
+        }
         let partial = self.phase == Phase::Recovery && self.records.una() < self.recover;
         if !(params.impatient_timer && partial) {
             return true;
@@ -212,6 +215,7 @@ impl TrackedSender {
         Sample {
             now,
             rtt,
+            since_echo: whole_milliseconds(now).saturating_sub(whole_milliseconds(ack.echo)),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.least(),
             acked: news.delivered_bytes,
@@ -219,6 +223,7 @@ impl TrackedSender {
             lost: std::mem::take(&mut self.newly_lost).saturating_mul(mss),
             marked,
             ece: ack.congestion_echo && !params.has_accurate_ecn(),
+            duplicate: params.sack_duplicates && (self.phase == Phase::Disorder || news.in_order == 0),
             in_flight: clamped(self.in_flight(params)),
             prior_in_flight,
             prior_outstanding,
@@ -252,9 +257,15 @@ impl TrackedSender {
                     in_flight: self.records.in_flight(),
                 },
             );
-        } else if news.in_order > 0 && !sample.ece {
+        } else if news.in_order > 0 && !sample.ece && !sample.duplicate {
             self.grow(params, sample, news.delivered, now);
         }
         self.output.cwnd = self.output.cwnd.max(mss);
     }
+}
+
+/// As a time stamp has it.
+fn whole_milliseconds(time: Time) -> Time {
+    let millisecond = Time::from_millis(1).0;
+    Time(time.0 / millisecond * millisecond)
 }

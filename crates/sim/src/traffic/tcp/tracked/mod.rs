@@ -100,6 +100,8 @@ pub struct TrackedSender {
     numbers: Numbers,
     /// No ACK of new data has come in this recovery.
     before_partial_ack: bool,
+    /// ACKs with news of SACK since the number last moved without, outside of recovery (DupAcks).
+    duplicates: u32,
     /// F-RTO watches whether the timeout was spurious.
     watches_timeout: bool,
     /// After an ACK F-RTO asks for new data instead of retransmissions.
@@ -176,6 +178,7 @@ impl TrackedSender {
             reducing: false,
             numbers: Numbers::NEW,
             before_partial_ack: false,
+            duplicates: 0,
             watches_timeout: false,
             new_data_only: false,
             cwnd_limited: false,

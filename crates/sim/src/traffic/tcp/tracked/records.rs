@@ -254,6 +254,13 @@ impl Records {
         (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
+    /// Whether of the segments beyond `una` the first one that is lost, sent again or SACKed is not SACKed.
+    pub(super) fn next_known_is_lost(&self) -> bool {
+        let known =
+            (self.una..self.nxt).skip(1).map(|seq| self.at(seq)).find(|of| of.fate != Fate::InFlight || of.resent);
+        known.is_some_and(|of| of.fate != Fate::Sacked)
+    }
+
     /// The outstanding segment with the highest number that is not SACKed.
     pub(super) fn last_unsacked(&self) -> Option<u32> {
         (self.una..self.nxt).rev().find(|&seq| self.at(seq).fate != Fate::Sacked)
@@ -380,6 +387,20 @@ mod tests {
         records.restore_lost();
         assert_eq!((records.first_lost(), records.oldest()), (None, Some(30)));
         records.check();
+    }
+
+    #[test]
+    fn what_is_known_of_the_second_segment_and_those_beyond_is_that_of_the_first_with_news() {
+        let mut records = Records::new();
+        (0..5).for_each(|_| records.push(Record::BLANK));
+        records.lose(0);
+        assert!(!records.next_known_is_lost(), "the first one does not count");
+        records.sack(3);
+        assert!(!records.next_known_is_lost());
+        records.lose(2);
+        assert!(records.next_known_is_lost());
+        records.resend(2, Record::BLANK);
+        assert!(records.next_known_is_lost(), "a copy is of one that was lost");
     }
 
     #[test]

@@ -16,6 +16,7 @@ impl TrackedSender {
     pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let una = self.records.una();
         let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
+        let repaired = self.in_recovery();
         match self.phase {
             Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
             Phase::Recovery if news.in_order > 0 => self.undo_partly(params, ack, now),
@@ -31,6 +32,13 @@ impl TrackedSender {
         self.look_for_losses(params, now);
         let copy_lost = self.records.resent() < resent;
         match self.phase {
+            Phase::Open | Phase::Disorder if params.sack_duplicates => {
+                let begins = self.counts_duplicate(params, news, repaired);
+                self.phase = if self.duplicates > 0 { Phase::Disorder } else { Phase::Open };
+                if begins {
+                    self.enter_recovery(params, now);
+                }
+            }
             Phase::Open | Phase::Disorder if self.records.lost() > 0 => self.enter_recovery(params, now),
             Phase::Open | Phase::Disorder => {
                 self.phase = if self.records.sacked() > 0 { Phase::Disorder } else { Phase::Open };
@@ -43,6 +51,20 @@ impl TrackedSender {
             }
             _ => {}
         }
+    }
+
+    /// Counts an ACK outside of recovery, or one that has just `repaired` all: whether the next recovery begins with it. What is lost
+    /// is sent again either way.
+    fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
+        if repaired || !news.sacked {
+            if repaired || news.in_order > 0 {
+                self.duplicates = 0;
+            }
+            return false;
+        }
+        self.duplicates += 1;
+        // RFC 6675 5, (1) and (2).
+        self.duplicates == params.dupack_threshold || self.records.next_known_is_lost()
     }
 
     /// Looks for losses and sets the timer for those that are due later.
@@ -101,7 +123,8 @@ impl TrackedSender {
                 || params.recovery_sends_at_once
             {
                 // RFC 6675 5 (4.3): the first lost segment is sent again, whatever the window.
-                self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);
+                let otherwise = if params.sack_duplicates { Forced::New } else { Forced::Nothing };
+                self.forced = self.records.first_lost().map_or(otherwise, Forced::Again);
             }
         }
         self.tell(params, Event::Loss, now);

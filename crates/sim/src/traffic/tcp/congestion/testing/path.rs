@@ -95,6 +95,7 @@ impl<C: Modelled> PathFlow<C> {
         let sample = Sample {
             now: self.now,
             rtt: Some(told.rtt),
+            since_echo: told.rtt,
             srtt: RTT,
             min_rtt: RTT,
             acked: told.acked,
@@ -102,6 +103,7 @@ impl<C: Modelled> PathFlow<C> {
             lost: told.lost,
             marked: told.marked,
             ece: false,
+            duplicate: false,
             in_flight: told.in_flight,
             prior_in_flight: told.in_flight,
             prior_outstanding: told.in_flight,

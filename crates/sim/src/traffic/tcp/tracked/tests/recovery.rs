@@ -68,6 +68,30 @@ fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
 }
 
 #[test]
+fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
+    let run = |sack_duplicates| {
+        let late = TcpParams { tlp: false, frto: false, undo: false, min_rto: MS(1000), ..plain() };
+        let delayed = TcpParams { delayed_ack: 2, quickack: 0, whole_windows: false, ..late };
+        let params = TcpParams { loss_detection: LossDetection::Scoreboard, sack_duplicates, ..delayed };
+        let lot = |seq, time| match (seq, time) {
+            (4, ..=1) => Lot::Lost,
+            (5..10, 0) => Lot::Late(MS(20)),
+            _ => Lot::Arrives,
+        };
+        let mut path = Path::new(params, Some(40), lot);
+        path.run_until(MS(220));
+        let threshold = path.sender.ssthresh();
+        path.run_to_completion();
+        (threshold, path.resent()[..2].to_vec())
+    };
+    // At 200 ms ACKs of segment 0, and of 1 and 2, have widened the window to 13. That of segment 3 waits for segment 5, and comes
+    // with its SACK at 220 ms, before two more SACKs. Half of 13 is left, or of 15 if what that ACK delivers counts; the
+    // timeout is a second after the last ACK that counts.
+    assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
+    assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
+}
+
+#[test]
 fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
