@@ -62,24 +62,32 @@ static __always_inline void count_hidden(const struct source *source, struct ing
 	stats->mpls_not_ip += source->hides == HIDES_MPLS;
 }
 
-/* The place of an address that has a meter of its own. */
-static __noinline __u32 place_of_address(const struct source *source, const struct rule *rule,
+/* Gives a place to an address that has none. */
+static __noinline __u32 place_of_unknown(const struct user_key *key, const struct rule *rule,
 					 const struct port_config *port, const struct node_config *node)
 {
 	struct newcomer new = {
+		.key = *key,
 		.owner = rule->place,
 		.user_limit = rule->address_limit,
 		.port = port->ifindex % PORT_PLACES,
 		.port_limit = port->address_limit,
+		.now_ns = clock_ns(),
 	};
+
+	return place_of_newcomer(&new, node);
+}
+
+/* The place of an address that has a meter of its own: no call for those that are known. */
+static __always_inline __u32 place_of_address(const struct source *source, const struct rule *rule,
+					      const struct port_config *port, const struct node_config *node)
+{
+	struct user_key key;
 	__u32 *place;
 
-	address_key(source, port->user_is, &new.key);
-	place = bpf_map_lookup_elem(&addresses, &new.key);
-	if (place)
-		return *place;
-	new.now_ns = clock_ns();
-	return place_of_newcomer(&new, node);
+	address_key(source, port->user_is, &key);
+	place = bpf_map_lookup_elem(&addresses, &key);
+	return place ? *place : place_of_unknown(&key, rule, port, node);
 }
 
 /* Counts the packet for its user and writes the label into the mark. */

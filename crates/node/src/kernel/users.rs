@@ -324,8 +324,12 @@ pub(super) fn entries<'a, K: Record, V: Record>(
 /// Writes entries, many at a time.
 fn write_all<K: Record, V: Record>(map: &MapHandle, name: &str, entries: &[(K, V)]) -> Result<(), KernelError> {
     for batch in entries.chunks(BATCH as usize) {
-        let keys: Vec<u8> = batch.iter().flat_map(|(key, _)| key.as_bytes()).copied().collect();
-        let values: Vec<u8> = batch.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect();
+        let mut keys = Vec::with_capacity(batch.len() * size_of::<K>());
+        let mut values = Vec::with_capacity(batch.len() * size_of::<V>());
+        for (key, value) in batch {
+            keys.extend_from_slice(key.as_bytes());
+            values.extend_from_slice(value.as_bytes());
+        }
         let written = map.update_batch(&keys, &values, batch.len() as u32, MapFlags::ANY, MapFlags::ANY);
         written.map_err(KernelError::refused(format!("writing map {name}")))?;
     }
