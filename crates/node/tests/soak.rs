@@ -100,9 +100,9 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let (start, mut kills, mut metered) = (Instant::now(), 0, 0);
     let mut turn = 0_usize;
     while start.elapsed() < Duration::from_secs(seconds) {
-        let config = config(if turn % 2 == 0 { "20 kbit/s" } else { "10 kbit/s" });
+        let config = config(if turn.is_multiple_of(2) { "20 kbit/s" } else { "10 kbit/s" });
         // A port comes and goes; so does a subscriber with addresses that send.
-        let has_flap = turn % 2 == 0;
+        let has_flap = turn.is_multiple_of(2);
         lab.run("n", if has_flap { "ip link add flap0 type veth peer name flap1" } else { "ip link del flap0" });
         let change = match turn % 3 {
             0 => &["add", "soak", "--prefix", "10.1.2.0/27"][..],
