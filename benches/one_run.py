@@ -16,7 +16,7 @@ from statistics import median
 
 from measuring import ROOT, SCENARIOS, Json, build, machine, put_on_page, rustc, scenario
 
-RUN = {"warmup": "6 s", "measure": "2 s"}
+RUN = {"warmup": "5 s", "measure": "1 s"}
 
 
 def of(values: list[float]) -> str:
@@ -28,7 +28,7 @@ def table(line: Json, turns: int) -> str:
     """What was measured, as Markdown."""
     threads = line["threads"]
     rows = [
-        f"Medians of {turns} turns (lowest to highest), {machine()}, {rustc()[0]}; 8 simulated seconds; "
+        f"Medians of {turns} turns (lowest to highest), {machine()}, {rustc()[0]}; 6 simulated seconds; "
         f"{line['users']} users, {line['links']} links, {line['parts']} parts, "
         f"lookahead {1e3 * line['lookahead_s']:g} ms.",
         "",
