@@ -1,8 +1,16 @@
 //! The two token buckets of a class of HTB.
 
-use super::{HtbParams, Mode};
+use super::params::HtbParams;
 use crate::base::units::{BitRate, Bytes, Time};
 use crate::contract::class_tree::Class;
+
+/// What a class may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    CannotSend,
+    MayBorrow,
+    CanSend,
+}
 
 /// Longest time that tokens are counted over: `mbuffer` of sch_htb.c, 60 s.
 const LONGEST_PS: i64 = 60 * Time::PER_SECOND as i64;

@@ -1,6 +1,6 @@
 //! The queue of a leaf of HTB.
 
-use super::{HtbParams, LeafQueue};
+use super::params::{HtbParams, LeafQueue};
 use crate::contract::prelude::*;
 use crate::fairqueue::cake::{Cake, CakeParams};
 use crate::fairqueue::fq_codel::{FqCodel, FqCodelParams};
