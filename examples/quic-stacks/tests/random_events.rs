@@ -126,6 +126,7 @@ impl History {
         let sample = Sample {
             now: self.now,
             rtt,
+            since_echo: rtt.unwrap_or(Time::from_millis(10)),
             srtt: Time::from_millis(10),
             min_rtt: Time::from_millis(10),
             acked: MSS,
@@ -133,6 +134,7 @@ impl History {
             lost: 0,
             marked,
             ece: false,
+            duplicate: false,
             in_flight: self.in_flight(),
             prior_in_flight: 0,
             prior_outstanding: 0,
