@@ -10,7 +10,9 @@
  * leads to them.
  */
 #include "carriers.h"
+#include "lock.h"
 #include "places.h"
+#include "recent.h"
 #include <bpf/bpf_core_read.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -78,27 +80,86 @@ static __noinline __u32 place_of_unknown(const struct user_key *key, const struc
 	return place_of_newcomer(&new, node);
 }
 
-/* The place of an address that has a meter of its own: no call for those that are known. */
-static __always_inline __u32 place_of_address(const struct source *source, const struct rule *rule,
-					      const struct port_config *port, const struct node_config *node)
+/*
+ * What a packet is metered by: by the rule given, which its mark or tunnel has, or else by what its headers say. An entry
+ * for `recent` addresses is written if the address alone decides; that of one without a meter of its own which should
+ * have one is not known yet.
+ */
+__noinline int look_up(const struct source *source, const struct rule *rule, __u32 port_place, __u32 is_recent,
+		       struct terms *terms)
 {
+	struct port_config *port = bpf_map_lookup_elem(&ports, &port_place);
+	__u32 zero = 0, generation, is_own = 0, *place;
+	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
+	struct recent *recent;
 	struct user_key key;
-	__u32 *place;
 
-	address_key(source, port->user_is, &key);
-	place = bpf_map_lookup_elem(&addresses, &key);
-	return place ? *place : place_of_unknown(&key, rule, port, node);
+	if (!source || !terms || !port || !node)
+		return -1;
+	generation = node->generation;
+	if (!rule)
+		rule = rule_of(node, source);
+	if (!rule) {
+		rule = bpf_map_lookup_elem(&default_rule, &zero);
+		if (!rule)
+			return -1;
+		terms->place = source->is_ip ? PLACE_DEFAULT : PLACE_UNPARSED;
+	} else {
+		terms->place = rule->place;
+	}
+	terms->place += port->user_is;
+	terms->offset = rule->offset;
+	terms->class_rule = rule->class_rule;
+	if (rule->address_limit && source->is_ip) {
+		address_key(source, port->user_is, &key);
+		place = bpf_map_lookup_elem(&addresses, &key);
+		if (!place) {
+			terms->place = place_of_unknown(&key, rule, port, node);
+			return 0;
+		}
+		terms->place = *place;
+		is_own = 1;
+	}
+	recent = is_recent ? recent_of(source) : 0;
+	if (recent)
+		remember(recent, generation, source, port->user_is, is_own, terms);
+	return 0;
+}
+
+/* The meter of a packet, and what it is metered by. */
+static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, const struct source *source,
+					     const struct port_config *port, const struct node_config *node,
+					     struct terms *terms)
+{
+	struct rule *rule = rule_of_mark(node, mark);
+	struct recent *recent = 0;
+	struct user *user = 0;
+	__u32 place;
+
+	if (!rule && KNOWS(node, KIND_TUNNEL))
+		rule = rule_of_tunnel(skb);
+	if (!rule && source->is_ip && !source->tags && !source->session)
+		recent = recent_of(source);
+	if (recent)
+		user = recall(recent, node, source, port->user_is, terms);
+	if (user)
+		return user;
+	place = port->ifindex % PORT_PLACES;
+	if (look_up(source, rule, place, !!recent, terms))
+		return 0;
+	place = terms->place;
+	return bpf_map_lookup_elem(&users, &place);
 }
 
 /* Counts the packet for its user and writes the label into the mark. */
 static __always_inline int meter(struct __sk_buff *skb, const struct port_config *port, struct ingress_stats *stats)
 {
 	struct source source;
+	struct terms terms;
 	struct node_config *node;
 	struct user *user;
-	struct rule *rule;
 	__u64 now, age, sum = 0;
-	__u32 zero = 0, class, mark = skb->mark, place;
+	__u32 zero = 0, class, mark = skb->mark;
 	__s64 log2_sum = 0;
 	__s32 activity;
 
@@ -113,30 +174,14 @@ static __always_inline int meter(struct __sk_buff *skb, const struct port_config
 		return TC_ACT_SHOT;
 	if (!source.is_ip)
 		count_hidden(&source, stats);
-	rule = rule_of_mark(node, mark);
-	if (!rule && KNOWS(node, KIND_TUNNEL))
-		rule = rule_of_tunnel(skb);
-	if (!rule)
-		rule = rule_of(node, &source);
-	if (!rule) {
-		rule = bpf_map_lookup_elem(&default_rule, &zero);
-		if (!rule)
-			return TC_ACT_UNSPEC;
-		place = source.is_ip ? PLACE_DEFAULT : PLACE_UNPARSED;
-	} else {
-		place = rule->place;
-	}
-	place += port->user_is;
-	if (rule->address_limit && source.is_ip)
-		place = place_of_address(&source, rule, port, node);
-	user = bpf_map_lookup_elem(&users, &place);
+	user = meter_of(skb, mark, &source, port, node, &terms);
 	if (!user)
 		return TC_ACT_UNSPEC;
-	class = rule->class_rule == RULE_EF || (rule->class_rule == RULE_DSCP && source.dscp == DSCP_EF) ? CLASS_EF :
-													    CLASS_BE;
+	class = terms.class_rule == RULE_EF || (terms.class_rule == RULE_DSCP && source.dscp == DSCP_EF) ? CLASS_EF :
+													  CLASS_BE;
 	now = clock_ns();
 	age = now > node->start_ns ? now - node->start_ns : 0;
-	bpf_spin_lock(&user->lock);
+	take_lock(&user->lock);
 	if (node->scheme == SCHEME_CSFQ)
 		log2_sum = fair_rate_count(&user->meter, &user->pending, &node->decay, node->log2_tick, source.ip_bytes, age);
 	else
@@ -144,11 +189,11 @@ static __always_inline int meter(struct __sk_buff *skb, const struct port_config
 	user->packets++;
 	user->bytes += source.ip_bytes;
 	user->last_ns = now;
-	bpf_spin_unlock(&user->lock);
+	give_lock(&user->lock);
 	if (node->scheme == SCHEME_CSFQ)
-		activity = fair_activity_of_q31(log2_sum + rule->offset);
+		activity = fair_activity_of_q31(log2_sum + terms.offset);
 	else
-		activity = fair_meter_activity(sum, &node->decay, node->log2_memory, rule->offset, age);
+		activity = fair_meter_activity(sum, &node->decay, node->log2_memory, terms.offset, age);
 	user->activity = activity;
 	skb->mark = MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity);
 	stats->metered++;
@@ -381,7 +426,7 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 	__u32 place = port->marks_ecn ? markable(skb, port->is_layer3) : 0;
 	int verdict = TC_ACT_UNSPEC, marks = 0;
 
-	bpf_spin_lock(&state->lock);
+	take_lock(&state->lock);
 	queue = virtual_queue(port, state, now, queue);
 	average = fair_averager_average(&state->averager);
 	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, is_labelled ? activity : average, average);
@@ -401,7 +446,7 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 			fair_averager_accept(&state->averager, &port->decay, activity, now);
 		accept(port, state, now, queue, share, bytes, is_labelled);
 	}
-	bpf_spin_unlock(&state->lock);
+	give_lock(&state->lock);
 	return marks && verdict == TC_ACT_UNSPEC ? mark_ce(skb, place) : verdict;
 }
 
@@ -434,7 +479,7 @@ __noinline int admit_csfq(struct __sk_buff *skb)
 	age = now > node->start_ns ? now - node->start_ns : 0;
 	queue = queue_of(skb, port);
 	share = share_of_queue(port, bytes);
-	bpf_spin_lock(&state->lock);
+	take_lock(&state->lock);
 	queue = virtual_queue(port, state, now, queue);
 	state->average = fair_activity_of_q31(state->csfq.log2_alpha);
 	state->queue = queue;
@@ -450,7 +495,7 @@ __noinline int admit_csfq(struct __sk_buff *skb)
 	} else {
 		accept(port, state, now, queue, share, bytes, is_labelled);
 	}
-	bpf_spin_unlock(&state->lock);
+	give_lock(&state->lock);
 	if (is_labelled)
 		skb->mark = (mark & ~MARK_ACTIVITY) | fair_biased(label);
 	return verdict;

@@ -37,8 +37,10 @@ struct node_config {
 	__u32 first_address; /* Place of the first address that has a meter of its own. */
 	__u32 addresses; /* Number of such places. */
 	__u32 carriers; /* What carries labels at the ports of the node, a bit for each carrier. */
+	__u32 generation; /* How often rules have changed, never zero: what programs remember of them holds as long as it is the same. */
+	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct node_config) == 96, "node_config");
+_Static_assert(sizeof(struct node_config) == 104, "node_config");
 _Static_assert(__builtin_offsetof(struct node_config, start_ns) == 0, "node_config.start_ns");
 _Static_assert(__builtin_offsetof(struct node_config, netns) == 8, "node_config.netns");
 _Static_assert(__builtin_offsetof(struct node_config, user_timeout_ns) == 16, "node_config.user_timeout_ns");
@@ -53,6 +55,8 @@ _Static_assert(__builtin_offsetof(struct node_config, kinds) == 80, "node_config
 _Static_assert(__builtin_offsetof(struct node_config, first_address) == 84, "node_config.first_address");
 _Static_assert(__builtin_offsetof(struct node_config, addresses) == 88, "node_config.addresses");
 _Static_assert(__builtin_offsetof(struct node_config, carriers) == 92, "node_config.carriers");
+_Static_assert(__builtin_offsetof(struct node_config, generation) == 96, "node_config.generation");
+_Static_assert(__builtin_offsetof(struct node_config, reserved) == 100, "node_config.reserved");
 
 /* Key of the trie: IPv4 addresses are ::ffff:0:0/96. */
 struct prefix_key {
@@ -117,7 +121,7 @@ _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule"
 
 /* A user: its meter and counters. */
 struct user {
-	struct bpf_spin_lock lock; /* Of the meter. */
+	__u32 lock; /* Of the meter; the programs take it, the tool writes zero. */
 	__s32 activity; /* Label of the last packet. */
 	struct fair_meter meter; /* Amount, and when it was counted. */
 	__u64 pending; /* Bytes of the tick, Q16: CSFQ. */
@@ -210,7 +214,7 @@ _Static_assert(__builtin_offsetof(struct port_config, csfq) == 104, "port_config
 
 /* What a port has done; under one lock with what it counts. */
 struct port_state {
-	struct bpf_spin_lock lock; /* Of all that follows. */
+	__u32 lock; /* Of all that follows; the programs take it, the tool writes zero. */
 	__s32 average; /* A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate. */
 	struct fair_averager averager; /* A_avg. */
 	__u64 free_at_ns; /* When the virtual queue will be empty. */

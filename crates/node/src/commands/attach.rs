@@ -37,7 +37,7 @@ impl Attach {
             let names: Vec<_> = config.ports.iter().map(|port| format!("\"{}\"", port.interface)).collect();
             return Err(format!("ports: none of {} is in this network namespace", names.join(", ")).into());
         }
-        let attached = attach(&self.config)?;
+        let (attached, config) = attach(config, &self.config)?;
         let verb = if attached.was_attached { "reloaded" } else { "attached" };
         let of = if attached.absent.is_empty() { String::new() } else { format!(" of {}", config.ports.len()) };
         // Whoever does not read this is no reason to stop.
@@ -55,16 +55,17 @@ impl Attach {
     }
 }
 
-/// Attaches with all subscribers, whom nobody changes meanwhile.
-fn attach(path: &Path) -> Result<Attached, Box<dyn Error>> {
-    let folder = NodeConfig::load(path)?.state_folder();
+/// Attaches the configuration that was read from `path` with all subscribers, whom nobody changes meanwhile. Returns both
+/// together as well.
+fn attach(config: NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
+    let folder = config.state_folder();
     let held = store::hold(&folder)?;
-    let config = subscribers::load(path)?;
+    let config = subscribers::with_kept(config, path)?;
     let attached = kernel::attach(&config)?;
     if held.is_some() {
         store::next_generation(&folder)?;
     }
-    Ok(attached)
+    Ok((attached, config))
 }
 
 /// Keeps what is attached equal to what is there.
@@ -126,18 +127,20 @@ impl Follower {
 
     /// Attaches anew if other interfaces are there than before.
     fn catch_up(&mut self) -> Outcome {
-        match NodeConfig::load(&self.path) {
-            Ok(config) => self.config = config,
+        let config = match NodeConfig::load(&self.path) {
+            Ok(config) => config,
             Err(error) => {
                 eprintln!("warning: {error}; going on with what is attached");
                 return Ok(());
             }
-        }
-        let Ports { present, absent } = kernel::ports_of(&self.config)?;
+        };
+        let Ports { present, absent } = kernel::ports_of(&config)?;
         if !self.is_stale && present == self.attached.present && absent == self.attached.absent {
+            self.config = config;
             return Ok(());
         }
-        let attached = attach(&self.path)?;
+        let (attached, config) = attach(config, &self.path)?;
+        self.config = config;
         let _ = print_out(&changes(&self.attached, &attached));
         self.attached = attached;
         self.is_stale = false;

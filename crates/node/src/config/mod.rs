@@ -190,6 +190,15 @@ impl NodeConfig {
         check_users(&users, &users_table)?;
         Ok(Self { node, scheme, abc_marker, csfq_marker, users_table, default_user, users, ports })
     }
+
+    /// Adds users behind those that are there.
+    ///
+    /// # Errors
+    /// One has what another user has, or there is no room for them.
+    pub fn add_users(&mut self, users: impl Iterator<Item = User>) -> Result<(), ConfigError> {
+        self.users.extend(users);
+        check_users(&self.users, &self.users_table)
+    }
 }
 
 /// Nobody has what another user has, and all have room.

@@ -1,10 +1,11 @@
 //! Users: who is metered, against which reference rate, in which class.
 
-use super::{MarkMatch, Prefix};
+use super::{MarkMatch, Prefix, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
 use std::fmt;
+use std::sync::LazyLock;
 
 choices! {
     /// Which class a user's packets are in.
@@ -174,13 +175,16 @@ impl User {
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
     pub fn of_table(json: &serde_json::Value) -> Result<Self, ConfigError> {
+        refuse_renamed(json, &[("class", "traffic_class")])?;
         Self::read(&mut Table::new("", json)?)
     }
 
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let who = Who::read(table)?;
         let name = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());
-        let params = UserParams::read(table)?;
+        // Made once: there may be a hundred thousand users.
+        static DEFAULTS: LazyLock<UserParams> = LazyLock::new(UserParams::default);
+        let params = UserParams::read_over(DEFAULTS.clone(), table)?;
         table.finish()?;
         Ok(Self { name, who, params })
     }

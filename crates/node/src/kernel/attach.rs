@@ -184,6 +184,10 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
     }
+    // Every version that changed a record has changed this one.
+    if open_pinned(folder, "config")?.value_size() as usize != size_of::<NodeRecord>() {
+        return Err(KernelError::OtherVersion("config".into()));
+    }
     let addresses = open_pinned(folder, "addresses")?.max_entries();
     let there = Places::of_table(open_pinned(folder, "users")?.max_entries(), addresses);
     let changed =
@@ -209,8 +213,8 @@ pub fn configure(
     interfaces: &[u32],
     start_ns: u64,
 ) -> Result<(), KernelError> {
-    fill_node(programs, config, start_ns)?;
-    fill_users(programs, config)?;
+    let is_new = fill_node(programs, config, start_ns)?;
+    fill_users(programs, config, is_new)?;
     fill_ports(programs, config, interfaces, |_, _| Ok(false))?;
     Ok(())
 }
@@ -230,8 +234,8 @@ fn fill(
     }
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
-    fill_node(programs, config, now_ns)?;
-    fill_users(programs, config)?;
+    let is_new = fill_node(programs, config, now_ns)?;
+    fill_users(programs, config, is_new)?;
     fill_ports(programs, config, interfaces, |name, index| {
         if has_tcx {
             return Ok(false);
@@ -240,13 +244,14 @@ fn fill(
     })
 }
 
-/// `start_ns` counts only if the meters have not started.
-fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<(), KernelError> {
+/// `start_ns` counts only if the meters have not started. Returns whether they had not: then nobody is in the table of users.
+fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
     let start_ns = if is_new { start_ns } else { before.start_ns };
     let places = Places::of_table(programs.handle("users")?.max_entries(), programs.handle("addresses")?.max_entries());
-    let record = NodeRecord::new(config, start_ns, netns()?, places).map_err(|error| unfit("marker", &error))?;
+    let mut record = NodeRecord::new(config, start_ns, netns()?, places).map_err(|error| unfit("marker", &error))?;
+    record.generation = before.next_generation();
     if !is_new && before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
@@ -263,7 +268,8 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
         };
         return Err(KernelError::NeedsDetach { key, from, to: to.to_string() });
     }
-    programs.write("config", &ZERO, &record)
+    programs.write("config", &ZERO, &record)?;
+    Ok(is_new)
 }
 
 /// The memory in words, from its logarithm in Q31 of nanoseconds.
@@ -271,7 +277,7 @@ fn memory_in_words(log2_q31: i64) -> String {
     format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
 }
 
-fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelError> {
+fn fill_users(programs: &Programs, config: &NodeConfig, is_new: bool) -> Result<(), KernelError> {
     for (place, key) in UserKey::fixed() {
         let before = programs.read::<UserState>("users", &place)?.unwrap_or_default();
         if before.key != key {
@@ -282,7 +288,7 @@ fn fill_users(programs: &Programs, config: &NodeConfig) -> Result<(), KernelErro
     }
     let default = RuleRecord::new(0, &config.default_user, config).map_err(|error| unfit("default_user", &error))?;
     programs.write("default_rule", &ZERO, &default)?;
-    UserTable::of(programs)?.fill(config)
+    UserTable::of(programs, is_new)?.fill(config)
 }
 
 fn fill_ports(

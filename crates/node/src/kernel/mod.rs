@@ -4,6 +4,7 @@
 //! end, be killed, or be replaced by a new version; the next `attach` finds everything again.
 
 mod attach;
+mod batches;
 mod check;
 mod clsact;
 mod flood;

@@ -2,11 +2,12 @@
 
 use super::KernelError;
 use super::attach::netns;
+use super::batches::read_all;
 use super::programs::{ZERO, open_pinned, read, read_ingress_stats, read_ports};
-use super::users::entries;
 use crate::records::{IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState};
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
@@ -93,16 +94,16 @@ impl Snapshot {
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<Vec<UserView>, KernelError> {
     let end = snapshot.places.first_address() + snapshot.pool.fresh;
     let mut users = Vec::new();
-    for entry in entries::<u32, UserState>(map, "users")? {
-        let (place, state) = entry?;
+    read_all(map, "users", |place: u32, state: UserState| {
         if place >= end {
-            break;
+            return ControlFlow::Break(());
         }
         let is_there = state.key.kind() != Kind::Free && state.last_ns != 0;
         if is_there || state.key == UserKey::DEFAULT {
             users.push(UserView { key: state.key, state });
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     users.sort_by_key(|user| user.key);
     Ok(users)
 }

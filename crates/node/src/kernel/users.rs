@@ -5,19 +5,16 @@
 //! over last, so that no packet finds a rule without a meter.
 
 use super::KernelError;
+use super::batches::{read_all, write_all};
 use super::programs::{Programs, ZERO, open_pinned, read};
 use crate::config::{MarkMatch, NodeConfig, User, UserIs, Who};
-use crate::records::{
-    Kind, MarkRuleRecord, NodeRecord, NumberKey, Places, PrefixKey, Record, RuleRecord, UserKey, UserState,
-};
+use crate::records::{Kind, MarkRuleRecord, NodeRecord, NumberKey, Places, PrefixKey, RuleRecord, UserKey, UserState};
 use fairlane_schemes::fixed::OutOfRange;
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapHandle};
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
-
-/// Entries that one call reads or writes.
-const BATCH: u32 = 8192;
 
 /// Where a rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,18 +47,27 @@ impl UserTable {
         if !folder.join("ports").exists() {
             return Ok(None);
         }
-        Self::new(|name| open_pinned(folder, name)).map(Some)
+        let mut table = Self::of_maps(|name| open_pinned(folder, name))?;
+        table.read()?;
+        Ok(Some(table))
     }
 
-    /// The table of loaded programs.
-    pub(super) fn of(programs: &Programs) -> Result<Self, KernelError> {
-        Self::new(|name| programs.handle(name))
+    /// The table of loaded programs; `is_new` if nobody has ever been in it.
+    pub(super) fn of(programs: &Programs, is_new: bool) -> Result<Self, KernelError> {
+        let mut table = Self::of_maps(|name| programs.handle(name))?;
+        if is_new {
+            table.free = table.places.of_users().collect();
+            table.free.reverse();
+        } else {
+            table.read()?;
+        }
+        Ok(table)
     }
 
-    fn new(map: impl Fn(&str) -> Result<MapHandle, KernelError>) -> Result<Self, KernelError> {
+    fn of_maps(map: impl Fn(&str) -> Result<MapHandle, KernelError>) -> Result<Self, KernelError> {
         let users = map("users")?;
         let places = Places::of_table(users.max_entries(), map("addresses")?.max_entries());
-        let mut table = Self {
+        Ok(Self {
             users,
             rules: map("rules")?,
             number_rules: map("number_rules")?,
@@ -71,37 +77,34 @@ impl UserTable {
             taken: HashMap::new(),
             free: Vec::new(),
             known: HashMap::new(),
-        };
-        table.read()?;
-        Ok(table)
+        })
     }
 
     /// Reads who has which place, and all rules.
     fn read(&mut self) -> Result<(), KernelError> {
         let first = UserKey::fixed().len() as u32 * 2;
-        for entry in entries::<u32, UserState>(&self.users, "users")? {
-            let (place, user) = entry?;
+        read_all(&self.users, "users", |place: u32, user: UserState| {
             if place >= self.places.first_address() {
-                break;
+                return ControlFlow::Break(());
             }
-            if place < first || !place.is_multiple_of(2) {
-                continue;
+            if place >= first && place.is_multiple_of(2) {
+                match user.key.kind() {
+                    Kind::Free => self.free.push(place),
+                    _ => drop(self.taken.insert(user.key, place)),
+                }
             }
-            match user.key.kind() {
-                Kind::Free => self.free.push(place),
-                _ => drop(self.taken.insert(user.key, place)),
-            }
-        }
+            ControlFlow::Continue(())
+        })?;
         // The lowest is given first.
         self.free.reverse();
-        for entry in entries::<PrefixKey, RuleRecord>(&self.rules, "rules")? {
-            let (key, rule) = entry?;
+        read_all(&self.rules, "rules", |key, rule| {
             self.known.insert(RuleKey::Prefix(key), rule);
-        }
-        for entry in entries::<NumberKey, RuleRecord>(&self.number_rules, "number_rules")? {
-            let (key, rule) = entry?;
+            ControlFlow::Continue(())
+        })?;
+        read_all(&self.number_rules, "number_rules", |key, rule| {
             self.known.insert(RuleKey::Number(key), rule);
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(())
     }
 
@@ -130,6 +133,9 @@ impl UserTable {
 
     /// The keys of users that are not among `users`.
     fn absent(&self, users: &[User]) -> Vec<UserKey> {
+        if self.taken.is_empty() {
+            return Vec::new();
+        }
         let wanted: HashSet<UserKey> = users.iter().map(|user| self.key_of(user)).collect();
         self.taken.keys().filter(|key| !wanted.contains(key)).copied().collect()
     }
@@ -144,6 +150,9 @@ impl UserTable {
     /// Gives meters new keys whose users are no longer known by the old one, but by something else that leads there: who
     /// drops an address, or ends one session of two, shall not start anew.
     fn hand_on(&mut self, users: &[User]) -> Result<(), KernelError> {
+        if self.taken.is_empty() {
+            return Ok(());
+        }
         let mut heirs: Vec<(u32, &User)> = Vec::new();
         for user in users.iter().filter(|user| !self.taken.contains_key(&self.key_of(user))) {
             let mut rules = user.who.iter().filter_map(|who| self.known.get(&RuleKey::of(who)?));
@@ -171,7 +180,7 @@ impl UserTable {
         let Some(place) = self.taken.remove(old) else { return Ok(()) };
         for (place, user_is) in [(place, UserIs::Source), (place + 1, UserIs::Destination)] {
             let Some(state) = read::<UserState>(&self.users, "users", place.as_bytes())? else { continue };
-            write_all(&self.users, "users", &[(place, UserState { key: new.as_a(user_is), ..state })])?;
+            write_all(&self.users, "users", &[(place, UserState { lock: 0, key: new.as_a(user_is), ..state })])?;
         }
         self.taken.insert(new, place);
         Ok(())
@@ -205,7 +214,7 @@ impl UserTable {
         write_all(&self.users, "users", &fresh)?;
         write_all(&self.rules, "rules", &prefixes)?;
         write_all(&self.number_rules, "number_rules", &numbers)?;
-        self.learn(kinds)?;
+        self.renew(kinds)?;
         self.forget(&stale)
     }
 
@@ -263,7 +272,7 @@ impl UserTable {
                 _ => {}
             }
         }
-        Ok(())
+        if stale.is_empty() { Ok(()) } else { self.renew(0) }
     }
 
     /// Users by mark, in the order of the configuration.
@@ -279,13 +288,11 @@ impl UserTable {
         write_all(&self.mark_rules, "mark_rules", &marks)
     }
 
-    /// Programs look for these kinds of users from now on.
-    fn learn(&self, kinds: u32) -> Result<(), KernelError> {
+    /// Programs look for these kinds of users from now on, and look again for what they remember.
+    fn renew(&self, kinds: u32) -> Result<(), KernelError> {
         let Some(mut node) = read::<NodeRecord>(&self.config, "config", ZERO.as_bytes())? else { return Ok(()) };
-        if node.kinds | kinds == node.kinds {
-            return Ok(());
-        }
         node.kinds |= kinds;
+        node.generation = node.next_generation();
         write_all(&self.config, "config", &[(ZERO, node)])
     }
 }
@@ -305,35 +312,6 @@ impl Who {
     fn mark(&self) -> Option<&MarkMatch> {
         if let Self::Mark(mark) = self { Some(mark) } else { None }
     }
-}
-
-/// All entries of a map, read many at a time. Those of an array come in the order of their keys.
-pub(super) fn entries<'a, K: Record, V: Record>(
-    map: &'a MapHandle,
-    name: &'a str,
-) -> Result<impl Iterator<Item = Result<(K, V), KernelError>> + 'a, KernelError> {
-    let batches = map.lookup_batch(BATCH.min(map.max_entries()), MapFlags::ANY, MapFlags::ANY);
-    let other_version = |_| KernelError::OtherVersion(name.into());
-    let batches = batches.map_err(KernelError::refused(format!("reading map {name}")))?;
-    Ok(batches.map(move |(key, value)| {
-        let key = K::read_from_bytes(&key).map_err(|_| other_version(()))?;
-        Ok((key, V::read_from_bytes(&value).map_err(|_| other_version(()))?))
-    }))
-}
-
-/// Writes entries, many at a time.
-fn write_all<K: Record, V: Record>(map: &MapHandle, name: &str, entries: &[(K, V)]) -> Result<(), KernelError> {
-    for batch in entries.chunks(BATCH as usize) {
-        let mut keys = Vec::with_capacity(batch.len() * size_of::<K>());
-        let mut values = Vec::with_capacity(batch.len() * size_of::<V>());
-        for (key, value) in batch {
-            keys.extend_from_slice(key.as_bytes());
-            values.extend_from_slice(value.as_bytes());
-        }
-        let written = map.update_batch(&keys, &values, batch.len() as u32, MapFlags::ANY, MapFlags::ANY);
-        written.map_err(KernelError::refused(format!("writing map {name}")))?;
-    }
-    Ok(())
 }
 
 /// The configuration was checked against ranges that the integer arithmetic holds; this is a second line.

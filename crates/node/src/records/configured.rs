@@ -44,7 +44,17 @@ impl NodeRecord {
             first_address: places.first_address(),
             addresses: places.addresses,
             carriers: config.ports.iter().fold(0, |all, port| all | 1 << port.params.carrier as u32),
+            generation: 1,
+            reserved: 0,
         })
+    }
+}
+
+impl NodeRecord {
+    /// The generation of rules after this one.
+    #[must_use]
+    pub fn next_generation(&self) -> u32 {
+        self.generation.wrapping_add(1).max(1)
     }
 }
 

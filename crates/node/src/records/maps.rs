@@ -1,19 +1,7 @@
 //! Keys and values of the maps of the kernel programs.
 
-use super::declare::{CType, records};
+use super::declare::records;
 use super::fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
-
-/// `struct bpf_spin_lock`; the kernel shows it as zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct SpinLock(u32);
-
-impl CType for SpinLock {
-    fn declare(name: &str) -> String {
-        format!("struct bpf_spin_lock {name}")
-    }
-}
 
 /// What a user is known by. What has a number has it in the first four bytes of a key, a second one in the next four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +105,10 @@ records! {
         addresses: u32,
         /// What carries labels at the ports of the node, a bit for each carrier.
         carriers: u32,
+        /// How often rules have changed, never zero: what programs remember of them holds as long as it is the same.
+        generation: u32,
+        /// Zero.
+        reserved: u32,
     }
 
     /// Key of the trie: IPv4 addresses are ::ffff:0:0/96.
@@ -181,8 +173,8 @@ records! {
 
     /// A user: its meter and counters.
     struct UserState = user {
-        /// Of the meter.
-        lock: SpinLock,
+        /// Of the meter; the programs take it, the tool writes zero.
+        lock: u32,
         /// Label of the last packet.
         activity: i32,
         /// Amount, and when it was counted.
@@ -271,8 +263,8 @@ records! {
 
     /// What a port has done; under one lock with what it counts.
     struct PortState = port_state {
-        /// Of all that follows.
-        lock: SpinLock,
+        /// Of all that follows; the programs take it, the tool writes zero.
+        lock: u32,
         /// A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate.
         average: i32,
         /// A_avg.

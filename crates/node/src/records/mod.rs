@@ -12,7 +12,7 @@ pub use declare::{CType, Field, Layout, Record};
 pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 pub use maps::{
     IngressStats, Kind, MarkRuleRecord, NodeRecord, NumberKey, PoolRecord, PortRecord, PortState, PrefixKey,
-    RedirectStats, ReplayInput, RuleRecord, SpinLock, UserKey, UserState,
+    RedirectStats, ReplayInput, RuleRecord, UserKey, UserState,
 };
 
 use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};

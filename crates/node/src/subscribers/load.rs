@@ -4,7 +4,6 @@ use super::store::{self, StoreError};
 use super::subscriber::Subscriber;
 use crate::config::{LoadError, NodeConfig, load_toml};
 use fairlane_schemes::base::config::ConfigError;
-use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
 /// The configuration at `path` together with the subscribers that are kept.
@@ -12,20 +11,20 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Either cannot be read, or one belongs to two users.
 pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
-    let mut json = load_toml(path)?;
-    let at = |source| LoadError::Key { path: path.into(), source };
-    let config = NodeConfig::read(&json).map_err(at)?;
-    let kept = store::read(&config.state_folder())?;
-    if kept.is_empty() {
-        return Ok(config);
-    }
-    let tables = kept.values().map(Subscriber::table);
-    match json.get_mut("users").and_then(Json::as_array_mut) {
-        Some(users) => users.extend(tables),
-        None => json["users"] = tables.collect::<Vec<_>>().into(),
-    }
-    let with = |source| LoadSubscribersError::Together { path: path.into(), state: config.state_folder(), source };
-    NodeConfig::read(&json).map_err(with)
+    with_kept(NodeConfig::load(path)?, path)
+}
+
+/// The configuration that was read from `path`, together with the subscribers that are kept.
+///
+/// # Errors
+/// They cannot be read, or one belongs to two users.
+pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
+    let state = config.state_folder();
+    let with = |source| LoadSubscribersError::Together { path: path.into(), state: state.clone(), source };
+    let kept = store::read(&state)?;
+    let users = kept.values().map(Subscriber::user).collect::<Result<Vec<_>, _>>().map_err(with)?;
+    config.add_users(users.into_iter()).map_err(with)?;
+    Ok(config)
 }
 
 /// The configuration at `path` without any users, for what does not ask for them.

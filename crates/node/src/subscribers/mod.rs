@@ -17,7 +17,7 @@ mod subscriber;
 
 #[cfg(feature = "ebpf")]
 pub use live::{ChangeError, Changed, Live};
-pub use load::{LoadSubscribersError, load, load_without_users};
+pub use load::{LoadSubscribersError, load, load_without_users, with_kept};
 pub use store::{Store, StoreError};
 pub(crate) use subscriber::prefixes_of;
 pub use subscriber::{Change, Subscriber};

@@ -175,7 +175,7 @@ macro_rules! params {
             ) -> Result<Self, $crate::base::config::ConfigError> {
                 Ok(Self {
                     $( $field: table
-                        .optional(stringify!($field), $crate::params!(@range $($min, $max)?))?
+                        .optional_within(stringify!($field), || $crate::params!(@range $($min, $max)?))?
                         .unwrap_or(base.$field), )*
                     $( $part: $crate::base::config::ParamSet::read_over(base.$part, table)?, )*
                 })

@@ -61,9 +61,20 @@ impl<'a> Table<'a> {
         name: &'static str,
         range: Option<(Json, Json)>,
     ) -> Result<Option<T>, ConfigError> {
-        let key = self.key(name);
+        self.optional_within(name, || range)
+    }
+
+    /// A value that may be absent, whose range is made if it is there.
+    ///
+    /// # Errors
+    /// See [`read_value`].
+    pub fn optional_within<T: ConfigValue>(
+        &mut self,
+        name: &'static str,
+        range: impl FnOnce() -> Option<(Json, Json)>,
+    ) -> Result<Option<T>, ConfigError> {
         let value = self.get(name).filter(|_| self.settled != Some(name));
-        value.map(|value| read_value(&key, value, range)).transpose()
+        value.map(|value| read_value(&self.key(name), value, range())).transpose()
     }
 
     /// A value that must be there.

@@ -186,8 +186,10 @@ impl<T: ConfigValue> ConfigValue for Vec<T> {
 /// # Errors
 /// The value is of another kind, or outside `range`; the message says what is allowed.
 pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<T, ConfigError> {
-    let bounds = range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();
+    let bounds =
+        || range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();
     let Some(parsed) = T::parse(value) else {
+        let bounds = bounds();
         if let Some(unit) = T::unit_of_fraction(value) {
             return Err(ConfigError::new(key, format!("{value} is not a whole number of {unit}{bounds}")));
         }
@@ -197,9 +199,10 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
         };
         return Err(ConfigError::new(key, format!("{} is not {wanted}", shown(value))));
     };
-    if let Some((min, max)) = range {
-        let limits = T::parse(&min).zip(T::parse(&max)).expect("declared ranges are well-formed");
+    if let Some((min, max)) = &range {
+        let limits = T::parse(min).zip(T::parse(max)).expect("declared ranges are well-formed");
         if !parsed.within(&limits.0, &limits.1) {
+            let bounds = bounds();
             return Err(ConfigError::new(key, format!("{} is out of range, it must be{bounds}", shown(value))));
         }
     }
